@@ -11,6 +11,7 @@ import type { Attempt, AttemptEnd, StagedAsk, Work } from '../ports/queues.ts'
 import type { AskOutcome, Report } from '../ports/report.ts'
 import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
+import type { LargeCases } from './large-cases.ts'
 import { type Located, locator } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
@@ -42,6 +43,8 @@ function isHeld(error: unknown): boolean {
 const ANSWERING_MS = 1_000
 /** An ask whose case has versions that this process does not have is retried after this time, in ms. */
 const OTHER_VERSION_MS = 1_000
+/** An ask of a large case for which others leave no room is tried again after this time, in ms, or up to twice as long. */
+const LARGE_MS = 2_000
 
 /**
  * One attempt at an ask: finds its question, sends it to a model or to the library, and journals the result. Calls that
@@ -56,12 +59,13 @@ export function answerer(deps: {
   lookups?: Pick<Lookups, 'look'>
   scripts: WaitingScripts
   pace: Pick<Pacing, 'during'>
+  large: LargeCases
   deadlines: Deadlines
   clock: Clock
   report: Report
   settings: { readonly maxTakeovers: number; readonly handBackMs: number }
 }): Work['answer'] {
-  const { protocols, cases, gateway, library, lookups, scripts, pace, deadlines, clock, report, settings } = deps
+  const { protocols, cases, gateway, library, lookups, scripts, pace, large, deadlines, clock, report, settings } = deps
   const locate = locator(deps)
 
   async function look(wanted: Lookup, record: CaseRecord, signal: AbortSignal): Promise<Settled> {
@@ -128,7 +132,16 @@ export function answerer(deps: {
     const { protocol, stage, caseId, key } = staged
     const startedAt = clock()
     report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
-    return answerLocated(staged, attempt, startedAt, await locate(staged))
+    const use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
+    if (use === null) {
+      report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome: 'retry', caseId, key })
+      return { end: 'held', delayMs: LARGE_MS * (1 + Math.random()), why: 'other large threads are being judged' }
+    }
+    try {
+      return await answerLocated(staged, attempt, startedAt, await locate(staged))
+    } finally {
+      use.end()
+    }
   }
 
   async function answerLocated(

@@ -4,6 +4,7 @@ import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { noUsage, verdictId } from '../domain/verdict.ts'
+import { weightedSlots } from '../domain/weighted-slots.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { CaseStore, LostCall, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -12,7 +13,7 @@ import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { callsIn } from './lost-calls.ts'
 import { snapshotOf, versionSeenBy } from './new-case.ts'
-import type { OpenerSettings } from './open.ts'
+import { COMMENTS_AT_ONCE, type OpenerSettings } from './open.ts'
 import { prepared } from './prepared.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { judgesCrossKind } from './routes.ts'
@@ -126,7 +127,9 @@ export function commentEraser(deps: {
     return true
   }
 
-  return async (ref, deleted) => {
+  const slots = weightedSlots(COMMENTS_AT_ONCE)
+
+  async function erase(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
     // Before the cases restart and ask again: an answer from a batch with a deleted comment may quote it. As long as a
     // call whose question quotes it may be in flight, no answer about the post is kept.
     await memo.forget(ref, settings.caseDeadlineMs)
@@ -146,6 +149,8 @@ export function commentEraser(deps: {
       `cases of ${ref.postId} of ${ref.tenant} kept changing during erasure; gave up after ${TRIES} tries`,
     )
   }
+
+  return async (ref, deleted) => slots.run(1 + (await threads.countComments(ref)), () => erase(ref, deleted))
 }
 
 /** The deadline of a case that restarts now. */

@@ -1,9 +1,10 @@
 import type { JournalEntry } from '../domain/case.ts'
+import { charactersIn } from '../domain/characters-in.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
-import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../ports/cases.ts'
+import { type CaseStore, CaseWithheld, type KnownCase, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Work } from '../ports/queues.ts'
@@ -14,6 +15,7 @@ import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
 import { hasWaited } from './erase.ts'
 import { faithfully } from './faithfully.ts'
+import { type LargeCases, largeCases } from './large-cases.ts'
 import { callsIn } from './lost-calls.ts'
 import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
@@ -58,7 +60,7 @@ interface JudgeParts {
  */
 export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
   const scripts = waitingScripts(parts.clock)
-  const deps = { ...parts, scripts, pace: pacing(scripts, parts.clock) }
+  const deps = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
   const { holding } = parts
   const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
   return {
@@ -73,15 +75,33 @@ const DONE: Advance = { next: 'done' }
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
-function advancer(parts: JudgeParts & { readonly scripts: WaitingScripts; readonly pace: Pacing }): Work['advance'] {
-  const { protocols, cases, clock, settings, scripts, pace } = parts
+function advancer(
+  parts: JudgeParts & { readonly scripts: WaitingScripts; readonly pace: Pacing; readonly large: LargeCases },
+): Work['advance'] {
+  const { protocols, cases, clock, settings, scripts, pace, large } = parts
   const conclude = concluder(parts)
 
   async function advance(caseId: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
     if (waiting === undefined) await pace.begin()
+    const known = waiting ?? parts.opened?.use(caseId)
+    const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
+    const use = await large.use(caseId, length)
+    if (use === null) return LATER
+    try {
+      return await advanceUsed(caseId, waiting, known)
+    } finally {
+      use.end()
+    }
+  }
+
+  async function advanceUsed(
+    caseId: string,
+    waiting: ReturnType<WaitingScripts['of']>,
+    known: KnownCase | undefined,
+  ): Promise<Advance> {
     // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
-    const seen = waiting ?? parts.opened?.use(caseId) ?? (await cases.peek(caseId))
+    const seen = known ?? (await cases.peek(caseId))
     if (seen === null) return DONE
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return PROTOCOL_OFF

@@ -1,4 +1,5 @@
 import type { ThreadRef } from '../domain/thread.ts'
+import { weightedSlots } from '../domain/weighted-slots.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
@@ -31,6 +32,8 @@ export interface OpenerSettings {
 
 /** Threads opened in one pass. */
 const BATCH = 64
+/** Comments of threads that are opened, or erased from, at a time, as many as one may keep: each is read and written whole. */
+export const COMMENTS_AT_ONCE = 500
 
 /** Opens a case for every thread that has come due. Any number of openers may run: each opening is one atomic step. */
 export function opener(deps: {
@@ -49,6 +52,7 @@ export function opener(deps: {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
   const backoff = threadBackoff(clock)
   const again = reopenings(clock)
+  const slots = weightedSlots(COMMENTS_AT_ONCE)
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -140,7 +144,11 @@ export function opener(deps: {
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
       // Opened cases get their jobs even if other threads failed.
-      const opened = (await Promise.all(refs.map((ref) => openOrBackOff(ref, streamNow, moment)))).flat()
+      const opening = refs.map(async (ref) => {
+        const comments = await threads.countComments(ref)
+        return slots.run(1 + comments, () => openOrBackOff(ref, streamNow, moment))
+      })
+      const opened = (await Promise.all(opening)).flat()
       await queues.push(opened)
       return opened.length
     },

@@ -1,5 +1,6 @@
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import { withoutItems } from '../domain/library.ts'
+import { weightedSlots } from '../domain/weighted-slots.ts'
 import type { CaseRestart, CaseStore, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners, ShownCase } from '../ports/erasures.ts'
@@ -7,6 +8,7 @@ import type { Memo } from '../ports/memo.ts'
 import type { ThreadStore } from '../ports/threads.ts'
 import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, keep, sameVersions } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
+import { COMMENTS_AT_ONCE } from './open.ts'
 import type { Protocol } from './script.ts'
 
 /** The cleaning is retried if the thread or the case has changed meanwhile; after this many tries something else is wrong. */
@@ -19,7 +21,7 @@ const TRIES = 100
  * subject leaves the memo. Resolves to whether the case restarted. Repeatable.
  */
 export function shownCaseCleaner(deps: {
-  threads: Pick<ThreadStore, 'read' | 'eraseLeft'>
+  threads: Pick<ThreadStore, 'read' | 'countComments' | 'eraseLeft'>
   cases: Pick<CaseStore, 'unpublished' | 'withhold' | 'restartUnpublished'>
   memo: Pick<Memo, 'forget'>
   owners: DeletedOwners
@@ -51,7 +53,9 @@ export function shownCaseCleaner(deps: {
     return { record: restarted, ...kept, version, seen: null, withheld: true }
   }
 
-  return async ({ ref, protocol, caseId }) => {
+  const slots = weightedSlots(COMMENTS_AT_ONCE)
+
+  async function clean({ ref, protocol, caseId }: ShownCase): Promise<boolean> {
     // Before the case asks again: an answer of a question that showed it may quote it. As long as a call with such a
     // question may be in flight, no answer about the subject is kept.
     await memo.forget(ref, settings.caseDeadlineMs)
@@ -73,6 +77,8 @@ export function shownCaseCleaner(deps: {
     }
     throw new Error(`the case ${caseId} kept changing while it was cleaned; gave up after ${TRIES} tries`)
   }
+
+  return async (shown) => slots.run(1 + (await threads.countComments(shown.ref)), () => clean(shown))
 }
 
 /**

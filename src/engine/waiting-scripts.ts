@@ -1,4 +1,5 @@
 import type { CaseRecord, JournalEntry } from '../domain/case.ts'
+import { charactersIn } from '../domain/characters-in.ts'
 import type { TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StagedAsk } from '../ports/queues.ts'
@@ -13,6 +14,7 @@ interface WaitingScript {
   readonly keptAt: number
   /** The answers that this process knows; others may have journaled more. */
   readonly journal: Map<string, JournalEntry>
+  readonly subjectCharacters: number
   characters: number
   /** The asks of the round that this process has not seen answered, by key. */
   readonly open: Map<string, KeyedAsk>
@@ -20,7 +22,7 @@ interface WaitingScript {
   taken: TakenCase | null
 }
 
-/** A limit on the characters of questions and answers, not on scripts: one thread may be a hundred times as long as another. */
+/** A limit on the characters of subjects, questions and answers, not on scripts: one thread may be a hundred times as long as another. */
 const MOST_CHARACTERS = 16_000_000
 
 /**
@@ -49,7 +51,8 @@ export function waitingScripts(clock: Clock) {
     keep({ record, run, journal }: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
       forget(record.id)
       if (progress === null) return
-      const asked = progress.asked.reduce((sum, { ask }) => sum + lengthOf(ask), 0)
+      const subject = charactersIn(record.subject)
+      const asked = progress.asked.reduce((sum, { ask }) => sum + lengthOf(ask), subject)
       const added = [...journal.values()].reduce((sum, entry) => sum + answerLength(entry), asked)
       const byKey = new Map(open.map((one) => [one.key, one]))
       waiting.set(record.id, {
@@ -58,6 +61,7 @@ export function waitingScripts(clock: Clock) {
         progress,
         keptAt: clock(),
         journal: new Map(journal),
+        subjectCharacters: subject,
         characters: added,
         open: byKey,
         taken: null,

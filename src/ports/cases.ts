@@ -86,6 +86,8 @@ export interface CaseStore {
   take(caseId: string, known?: KnownCase): Promise<TakenCase | null>
   /** Reads without taking over. Null if it isn't open. */
   peek(caseId: string): Promise<TakenCase | null>
+  /** How long the case's record is, in bytes or characters; 0 if there is none. */
+  recordLength(caseId: string): Promise<number>
   /** Whether the case is open in this run, and the ask has no answer. */
   isOpen(caseId: string, run: number, key: string): Promise<boolean>
   /** Whether the case may neither go on nor out ({@link CaseWithheld}): then none of its questions is sent. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
+import { charactersIn } from '../../src/domain/characters-in.ts'
 import { CaseWithheld } from '../../src/ports/cases.ts'
 import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
@@ -28,6 +29,11 @@ export function caseStoreContract(name: string, make: MakeStores): void {
     it('hands a case over as it was opened', async () => {
       const taken = await takeCase(stores, record.id)
       expect(taken).toEqual({ record, epoch: 1, run: taken.run, journal: new Map(), lostCalls: [] })
+    })
+
+    it('tells how long its record is, before anybody reads it', async () => {
+      expect(await stores.cases.recordLength(record.id)).toBeGreaterThan(charactersIn(record.subject))
+      expect(await stores.cases.recordLength('rumor~nobody~r1')).toBe(0)
     })
 
     it('raises the epoch with each taking over and with nothing else', async () => {

@@ -893,6 +893,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
       })
 
+      it('has as many comments to read as it keeps, deleted ones among them', async () => {
+        const count = () => stores.threads.countComments(p1)
+        expect(await count()).toBe(0)
+        await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
+        expect(await count()).toBe(3)
+      })
+
       it('has a status of its own, as have those that are judged, deleted or unknown', async () => {
         const [p2, p3, p4] = ['p2', 'p3', 'p4'].map((postId) => ({ ...p1, postId })) as [
           ThreadRef,

@@ -306,6 +306,25 @@ describe('a case on its way', () => {
     expect(requests).toHaveLength(3)
   })
 
+  test('waits, with all of its asks, while other large cases are being judged here', async () => {
+    const { worker, id, cases, published } = await caseOf()
+    const made = worker({ cases: { ...cases, recordLength: async () => 9_000_000 } })
+    const [first] = await asksOf(worker(), id)
+    if (first === undefined) throw new Error('no ask')
+    const other = { ...first, caseId: 'talk~other~r1' }
+    const [own, ofOther, otherCase] = await Promise.all([
+      made.answer(first, attempt()),
+      made.answer(other, attempt()),
+      made.advance(other.caseId),
+    ])
+    expect(own).toMatchObject({ end: 'done' })
+    expect(ofOther).toMatchObject({ end: 'held', why: 'other large threads are being judged' })
+    expect(otherCase).toMatchObject({ next: 'later' })
+    expect(await made.answer(other, attempt())).toMatchObject({ end: 'done' })
+    await workOff(made, id)
+    expect((await only(published)).verdict.rationale).toBe('first second last')
+  })
+
   test('begins with what this process has opened, without reading it again', async () => {
     const { worker, id, cases, clock, published } = await caseOf()
     const record = (await cases.peek(id))?.record ?? missing()

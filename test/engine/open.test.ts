@@ -545,3 +545,25 @@ test('two kinds of processes, each without the other’s protocol, do not wake e
   expect(woken.slice(2)).toEqual([0, 0, 0, 0])
   expect((await stores.threads.read(p))?.revisions.get('safety')).toMatchObject({ revision: 2 })
 })
+
+test('opens threads one after the other that hold as many comments as one may keep, and others side by side', async () => {
+  const mostAtOnce = async (comments: number) => {
+    stores = memoryStores(() => wall)
+    const { threads, put, openAll } = setUp([rumor])
+    const ids = Array.from({ length: comments }, (_, nth) => said(`c${nth}`))
+    for (let nth = 0; nth < 6; nth++) {
+      await put(thread(`q${nth}`))
+      await threads.putComments(thread(`q${nth}`), ids, T0, { ...rules, cap: 500, perUnnamed: null })
+    }
+    const { read, open } = threads
+    let [atOnce, most] = [0, 0]
+    threads.read = (ref) => {
+      most = Math.max(most, ++atOnce)
+      return read(ref)
+    }
+    threads.open = (...given) => open(...given).finally(() => atOnce--)
+    expect(await openAll()).toHaveLength(6)
+    return most
+  }
+  expect([await mostAtOnce(500), await mostAtOnce(200), await mostAtOnce(20)]).toEqual([1, 2, 6])
+})

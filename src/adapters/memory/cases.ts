@@ -1,3 +1,4 @@
+import { charactersIn } from '../../domain/characters-in.ts'
 import {
   type CaseRestart,
   type CaseStore,
@@ -44,6 +45,10 @@ export function memoryCases(
     async peek(id) {
       const kept = openCase(id)
       return kept === null ? null : takenOf(kept)
+    },
+    async recordLength(id) {
+      const kept = openCase(id)
+      return kept === null ? 0 : charactersIn(kept.record)
     },
     isOpen: async (id, run, key) => {
       const kept = openCase(id)

@@ -95,6 +95,7 @@ export function memoryThreads(
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
+    countComments: async (ref) => threads.find(ref)?.comments.size ?? 0,
     statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {
       const change = { read: state, opening, paused }

@@ -143,6 +143,7 @@ export function redisCases(
       const { concluded: _, ...taken } = read
       return taken
     },
+    recordLength: (id) => client.hstrlen(keys.case(id), 'record'),
     isOpen: openTogether(client, keys),
     isWithheld: async (id) => (await withheld(client, { case: keys.case(id), owners: keys.deletedOwners })) === 1,
     unpublished,

@@ -31,6 +31,7 @@ export const COMMANDS = [
   'HGETALL KEY',
   'HKEYS KEY',
   'HLEN KEY',
+  'HSTRLEN KEY f',
   'HEXISTS KEY f',
   'HINCRBY KEY f 1',
   'HSCAN KEY 0',

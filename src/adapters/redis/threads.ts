@@ -28,6 +28,7 @@ export function redisThreads(
       ])
       return stateOf(ref, fields, said)
     },
+    countComments: (ref) => client.hlen(keys.comments(memberOf(ref))),
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))
       const [there, [deleted, unrouted, postOnly]] = await Promise.all([
