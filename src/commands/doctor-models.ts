@@ -2,13 +2,16 @@ import type { Settings } from '../../config/schema.ts'
 import { NO_IMAGES } from '../adapters/openai/learning.ts'
 import { checkModels, type ModelCheck, type RoleCheck, toMend } from '../composition/model-checks.ts'
 import { endpointOf, modelsWithoutKey } from '../composition/models.ts'
+import { isOwnServer } from '../composition/own-server.ts'
 import { budgetsInDollars } from '../composition/unpriced.ts'
 import type { Finding } from '../domain/finding.ts'
 import { placeOf } from '../domain/model-name.ts'
 import { printable } from '../domain/printable.ts'
 import { remedyFor } from '../domain/remedies.ts'
 import { sameModel } from '../domain/steps.ts'
+import { contextFindings } from './doctor-context.ts'
 import { dialectFindings } from './doctor-dialects.ts'
+import { pasted } from './doctor-lines.ts'
 import { counted } from './terminal.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
@@ -35,19 +38,28 @@ function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: 
   return [
     ...answerFindings(what, check, settings),
     ...brokenFindings(what, check, settings),
-    ...usageFindings(what, check, settings),
+    ...contextFindings(what, check, settings),
     ...dialectFindings(what, check, settings),
+    ...usageFindings(what, check, settings),
     ...imageFindings(what, check, checks),
+    ...retirementFindings(what, check, settings),
     ...priceFindings(what, check, settings),
-    ...(check.shutdown === null
-      ? []
-      : [
-          {
-            ...{ what, state: 'warning' as const },
-            detail: `will be retired on ${check.shutdown}, as its endpoint's list of models says. Gavel runs until then`,
-            todo: 'Before that day put another model in its place in models.roles, and run gavel doctor again.',
-          },
-        ]),
+  ]
+}
+
+function retirementFindings(what: string, { model, shutdown }: ModelCheck, { models }: Settings): Finding[] {
+  if (shutdown === null) return []
+  const chains = Object.entries(models.roles).filter(([, chain]) => chain.includes(model))
+  const changed = chains.map(([role, chain]) => {
+    const names = chain.map((name) => JSON.stringify(name === model ? 'NEW-MODEL' : name))
+    return `${/^\w+$/.test(role) ? role : JSON.stringify(role)}: [${names.join(', ')}]`
+  })
+  return [
+    {
+      ...{ what, state: 'warning' },
+      detail: `will be retired on ${shutdown}, as its endpoint's list of models says. Gavel runs until then; afterwards its calls fail, and posts for which no other model is set get no label`,
+      todo: `Nothing to do today. Before that day, put another model in its place:\n${pasted(`models.roles: { ${changed.join(', ')} }`)}`,
+    },
   ]
 }
 
@@ -70,7 +82,7 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   return [
     {
       ...{ what, state: 'ok' },
-      detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each role, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it`}`,
+      detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each role, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it; else see where the endpoint sends it`}`,
     },
   ]
 }
@@ -92,7 +104,7 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
     {
       ...{ what, state: 'warning' },
       detail: `reports no token counts ("usage"), or none that can be right. Gavel runs: tokens and costs in verdicts are estimates${isBounded ? ', and the budgets and limits that you have set count each call at the most that it could have used, so that they are used up early' : '. Nothing else depends on them, as you have set no budget and no limit of tokens'}`,
-      todo: 'No setting mends that: have the server, or the gateway in front of it, pass on "usage".',
+      todo: 'Can wait. No setting mends that: have the server, or the gateway in front of it, pass on "usage".',
     },
   ]
 }
@@ -111,9 +123,12 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   const mend = toMend(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
   if (role?.withImage === true && role.error !== null)
-    return `If it can't look at images, set models.roles: { "${role.role}": ["ENDPOINT/MODEL"] } with a model that can.`
+    return `If it can't look at images, name one that can:\n${pasted(`models.roles: { "${role.role}": ["ENDPOINT/MODEL"] }`)}`
   if (role?.error == null)
-    return `Its answer does not fit the form. Set models.dialects: { "${model}": { form: json_object } }, or form: text, and run gavel doctor again; if that does not help, a larger answerTokens, or another model for this role.`
+    return [
+      'Its answer does not fit the form. Try this, or form: text; else a larger answerTokens, or another model for this role:',
+      pasted(`models.dialects: { "${model}": { form: json_object } }`),
+    ].join('\n')
   if (/timeout|no answer within/.test(role.error.message)) {
     const setting = role.tier === 'flex' ? 'flexTimeout' : 'callTimeout'
     return `It took longer than models.${setting} (${settings.models[setting] / 1000} s): raise that, or name a faster model.`
@@ -140,8 +155,13 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
     else
       found.push({
         ...{ what, state: 'warning' },
-        detail: `${detail}. Gavel runs; only posts with images suffer: nobody looks at the image, and such a post gets no label where it would have been safe`,
-        todo: `If your posts have images, set models.roles: { "${role}": ["ENDPOINT/MODEL"] } with a model that takes images; the other roles can stay. If none has, nothing is to be done; protocols.safety: { images: false } silences this line.`,
+        detail: `${detail}. Gavel runs, and posts without images are judged as ever. A post with images is judged by its words: it is labelled unsafe where they are, and gets no label (label: null) where it would have been safe, for whoever reads verdicts to decide`,
+        todo: [
+          'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away, and changes no label.)',
+          'If posts have images, and one of your models takes them, name that for this role; ENDPOINT is one of endpoints:',
+          pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`),
+          'If posts have images, and none of your models takes them, leave it as it is.',
+        ].join('\n'),
       })
   }
   const seen = roles.filter(({ withImage, why }) => withImage && why === null)
@@ -149,7 +169,11 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
     found.push({
       ...{ what, state: 'ok' },
       detail: `took a test image (${listed(seen)}); some servers take images and drop them unseen, which Gavel can't tell`,
-      todo: `If your posts have images, look once whether it describes one of yours: echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript (with the --config of this command, if it had one)`,
+      todo: [
+        'If your posts have images, see once that it looks at them. Put the address of one in here, and run it, with the --config of this command if it had one:',
+        pasted(`echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript`),
+        `The turn of the describer should say what is to be seen. If it doesn't, name another model for safety.describer in models.roles.`,
+      ].join('\n'),
     })
   return found
 }
@@ -161,17 +185,18 @@ const LOOK = JSON.stringify({
 
 function priceFindings(what: string, { model, priced }: ModelCheck, settings: Settings): Finding[] {
   if (priced) return []
+  const isOwn = isOwnServer(endpointOf(settings, model).baseUrl)
   const isStopped = settings.budgets.unpriced === 'refuse'
   const detail =
     budgetsInDollars(settings).length === 0
       ? 'has no price, so that verdicts count its calls as $0. Gavel runs, and this is harmless as long as you set no budget in dollars (you have set none)'
       : `has no price, so that its calls count as $0, and your budget in dollars never stops them. ${isStopped ? 'Gavel does not start so: see "budgets"' : 'Gavel runs'}`
-  return [
-    {
-      ...{ what, state: 'warning', detail },
-      todo: `Set models.prices: { "${model}": { prompt: 0, cached: 0, completion: 0 } } with its prices in US dollars per million tokens in place of the zeros (cached: as prompt, if there is no discount). On hardware of your own zeros are right. Either way this line is gone.`,
-    },
-  ]
+  const usd = isOwn ? '0' : 'PRICE'
+  const price = pasted(`models.prices: { "${model}": { prompt: ${usd}, cached: ${usd}, completion: ${usd} } }`)
+  const todo = isOwn
+    ? `Can wait. On a machine of your own this is right, and takes the line away:\n${price}`
+    : `Can wait. Its prices in US dollars per million tokens, in place of PRICE (cached: as prompt, if there is no discount):\n${price}`
+  return [{ what, state: 'warning', detail, todo }]
 }
 
 const listed = (roles: readonly RoleCheck[]) => roles.map(({ role }) => role.slice(0, MAX_CHARS)).join(', ')

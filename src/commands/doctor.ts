@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Admin } from 'kafkajs'
 import type { Settings } from '../../config/schema.ts'
 import { offsetFindings, topicFindings } from '../adapters/kafka/checks.ts'
@@ -17,6 +18,7 @@ import { chainOf } from '../gateway/fallback.ts'
 import type { Library, Shelf } from '../ports/library.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
+import { hasSetting } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable } from './terminal.ts'
@@ -49,10 +51,10 @@ export const command: Command<object, readonly Finding[]> = {
       for (const { what, state, detail, todo } of findings) {
         const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
         terminal.out(`${sign}  ${what}: ${printable(detail, MAX_DETAIL_CHARS)}`)
-        if (todo !== undefined) terminal.out(`         → ${todo}`)
+        for (const [at, line] of (todo?.split('\n') ?? []).entries())
+          terminal.out(`         ${at === 0 ? '→' : ' '} ${line}`)
       }
-      const advised = findings.flatMap(({ todo = '' }) => todo.match(SETTING) ?? [])
-      if (advised.length > 0) terminal.out(placeOfSettings(settingsFile, new Set(advised).size < advised.length))
+      if (findings.some(({ todo = '' }) => hasSetting(todo))) terminal.out(placeOfSettings(settingsFile))
     }
     const count = (wanted: Finding['state']) => findings.filter(({ state }) => state === wanted).length
     const broken = count('broken')
@@ -65,16 +67,17 @@ export const command: Command<object, readonly Finding[]> = {
 /** Longest detail that is printed, in characters: some hold a server's own words. */
 const MAX_DETAIL_CHARS = 1_000
 
-/** The beginning of a setting that can be pasted: `Set models.roles: {`. */
-const SETTING = /Set [\w.]+: \{/g
-
-/** Where the settings belong that advice names, some of them more than once. */
-function placeOfSettings(file: string | undefined, isRepeated: boolean): string {
+/** Where the settings belong that advice names. */
+function placeOfSettings(file: string | undefined): string {
   const own =
-    file ??
-    'a settings file of your own, which each command is given as --config FILE and which holds only what differs from config/gavel.yaml'
-  const merged = isRepeated ? '; of several that begin alike make one: models.roles: { one, other }' : ''
-  return `Where a setting is named behind →, paste it as it stands, on a line of its own, into ${printable(own, MAX_DETAIL_CHARS)}${merged}.`
+    file === undefined
+      ? 'a settings file of your own, which each command is given as --config FILE (it holds only what differs from config/gavel.yaml)'
+      : resolve(file)
+  return [
+    `The lines of settings go, as they stand, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
+    'They add to what stands there under models: and the like. Where the same line begins there already, add to its braces.',
+    'Then start Gavel anew, and run gavel doctor again.',
+  ].join(' ')
 }
 
 async function protocolsFinding(settings: Settings): Promise<Finding[]> {

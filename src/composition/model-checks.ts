@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../config/schema.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
-import { listedModels } from '../adapters/openai/listed-models.ts'
+import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../adapters/openai/listed-models.ts'
 import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { ParameterRefused, PermanentError, type Trial } from '../domain/errors.ts'
@@ -13,6 +13,7 @@ import { tierOf, timeoutOf } from '../gateway/tiers.ts'
 import type { Model, ModelReply, Tier } from '../ports/model.ts'
 import { callTimes } from './gateway.ts'
 import { dialectsOf, modelOf } from './models.ts'
+import { isOwnServer } from './own-server.ts'
 import { roleQuestions } from './role-questions.ts'
 
 /** What a model said to a role's tiny question. */
@@ -40,6 +41,8 @@ export interface ModelCheck {
   readonly priced: boolean
   /** The date on which its endpoint switches it off, where its list of models says so. */
   readonly shutdown: string | null
+  /** How many tokens its questions and answers have room in, where its server says so. */
+  readonly context: ContextLength | null
   /** Whether it stops thinking, and takes a temperature, with the effort `none`; null where that was not tried. */
   readonly stopsThinking: boolean | null
 }
@@ -50,9 +53,8 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
   const model = modelOf(settings, (lesson) => lessons.push(lesson))
   const questions = roleQuestions(settings)
   const names = [...new Set(questions.flatMap(({ models }) => models))]
-  const shutdowns = await shutdownsOf(settings, names, signal)
-  return Promise.all(
-    names.map(async (name): Promise<ModelCheck> => {
+  const checks = await Promise.all(
+    names.map(async (name) => {
       const roles: RoleCheck[] = []
       const own = questions.filter(({ models }) => models.includes(name))
       // One after the other, so that what a model takes is found out once.
@@ -62,10 +64,12 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
         ...{ model: name, roles, lessons: lessons.filter((lesson) => lesson.model === name) },
         stopsThinking: thinking === undefined ? null : await stopsThinking(settings, name, { ...thinking, signal }),
         priced: entryOf(settings.models.prices, name) !== undefined,
-        shutdown: shutdowns.get(name) ?? null,
       }
     }),
   )
+  // Afterwards, for some servers say how much room a model has only once they have loaded it.
+  const listed = await listedOf(settings, names, signal)
+  return checks.map((check) => ({ shutdown: null, context: null, ...check, ...listed.get(check.model) }))
 }
 
 async function checkRole(
@@ -151,25 +155,24 @@ async function stopsThinking(
   return role.why === null && !hasThought(role) && !refused.has('effort') && !refused.has('temperature')
 }
 
-/** By model the date on which it is switched off, as far as endpoints list that. */
-async function shutdownsOf(
+/** Of each model what its endpoint's list says, and at a server of one's own how much room it has. */
+async function listedOf(
   settings: Settings,
   names: readonly string[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, string>> {
-  const places = names.map((name) => ({ name, ...placeOf(name, settings.endpoints) }))
-  const endpoints = [...new Set(places.map(({ endpoint }) => endpoint))]
-  const found = await Promise.all(
-    endpoints.map(async (endpoint) => {
-      const at = endpoint === DEFAULT_ENDPOINT ? settings.openai : entryOf(settings.endpoints, endpoint)
-      const listed = at === undefined ? [] : await listedModels(at, signal).catch(() => [])
-      return places.flatMap(({ name, endpoint: own, model }) => {
-        const date = own === endpoint ? listed.find(({ id }) => id === model)?.shutdown : undefined
-        return date == null ? [] : [[name, date] as const]
-      })
-    }),
-  )
-  return new Map(found.flat())
+): Promise<ReadonlyMap<string, Pick<ListedModel, 'shutdown' | 'context'>>> {
+  const lists = new Map<string, Promise<ListedModel[]>>()
+  const found = names.map(async (name) => {
+    const { endpoint, model } = placeOf(name, settings.endpoints)
+    const at = endpoint === DEFAULT_ENDPOINT ? settings.openai : entryOf(settings.endpoints, endpoint)
+    if (at === undefined) throw new Error('a place without an endpoint')
+    const list = lists.get(endpoint) ?? listedModels(at, signal).catch(() => [])
+    lists.set(endpoint, list)
+    const { shutdown = null, context = null } = (await list).find(({ id }) => id === model) ?? {}
+    const isUnseen = context === null && isOwnServer(at.baseUrl)
+    return [name, { shutdown, context: isUnseen ? await loadedContext(at, model, signal) : context }] as const
+  })
+  return new Map(await Promise.all(found))
 }
 
 /** Whether an error says that somebody has to mend the account, the key or the settings. */

@@ -1,9 +1,10 @@
-import { afterEach, expect, test } from 'vitest'
+import dns from 'node:dns'
+import { afterEach, expect, test, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { modelFindings } from '../../src/commands/doctor-models.ts'
 import { isOwnServer } from '../../src/composition/own-server.ts'
-import { DIALECTS } from '../../src/tools/understudy/dialects/all.ts'
+import { DIALECTS, type DialectName } from '../../src/tools/understudy/dialects/all.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 
 let running: Understudy | undefined
@@ -19,16 +20,18 @@ async function found(model: string, options: UnderstudyOptions, change: (setting
   return findings.map(({ state, detail, todo = '' }) => `${state}: ${detail} → ${todo}`)
 }
 
-/** The settings that a line advises to set, as they would stand in a file. */
+/** The settings that can be pasted, by their path. */
 const advised = (lines: readonly string[], path: string) =>
-  lines.flatMap((line) => [...line.matchAll(/[Ss]et ([\w.]+): (\{.*?\} \}|\{.*?\})/g)]).filter(([, at]) => at === path)
+  lines
+    .flatMap((line) => [...line.matchAll(/^ {4}([\w.]+): (.*)$/gm)])
+    .flatMap(([, at, value]) => (at === path ? [value] : []))
 
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines[0]).toMatch(
     /^ok: answered 12 test questions, one for each role, in a readable form; [^(]*; \d+ tokens in all;/,
   )
-  expect(lines.join('\n')).toMatch(/ok: took a test image \(safety\.describer\).* → .*gavel judge look\.jsonl/)
+  expect(lines.join('\n')).toMatch(/ok: took a test image \(safety\.describer\)[\s\S]* gavel judge look\.jsonl/)
 })
 
 test('the model that signs is named where it is another than the one that was asked', async () => {
@@ -39,15 +42,15 @@ test('the model that signs is named where it is another than the one that was as
   expect((await found('understudy', { dialect: 'openai-before' }))[0]).not.toContain('signed')
 })
 
-test('all that the dialect of a model should say stands in one line, after its thinking was tried to be stopped', async () => {
+test('all that the dialect of a model should say stands in one piece, after its thinking was tried to be stopped', async () => {
   const lines = await found('nameless', { dialect: 'openai-since' })
   const all = lines.join('\n')
-  expect(advised(lines, 'models.dialects').map(([, , value]) => value)).toEqual([
+  expect(advised(lines, 'models.dialects')).toEqual([
     '{ "nameless": { maxTokens: max_completion_tokens, effort: none } }',
     '{ "nameless": { maxTokens: max_completion_tokens, temperature: never, thinkingTokens: 4096 } }',
   ])
   expect(all).toMatch(
-    /warning: is not asked as usual: .*max_completion_tokens.* no temperature can be sent \(Gavel would send 0 and 0\.2\)/,
+    /warning: is not asked as usual: .*max_completion_tokens; no temperature is sent \(it would be 0 and 0\.2\).*It thinks.*Gavel runs as it is.*2 refused calls an hour/,
   )
   expect(all.match(/models\.dialects/g)).toHaveLength(2)
   expect(all).not.toMatch(/^broken/m)
@@ -61,9 +64,7 @@ test('what doctor advises for a dialect leaves nothing of it to be advised', asy
 
 test('a model that goes on thinking is advised to have room for it alone', async () => {
   const lines = await found('small', { dialect: 'vllm' })
-  expect(advised(lines, 'models.dialects').map(([, , value]) => value)).toEqual([
-    '{ "small": { thinkingTokens: 4096 } }',
-  ])
+  expect(advised(lines, 'models.dialects')).toEqual(['{ "small": { thinkingTokens: 4096 } }'])
   expect(lines.join('\n')).toMatch(/effort: none was tried just now, and does not stop it/)
 })
 
@@ -89,10 +90,20 @@ test('a server that reports no usage is named, with what depends on it', async (
   expect((await found('small', { dialect: 'openai-before' })).join('\n')).not.toContain('reports no')
 })
 
+/** The same models at a host that is nobody's own. */
+const elsewhere = (settings: Settings): Settings => {
+  const { port } = new URL(settings.openai.baseUrl)
+  return { ...settings, openai: { ...settings.openai, baseUrl: `http://api.127-0-0-1.example:${port}/v1` } }
+}
+
 test('a price that is missing is harmless without a budget in dollars, and said otherwise with one', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines.join('\n')).toMatch(/warning: has no price.*Gavel runs, and this is harmless/)
-  expect(advised(lines, 'models.prices')).toHaveLength(1)
+  expect(advised(lines, 'models.prices')).toEqual(['{ "small": { prompt: 0, cached: 0, completion: 0 } }'])
+  await running?.close()
+  // Zeros would hide for ever what is paid for.
+  const paid = await found('small', { dialect: 'openai-before' }, elsewhere)
+  expect(advised(paid, 'models.prices')).toEqual(['{ "small": { prompt: PRICE, cached: PRICE, completion: PRICE } }'])
   await running?.close()
   const budget = (settings: Settings): Settings => ({
     ...settings,
@@ -103,18 +114,28 @@ test('a price that is missing is harmless without a budget in dollars, and said 
   expect(bounded).not.toContain('harmless')
 })
 
-test('a model that is switched off is named with the day', async () => {
-  expect((await found('gpt-4o-mini', { dialect: 'openai-before' })).join('\n')).toMatch(
-    /warning: will be retired on 2027-01-14.*Gavel runs until then/,
-  )
+test('a model that is switched off is named with the day, and the chains that have it', async () => {
+  const roles = {
+    default: ['gpt-4o-mini'],
+    arbiter: ['other', 'gpt-4o-mini'],
+    'hate.judge': ['gpt-4o-mini'],
+    judge: ['other'],
+  }
+  const chains = (settings: Settings): Settings => ({ ...settings, models: { ...settings.models, roles } })
+  const lines = await found('gpt-4o-mini', { dialect: 'openai-before' }, chains)
+  expect(lines.join('\n')).toMatch(/warning: will be retired on 2027-01-14.*Gavel runs until then/)
+  expect(advised(lines, 'models.roles')).toEqual([
+    '{ default: ["NEW-MODEL"], arbiter: ["other", "NEW-MODEL"], "hate.judge": ["NEW-MODEL"] }',
+  ])
 })
 
 test('a model that takes no images is a warning, and none where another of the chain takes them', async () => {
   const lines = await found('small', { dialect: 'vllm' })
   expect(lines[0]).toMatch(/^ok: answered 11 of 12 test questions.*\(not as safety\.describer: see below\)/)
   expect(lines.join('\n')).toMatch(
-    /warning: takes no images: .*safety\.describer \(status 400.*\)\. Gavel runs.* → .*models\.roles: \{ "safety\.describer": .*protocols\.safety: \{ images: false \}/,
+    /warning: takes no images: .*safety\.describer \(status 400.*\)\. Gavel runs.*label: null[\s\S]*protocols\.safety: \{ images: false \}/,
   )
+  expect(advised(lines, 'models.roles')).toEqual(['{ "safety.describer": ["ENDPOINT/MODEL"] }'])
   expect(lines.join('\n')).not.toMatch(/^broken/m)
   await running?.close()
   const other = await startUnderstudy({ dialect: 'openai-before' })
@@ -137,10 +158,47 @@ test('without images in posts nothing is said of them', async () => {
   expect((await found('small', { dialect: 'vllm' }, blind)).join('\n')).not.toContain('image')
 })
 
-test("a server of one's own is named with the context that it needs; others know theirs", async () => {
-  expect((await found('small', { dialect: 'ollama' })).join('\n')).toMatch(
-    /ok: runs on a machine of your own.* → .*OLLAMA_CONTEXT_LENGTH=16384.*lms load NAME --context-length 16384/,
-  )
+test.each<[DialectName, string, RegExp]>([
+  ['vllm', 'Qwen/Qwen3-32B', /^ok: has a context of 40960 tokens \(vLLM\)/m],
+  ['lm-studio', 'qwen/qwen3-14b', /^ok: has a context of 32768 tokens \(LM Studio\)/m],
+  [
+    'llama-cpp',
+    'gpt-oss-20b.gguf',
+    /^warning: has a context of 8192 tokens \(llama\.cpp\).* → Do this first: .*--ctx-size 16384/m,
+  ],
+  [
+    'ollama',
+    'qwen3:8b',
+    /^warning: has a context of 4096 tokens \(Ollama\).* → Do this first: .*OLLAMA_CONTEXT_LENGTH=16384/m,
+  ],
+  ['ollama', 'small', /^warning: Gavel could not see how many tokens.* → Look first/m],
+])('the context is named that %s gives %s, and how it gets more', async (dialect, model, line) => {
+  expect((await found(model, { dialect })).join('\n')).toMatch(line)
+})
+
+test("the context of a model at another's server is named only where it is too small", async () => {
+  const listing = (tokens: number) => ({
+    ...DIALECTS['openai-before'],
+    models: [{ id: 'small', context_length: tokens } as { id: string }],
+  })
+  const lookup = vi
+    .spyOn(dns, 'lookup')
+    .mockImplementation(((_: string, __: unknown, done: (...all: unknown[]) => void) =>
+      done(null, [{ address: '127.0.0.1', family: 4 }])) as never)
+  try {
+    expect((await found('small', { dialect: listing(8_000) }, elsewhere)).join('\n')).toMatch(
+      /warning: has a context of 8000 tokens, and/,
+    )
+    await running?.close()
+    expect((await found('small', { dialect: listing(100_000) }, elsewhere)).join('\n')).not.toContain('context')
+    await running?.close()
+    expect((await found('small', { dialect: 'openai-before' }, elsewhere)).join('\n')).not.toContain('context')
+  } finally {
+    lookup.mockRestore()
+  }
+})
+
+test("a server of one's own is told from others", () => {
   const own = [
     'http://localhost:1/v1',
     'http://[::1]:1/v1',
@@ -165,7 +223,7 @@ test('a tier that a model refuses is named with its setting', async () => {
   const refuses = [{ parameter: 'service_tier', says: 'Unsupported service_tier: {value}' }]
   const row = { ...DIALECTS['openai-before'], refuses }
   expect((await found('small', { dialect: row }, onFlex)).join('\n')).toMatch(
-    /no tier is asked for.*\nwarning: refuses the tier that is set \(flex\).*models\.tiers/,
+    /no tier is asked for[\s\S]*\nwarning: refuses the tier that is set \(flex\).*models\.tiers/,
   )
   expect((await found('small', { dialect: 'openai-since' }, onFlex)).join('\n')).not.toContain('refuses the tier')
 })

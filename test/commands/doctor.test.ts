@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { command as doctor } from '../../src/commands/doctor.ts'
@@ -50,17 +50,26 @@ function printed(findings: readonly Finding[], settingsFile?: string) {
 
 test('the doctor ends with a tally, and names the file in which settings belong', () => {
   const ok: Finding = { what: 'Redis', state: 'ok', detail: 'answers' }
-  const warning: Finding = { what: 'model a', state: 'warning', detail: 'x', todo: 'Set models.prices: { "a": {} }.' }
+  const todo = 'Can wait:\n    models.prices: { "a": {} }'
+  const warning: Finding = { what: 'model a', state: 'warning', detail: 'x', todo }
   const calm = printed([ok])
   calm.print()
   expect(calm.lines).toEqual(['ok       Redis: answers', '0 broken, 0 warnings: Gavel can run.'])
   const one = printed([ok, warning])
   one.print()
-  expect(one.lines.at(-2)).toMatch(/own, which each command is given as --config FILE.*config\/gavel\.yaml\.$/)
+  expect(one.lines.slice(1, 4)).toEqual([
+    'warning  model a: x',
+    '         → Can wait:',
+    '               models.prices: { "a": {} }',
+  ])
+  expect(one.lines.at(-2)).toMatch(/own, which each command is given as --config FILE.*config\/gavel\.yaml/)
   expect(one.lines.at(-1)).toBe('0 broken, 1 warning: Gavel can run.')
-  const two = printed([warning, { ...warning, what: 'model b', todo: 'Set models.prices: { "b": {} }.' }], 'mine.yaml')
+  const two = printed([warning], 'mine.yaml')
   two.print()
-  expect(two.lines.at(-2)).toMatch(/into mine\.yaml; of several that begin alike make one/)
+  expect(two.lines.at(-2)).toContain(`margin of ${resolve('mine.yaml')}.`)
+  const none = printed([{ ...warning, todo: 'Set REDIS_URL: it is empty.' }])
+  none.print()
+  expect(none.lines).toHaveLength(3)
   const broken = printed([warning, { what: 'Kafka', state: 'broken', detail: 'is not set' }])
   expect(broken.print).toThrow('1 broken, 1 warning: mend what is BROKEN, and run gavel doctor again.')
 })

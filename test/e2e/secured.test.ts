@@ -216,7 +216,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     const told: string[] = []
     const terminal = { out: (line: string) => void told.push(line), say() {}, progress() {} }
     const io = { terminal, signal: new AbortController().signal }
-    await expect(perform(doctor, settings, [], { json: true }, io)).rejects.toThrow('Something is broken')
+    await expect(perform(doctor, settings, [], { json: true }, io)).rejects.toThrow('mend what is BROKEN')
     const findings = JSON.parse(told.join('')) as Finding[]
     const of = (name: string) => findings.find(({ what }) => what === name)
     expect(of('Redis')).toMatchObject({ state: 'broken', detail: expect.stringContaining('set redis.tls.ca') })

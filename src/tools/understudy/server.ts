@@ -80,6 +80,8 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
       case 'POST /understudy/behaviour':
         return sendJson(response, behave(parsed(await bodyOf(request), behaviourChange)))
     }
+    const own = Object.entries(dialect?.own ?? {}).find(([path]) => path === url.pathname)
+    if (own !== undefined) return sendJson(response, own[1])
     return sendError(response, 404, `The understudy serves no ${request.method} ${request.url}.`)
   }
 

@@ -43,6 +43,8 @@ export type Dialect = {
   readonly strips?: readonly string[]
   readonly embeddings: boolean
   readonly models: readonly ListedModel[]
+  /** By path what it says at an interface of its own. */
+  readonly own?: Readonly<Record<string, unknown>>
 }
 
 /** A parameter that is refused. */
@@ -96,4 +98,7 @@ type ListedModel = {
   readonly id: string
   /** When it is switched off, as OpenAI's list says it: a date, or null; left out where a list has no such field. */
   readonly shutdown_date?: string | null
+  /** The room for a question and its answer, in tokens: as vLLM says it, and as llama.cpp does. */
+  readonly max_model_len?: number
+  readonly meta?: { readonly n_ctx: number; readonly n_ctx_train: number }
 }

@@ -18,7 +18,7 @@ const vllm: Dialect = {
   cache: null,
   tiers: null,
   embeddings: false,
-  models: [{ id: 'Qwen/Qwen3-32B' }],
+  models: [{ id: 'Qwen/Qwen3-32B', max_model_len: 40_960 }],
 }
 
 const ollama: Dialect = {
@@ -41,6 +41,7 @@ const ollama: Dialect = {
   usage: 'totals',
   embeddings: true,
   models: [{ id: 'qwen3:8b' }, { id: 'nomic-embed-text:latest' }],
+  own: { '/api/ps': { models: [{ name: 'qwen3:8b', model: 'qwen3:8b', context_length: 4_096 }] } },
 }
 
 const llamaCpp: Dialect = {
@@ -51,7 +52,7 @@ const llamaCpp: Dialect = {
   images: 'image input is not supported - hint: if this is unexpected, you may need to provide the mmproj',
   thinking: { efforts: [], usual: 'medium', where: 'reasoning_content' },
   usage: 'totals',
-  models: [{ id: 'gpt-oss-20b.gguf' }],
+  models: [{ id: 'gpt-oss-20b.gguf', meta: { n_ctx: 8_192, n_ctx_train: 131_072 } }],
 }
 
 const lmStudio: Dialect = {
@@ -75,6 +76,11 @@ const lmStudio: Dialect = {
   usage: 'totals',
   embeddings: true,
   models: [{ id: 'qwen/qwen3-14b' }],
+  own: {
+    '/api/v0/models': {
+      data: [{ id: 'qwen/qwen3-14b', state: 'loaded', max_context_length: 40_960, loaded_context_length: 32_768 }],
+    },
+  },
 }
 
 export const local = { vllm, ollama, 'llama-cpp': llamaCpp, 'lm-studio': lmStudio }

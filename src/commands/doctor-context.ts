@@ -1,0 +1,49 @@
+import type { Settings } from '../../config/schema.ts'
+import type { LocalServer } from '../adapters/openai/listed-models.ts'
+import type { ModelCheck } from '../composition/model-checks.ts'
+import { endpointOf } from '../composition/models.ts'
+import { isOwnServer } from '../composition/own-server.ts'
+import type { Finding } from '../domain/finding.ts'
+
+/**
+ * What a question, its thoughts and the answer have room in, in tokens: twenty comments of 500 characters with those that they
+ * answer, 4,096 tokens of thought, and an answer for each comment.
+ */
+const ENOUGH = 16_384
+const NEEDED = `a question about twenty comments needs some ${ENOUGH}, with thoughts and answer`
+const FEWER =
+  'long questions lose their beginning without any message, so that verdicts on them may be wrong, or they fail'
+
+/** How more room is given; the same for all models of a server. */
+const MORE: Readonly<Record<LocalServer, string>> = {
+  Ollama: `set OLLAMA_CONTEXT_LENGTH=${ENOUGH} where Ollama is started (the environment of its service; in its app there is a slider), and start it anew`,
+  'LM Studio': `load it anew: lms load NAME --context-length ${ENOUGH}`,
+  'llama.cpp': `start llama-server with --ctx-size ${ENOUGH}; with --parallel N as many times that`,
+  vLLM: `start it with --max-model-len ${ENOUGH} or more`,
+}
+
+const UNSEEN = [
+  `Look first. Ollama: ollama ps, column CONTEXT, while the model is loaded. LM Studio: lms ps. llama.cpp: n_ctx in /props. vLLM: max_model_len in /v1/models. With ${ENOUGH} or more there is nothing to do. Else:`,
+  ...Object.entries(MORE).map(([server, how]) => `${server}: ${how}.`),
+].join('\n')
+
+/** Whether questions fit into a model's context. A server of one's own has the one that it was started with. */
+export function contextFindings(what: string, { model, roles, context }: ModelCheck, settings: Settings): Finding[] {
+  const isOwn = isOwnServer(endpointOf(settings, model).baseUrl)
+  if (roles.every(({ reply }) => reply === null)) return []
+  if (context === null) {
+    if (!isOwn) return []
+    const detail = `Gavel could not see how many tokens its context has; ${NEEDED}. Gavel runs; with fewer, ${FEWER}`
+    return [{ what, state: 'warning', detail, todo: UNSEEN }]
+  }
+  const { tokens, server } = context
+  const has = `has a context of ${tokens} tokens${server === null ? '' : ` (${server})`}`
+  if (tokens >= ENOUGH) return isOwn ? [{ what, state: 'ok', detail: `${has}; ${NEEDED}` }] : []
+  const more = server === null ? 'name a model with a longer one in models.roles' : MORE[server]
+  return [
+    {
+      ...{ what, state: 'warning', detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}` },
+      todo: `Do this first: ${more}. Then run gavel doctor again.`,
+    },
+  ]
+}

@@ -1,0 +1,9 @@
+/** A line of advice that can be copied as it stands: a setting, a command. */
+export function pasted(line: string): string {
+  return `    ${line}`
+}
+
+/** Whether advice has a setting that can be pasted into a settings file. */
+export function hasSetting(todo: string): boolean {
+  return /^ {4}[a-z]+\.[\w.]+: \{/m.test(todo)
+}
