@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml'
+import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { isTree, type Tree, treeOf } from './tree.ts'
 
 /** YAML as settings are read from it, or what is wrong with it, in words that quote nothing: a secret may stand there. */
@@ -7,9 +7,10 @@ export type ReadYaml =
   | { readonly ok: false; readonly faults: string[] }
 
 export function readYaml(text: string): ReadYaml {
-  const document = parseDocument(text, { logLevel: 'silent' })
-  if (document.errors.length > 0 || document.warnings.length > 0)
-    return { ok: false, faults: [...document.errors, ...document.warnings].map(said) }
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false, lineCounter })
+  const faults = [...document.errors, ...document.warnings, ...repeatedKeys(document, lineCounter)]
+  if (faults.length > 0) return { ok: false, faults: faults.map(said) }
   try {
     const value: unknown = document.toJS()
     return { ok: true, value: isTree(value) ? treeOf(value) : value }
@@ -18,6 +19,22 @@ export function readYaml(text: string): ReadYaml {
       error instanceof TypeError ? 'a mapping holds itself' : 'an alias that stands for nothing, or for too much'
     return { ok: false, faults: [`${why}: a text that begins with * or & is put in quotation marks`] }
   }
+}
+
+/** Keys that a mapping has already. The parser would compare each key with all before it: a second for ten thousand of them. */
+function repeatedKeys(document: Document.Parsed, lines: LineCounter) {
+  const repeated: { code: string; linePos: readonly { line: number; col: number }[] }[] = []
+  visit(document, {
+    Map(_, { items }) {
+      const keys = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key)) continue
+        if (keys.has(key.value)) repeated.push({ code: 'DUPLICATE_KEY', linePos: [lines.linePos(key.range?.[0] ?? 0)] })
+        keys.add(key.value)
+      }
+    },
+  })
+  return repeated
 }
 
 /** YAML's messages quote what they are about. */

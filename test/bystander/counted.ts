@@ -6,15 +6,17 @@ export interface Work {
   readonly matched: number
   /** Characters of JSON; a list or an object counts as a hundred, another value as ten, and as fifty where each is looked at. */
   readonly parsed: number
+  /** Elements of lists that were compared with something, one by one. */
+  readonly compared: number
 }
 
-export function total({ normalised, matched, parsed }: Work): number {
-  return normalised + matched + parsed
+export function total({ normalised, matched, parsed, compared }: Work): number {
+  return normalised + matched + parsed + compared
 }
 
 /** The work that `run` does, within its call. */
 export function counted(run: () => unknown): Work {
-  const work = { normalised: 0, matched: 0, parsed: 0 }
+  const work = { normalised: 0, matched: 0, parsed: 0, compared: 0 }
   const restore = [
     replaced(
       String.prototype,
@@ -55,6 +57,17 @@ export function counted(run: () => unknown): Work {
           const to = found === null ? (this.sticky ? from + 1 : text.length) : found.index + found[0].length
           if (!inside) work.matched += Math.max(1, to - from)
           return found
+        },
+    ),
+    replaced(
+      Array.prototype,
+      'some',
+      (original) =>
+        function (this: unknown[], is: (...of: unknown[]) => boolean, of?: unknown): boolean {
+          return original.call(this, (...one: unknown[]) => {
+            work.compared++
+            return is.apply(of, one)
+          })
         },
     ),
     replaced(JSON, 'parse', (original) => (text: string, ...more: unknown[]): unknown => {
