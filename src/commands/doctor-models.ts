@@ -164,15 +164,20 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
         ].join('\n'),
       })
   }
-  const seen = roles.filter(({ withImage, why }) => withImage && why === null)
-  if (seen.length > 0)
+  const seeing = roles.filter(({ namedColour }) => namedColour === true)
+  if (seeing.length > 0)
+    found.push({ what, state: 'ok', detail: `named the colour of a test image (${listed(seeing)})` })
+  const blind = roles.filter(({ namedColour }) => namedColour === false)
+  if (blind.length > 0)
     found.push({
-      ...{ what, state: 'ok' },
-      detail: `took a test image (${listed(seen)}); some servers take images and drop them unseen, which Gavel can't tell`,
+      ...{ what, state: 'warning' },
+      detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what is said of them then is invented. Gavel runs; only posts with images are at risk`,
       todo: [
-        'If your posts have images, see once that it looks at them. Put the address of one in here, and run it, with the --config of this command if it had one:',
+        'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away.)',
+        'Else see whether it looks at one of yours. Put its address in here, and run it, with the --config of this command if it had one:',
         pasted(`echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript`),
-        `The turn of the describer should say what is to be seen. If it doesn't, name another model for safety.describer in models.roles.`,
+        `If the turn of the describer does not say what is to be seen, name a model that takes images; ENDPOINT is one of endpoints:`,
+        ...blind.map(({ role }) => pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)),
       ].join('\n'),
     })
   return found

@@ -14,7 +14,7 @@ import type { Model, ModelReply, Tier } from '../ports/model.ts'
 import { callTimes } from './gateway.ts'
 import { dialectsOf, modelOf } from './models.ts'
 import { isOwnServer } from './own-server.ts'
-import { roleQuestions } from './role-questions.ts'
+import { COLOUR_OF_IMAGE, roleQuestions } from './role-questions.ts'
 
 /** What a model said to a role's tiny question. */
 export interface RoleCheck {
@@ -22,6 +22,8 @@ export interface RoleCheck {
   readonly temperature: number
   readonly wantsLogprobs: boolean
   readonly withImage: boolean
+  /** Whether it named the colour of the image; null where it was shown none, or where its answer can't be read. */
+  readonly namedColour: boolean | null
   readonly ms: number
   readonly reply: ModelReply | null
   /** Why the answer can't be used; null where it can. */
@@ -119,10 +121,12 @@ async function checkRole(
     return {
       ...{ ...about, reply, ms: performance.now() - start, error: null },
       ...{ why: reading.readable ? null : reading.why, room: room > thinkingTokens ? room : null },
+      namedColour: reading.readable && about.withImage ? COLOUR_OF_IMAGE.test(reply.text ?? '') : null,
     }
   } catch (error) {
     const thrown = error instanceof Error ? error : new Error('failed')
-    return { ...about, reply: null, why: thrown.message, error: thrown, ms: performance.now() - start, room: null }
+    const failed = { reply: null, why: thrown.message, error: thrown, room: null, namedColour: null }
+    return { ...about, ...failed, ms: performance.now() - start }
   }
 }
 

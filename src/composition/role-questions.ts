@@ -16,9 +16,10 @@ export interface RoleQuestion {
   readonly models: readonly string[]
 }
 
-/** 64 × 64 white pixels. */
+/** What a picture of 64 × 64 red pixels is called. */
+export const COLOUR_OF_IMAGE = /\b(?:red|crimson|scarlet|vermilion)\b/i
 const IMAGE =
-  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAKUlEQVR42u3MQREAAAwCIPuX1hD77SAA6VEEAoFAIBAIBAKBQCAQfA8Gpwvw4qrwDDIAAAAASUVORK5CYII='
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsAtx/ZMZxgi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywKqxUDxqh7TUQAAAABJRU5ErkJggg=='
 
 const SNAPSHOT: Snapshot = {
   post: {
@@ -71,7 +72,10 @@ function tiny(asked: Ask): Ask {
       { role: 'system', content: 'You check a connection. Be brief.' },
       {
         role: 'user',
-        content: 'This question is about nothing. Fill in the form with any values that fit it, in a word or two each.',
+        content:
+          images.length === 0
+            ? 'This question is about nothing. Fill in the form with any values that fit it, in a word or two each.'
+            : 'Fill in the form in a word or two each. Where it asks for a description, name the colour of the attached image.',
         ...(images.length === 0 ? {} : { images }),
       },
     ],

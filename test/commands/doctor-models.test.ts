@@ -31,7 +31,7 @@ test('every role of a model is asked in its own form, and its answer read', asyn
   expect(lines[0]).toMatch(
     /^ok: answered 12 test questions, one for each role, in a readable form; [^(]*; \d+ tokens in all;/,
   )
-  expect(lines.join('\n')).toMatch(/ok: took a test image \(safety\.describer\)[\s\S]* gavel judge look\.jsonl/)
+  expect(lines.join('\n')).toContain('ok: named the colour of a test image (safety.describer)')
 })
 
 test('the model that signs is named where it is another than the one that was asked', async () => {
@@ -148,6 +148,15 @@ test('a model that takes no images is a warning, and none where another of the c
   const both = (await found('small', { dialect: 'vllm' }, chain)).join('\n')
   await other.close()
   expect(both).toMatch(/ok: takes no images: .*, and other\/gpt-4o is asked instead/)
+})
+
+test('a server that drops images unseen is found out by what its model says of one', async () => {
+  const lines = await found('small', { dialect: 'gateway-strips' })
+  expect(lines.join('\n')).toMatch(
+    /^warning: took a test image and did not name its colour \(safety\.describer\)[\s\S]* gavel judge look\.jsonl/m,
+  )
+  expect(lines.join('\n')).not.toContain('ok: named the colour')
+  expect(advised(lines, 'models.roles')).toEqual(['{ "safety.describer": ["ENDPOINT/MODEL"] }'])
 })
 
 test('without images in posts nothing is said of them', async () => {

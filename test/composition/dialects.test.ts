@@ -72,6 +72,8 @@ function settingsFor(
 }
 
 interface Asked {
+  /** Its stage and messages. */
+  readonly key: string
   sent: number
   /** Parameters that were refused. */
   readonly refused: string[]
@@ -85,7 +87,7 @@ function counted(model: Model) {
   let [open, mostOpen] = [0, 0]
   const complete: Model['complete'] = async (request) => {
     const key = JSON.stringify([request.answer.name, request.messages])
-    const question = questions.get(key) ?? { sent: 0, refused: [], cut: 0 }
+    const question = questions.get(key) ?? { key, sent: 0, refused: [], cut: 0 }
     questions.set(key, question)
     question.sent++
     mostOpen = Math.max(mostOpen, ++open)
@@ -156,10 +158,14 @@ async function judged(
 }
 
 /** A question costs one call, one more for each parameter that was refused, and one if the first room was too small for a thought. */
-function expectNoMoreThanRefused(questions: readonly Asked[]): void {
-  for (const { sent, refused, cut } of questions) {
-    expect(sent).toBe(1 + refused.length + cut)
-    expect([new Set(refused).size, cut]).toEqual([refused.length, Math.min(cut, 1)])
+function expectNoMoreThanRefused(questions: readonly Asked[], plain: readonly Asked[] = []): void {
+  for (const { key, sent, refused, cut } of questions) {
+    // Of a claim without comments both debaters are asked the same.
+    const askers = plain.find((one) => one.key === key)?.sent ?? 1
+    expect(sent).toBe(askers + refused.length + cut)
+    expect(cut).toBeLessThanOrEqual(askers)
+    for (const parameter of refused)
+      expect(refused.filter((one) => one === parameter).length).toBeLessThanOrEqual(askers)
   }
 }
 
@@ -169,19 +175,19 @@ const PAIRS = NAMES.flatMap((dialect, d) =>
   PROTOCOLS.map((protocol, p) => [dialect, protocol, INPUTS[(d + p) % INPUTS.length] ?? 'post'] as const),
 )
 
-const plain = new Map<string, Promise<Verdict>>()
+const plain = new Map<string, ReturnType<typeof judged>>()
 
-/** The verdict where the server takes everything. */
-function plainVerdict(protocol: (typeof PROTOCOLS)[number], input: (typeof INPUTS)[number]): Promise<Verdict> {
+/** The verdict where the server takes everything, and what was asked. */
+function plainly(protocol: (typeof PROTOCOLS)[number], input: (typeof INPUTS)[number]): ReturnType<typeof judged> {
   const key = `${protocol} ${input}`
-  const known = plain.get(key) ?? judged(undefined, protocol, inputOf(protocol, input)).then(({ verdict }) => verdict)
+  const known = plain.get(key) ?? judged(undefined, protocol, inputOf(protocol, input))
   plain.set(key, known)
   return known
 }
 
 describe('a verdict over every dialect is that of the plain one, through the whole service', () => {
   test.each(PAIRS)('%s, %s, %s', async (dialect, protocol, input) => {
-    const expected = await plainVerdict(protocol, input)
+    const { verdict: expected, questions: asked } = await plainly(protocol, input)
     const { verdict, questions, failures } = await judged(dialect, protocol, inputOf(protocol, input))
     expect(failures).toEqual([])
     if (protocol === 'safety' && input === 'image' && (DIALECTS[dialect] as Dialect).images !== null) {
@@ -189,13 +195,13 @@ describe('a verdict over every dialect is that of the plain one, through the who
       expect(expected.label).toBe('safe')
       expect(verdict).toMatchObject({
         label: null,
-        degraded: expect.arrayContaining([expect.stringMatching(/no images/)]),
+        degraded: expect.arrayContaining([expect.stringMatching(/no images|did not see it/)]),
       })
     } else {
       expect([verdict.label, verdict.scores, verdict.degraded]).toEqual([
         ...[expected.label, expected.scores, expected.degraded],
       ])
-      expectNoMoreThanRefused(questions)
+      expectNoMoreThanRefused(questions, asked)
     }
   })
 
@@ -237,7 +243,7 @@ describe('a dialect that nobody has told', () => {
   test('works by what its refusals show', async () => {
     const models: Partial<Settings['models']> = { tiers: { default: 'flex' } }
     const { verdict, lessons, questions } = await judged(NEW, 'hate', inputOf('hate', 'post'), { models })
-    expect(verdict.label).toBe((await plainVerdict('hate', 'post')).label)
+    expect(verdict.label).toBe((await plainly('hate', 'post')).verdict.label)
     expect(lessons.map(({ parameter }) => parameter).sort()).toEqual(['form', 'max-tokens', 'temperature', 'tier'])
     expectNoMoreThanRefused(questions)
   })

@@ -2,7 +2,11 @@ import { z } from 'zod'
 import { type Fence, readFences, type Sections } from './fences.ts'
 import type { JsonSchema } from './json-schema.ts'
 
-const part = z.looseObject({ type: z.string(), text: z.string().optional() })
+const part = z.looseObject({
+  type: z.string(),
+  text: z.string().optional(),
+  image_url: z.looseObject({ url: z.string().optional() }).optional().catch(undefined),
+})
 
 /** What the understudy reads of a Chat Completions request; everything else in one is accepted and ignored. */
 export const chatRequest = z.looseObject({
@@ -19,7 +23,12 @@ export const chatRequest = z.looseObject({
     .nullish(),
 })
 
-type Content = string | readonly { readonly type: string; readonly text?: string | undefined }[] | null | undefined
+type Part = {
+  readonly type: string
+  readonly text?: string | undefined
+  readonly image_url?: { readonly url?: string | undefined } | undefined
+}
+type Content = string | readonly Part[] | null | undefined
 type Format = { readonly name: string; readonly schema?: JsonSchema | undefined }
 
 /** A Chat Completions request, as far as the understudy reads it. */
@@ -41,8 +50,8 @@ export type Question = {
   readonly fences: readonly Fence[]
   /** The whole conversation but for the answerer's own replies: fenced texts, and what stands outside them. */
   readonly sections: () => Sections
-  /** Images that came with it. */
-  readonly images: number
+  /** The URLs of the images that came with it. */
+  readonly images: readonly string[]
   /** The answerer's own earlier replies, oldest first. */
   readonly replies: readonly string[]
   readonly promptTokens: number
@@ -51,14 +60,14 @@ export type Question = {
 /** Reads stage, schema, fenced texts and earlier replies out of a request. */
 export function readQuestion({ messages, response_format: format }: ChatRequest): Question {
   let characters = 0
-  let images = 0
+  const images: string[] = []
   const asked: string[] = []
   const replies: string[] = []
   const heard: string[] = []
   for (const { role, content } of messages) {
     const text = textOf(content)
     characters += text.length
-    images += imagesIn(content)
+    images.push(...imagesIn(content))
     if (role === 'assistant') replies.push(text)
     else heard.push(text)
     if (role === 'user') asked.push(text)
@@ -98,8 +107,9 @@ function textOf(content: Content): string {
   return content ? content.map(({ text }) => text ?? '').join('') : ''
 }
 
-function imagesIn(content: Content): number {
-  return typeof content === 'string' || !content ? 0 : content.filter(({ type }) => type === 'image_url').length
+function imagesIn(content: Content): string[] {
+  if (typeof content === 'string' || !content) return []
+  return content.flatMap(({ type, image_url: image }) => (type === 'image_url' ? [image?.url ?? ''] : []))
 }
 
 const FORMAT = /^Answer format \(([^)\n]{1,100})\):[ \t]*(\{.*)$/gm

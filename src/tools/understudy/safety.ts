@@ -1,6 +1,7 @@
 import { readConduct, saidOf, weighed, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
+import { colourOf } from './eyes.ts'
 import type { Fence } from './fences.ts'
 import { isSchema, type JsonSchema, property } from './json-schema.ts'
 import type { Question } from './question.ts'
@@ -67,9 +68,14 @@ function description({ sections, images }: Question, schema: JsonSchema): Said {
   const told = ofKind(sections().fences, /alt|caption|image/)
     .map(({ text }) => text.trim())
     .filter((text) => text !== '')
-  const seen = `${images === 1 ? 'An image' : `${images} images`} that the understudy, having no eyes, has not looked at`
+  const [colour] = images.map(colourOf).filter((one) => one !== null)
+  const count = images.length === 1 ? 'An image' : `${images.length} images`
+  const seen =
+    colour === undefined
+      ? `${count} that the understudy, having no eyes, has not looked at`
+      : `A plain ${colour} image, which is all that the understudy can see of any`
   // Without eyes it would have to say no to every image, and nothing with one could be tried out with it.
-  const looked = property(schema, 'seen') === undefined ? {} : { seen: 'yes' }
+  const looked = property(schema, 'seen') === undefined ? {} : { seen: images.length === 0 ? 'no' : 'yes' }
   return { ...looked, description: told.length === 0 ? `${seen}.` : `${seen}. Its author says: ${told.join(' ')}` }
 }
 

@@ -25,7 +25,7 @@ export type Speaking = {
 /** A request as the model behind a server of the dialect reads it. */
 export function questionIn({ dialect }: Speaking, request: ChatRequest): Question {
   const question = readQuestion(seenOf(dialect, request))
-  return { ...question, promptTokens: question.promptTokens + question.images * IMAGE_TOKENS }
+  return { ...question, promptTokens: question.promptTokens + question.images.length * IMAGE_TOKENS }
 }
 
 /** The response to a request that the dialect takes, but for its id. */

@@ -25,8 +25,8 @@ export type Dialect = {
   /** What becomes of messages with these roles. Roles that are not named are read. */
   readonly roles?: Readonly<Record<string, { readonly lost: true } | { readonly says: string }>>
   readonly form: Form
-  /** What it says to an image; null: it is seen. */
-  readonly images: string | null
+  /** What it says to an image; null: it is seen. One that is lost is left out, and nothing said. */
+  readonly images: string | null | { readonly lost: true }
   /** Gives log probabilities where they are asked for. */
   readonly logprobs: boolean
   readonly thinking: Thinking | null

@@ -13,7 +13,7 @@ const strips: Dialect = {
   ],
   longest: ['max_tokens'],
   form: { json_schema: 'ignored', json_object: 'ignored', jsonWord: null, loose: 'chatty' },
-  images: null,
+  images: { lost: true },
   logprobs: false,
   thinking: { efforts: [], usual: 'medium', where: '◁think▷' },
   answer: 'content',
@@ -29,6 +29,7 @@ const strips: Dialect = {
 const streams: Dialect = {
   ...strips,
   what: 'a gateway that streams',
+  images: null,
   form: { json_schema: 'kept', json_object: 'kept', jsonWord: null, loose: 'fenced' },
   ignores: ['service_tier', 'prompt_cache_key', 'prompt_cache_options'],
   longest: ['max_tokens', 'max_completion_tokens'],

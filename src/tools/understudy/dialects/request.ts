@@ -50,7 +50,7 @@ export function checkRequest(dialect: Dialect, request: ChatRequest): void {
     const fate = dialect.roles?.[role]
     if (fate !== undefined && 'says' in fate) refuse('messages', fate.says)
   }
-  if (dialect.images !== null && request.messages.some(({ content }) => hasImage(content)))
+  if (typeof dialect.images === 'string' && request.messages.some(({ content }) => hasImage(content)))
     refuse('messages', dialect.images)
   checkForm(dialect, request, refuse)
 }
@@ -107,5 +107,14 @@ export function seenOf(dialect: Dialect, request: ChatRequest): ChatRequest {
   const isHeld = (format?.type === 'json_schema' || format?.type === 'json_object') && form[format.type] === 'kept'
   const sent: ChatRequest = { ...request, response_format: isHeld ? format : undefined }
   for (const name of ignores) Reflect.deleteProperty(sent, name)
-  return { ...sent, messages: request.messages.filter(({ role }) => roles[role] === undefined) }
+  const heard = request.messages.filter(({ role }) => roles[role] === undefined)
+  return {
+    ...sent,
+    messages: typeof dialect.images === 'object' && dialect.images !== null ? heard.map(withoutImages) : heard,
+  }
+}
+
+function withoutImages(message: ChatRequest['messages'][number]): ChatRequest['messages'][number] {
+  const { content } = message
+  return Array.isArray(content) ? { ...message, content: content.filter(({ type }) => type !== 'image_url') } : message
 }
