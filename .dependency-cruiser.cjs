@@ -136,6 +136,14 @@ module.exports = {
       ['src/domain/', 'src/ports/', 'src/engine/', 'consumers/(intake|read-message)\\.ts'],
       'Looks at a subject over ports, and prints nothing.',
     ),
+    only(
+      'src/operations',
+      [
+        ...['src/domain/', 'src/ports/', 'src/engine/open\\.ts', 'src/gateway/gateway\\.ts', 'src/adapters/'],
+        ...['consumers/backpressure\\.ts', 'config/(load|schema)\\.ts'],
+      ],
+      'What keeps a process running and says how it is works on whatever parts it is given.',
+    ),
     {
       name: 'composition-is-asked-by-commands',
       comment: 'Parts are handed what they need; only who starts something wires it.',

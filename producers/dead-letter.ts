@@ -1,6 +1,8 @@
 import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
 import { jsonOf } from '../src/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/domain/messages.ts'
+import type { Report } from '../src/ports/report.ts'
+import type { Origin } from '../src/ports/threads.ts'
 import type { Incoming } from '../src/ports/topic.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
@@ -39,6 +41,20 @@ export function deadLetterOf(
   return {
     key: (from.key ?? `${from.topic}/${from.partition}/${from.offset}`).slice(0, MAX_KEY_CHARS),
     letter: JSON.stringify(letter),
+  }
+}
+
+/** Makes and reports the dead letter of a comment whose post never arrived. */
+export function orphanLetters(report: Report) {
+  return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
+    const detail =
+      raw === ''
+        ? "the post never arrived; comment was over the thread's cap, content not stored"
+        : 'the post never arrived'
+    report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
+    const value = Buffer.from(raw, 'base64')
+    const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }
+    return deadLetterOf(from, { reason: 'orphan-expired', detail }, bytes)
   }
 }
 

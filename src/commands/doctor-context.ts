@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/schema.ts'
 import type { LocalServer } from '../adapters/openai/listed-models.ts'
-import type { ModelCheck } from '../composition/model-checks.ts'
-import { endpointOf } from '../composition/models.ts'
-import { isOwnServer } from '../composition/own-server.ts'
+import { endpointOf } from '../composition/gateway.ts'
 import type { Finding } from '../domain/finding.ts'
+import type { ModelCheck } from './model-checks.ts'
+import { isOwnServer } from './own-server.ts'
 
 /**
  * What a question, its thoughts and the answer have room in, in tokens: twenty comments of 500 characters with those that they

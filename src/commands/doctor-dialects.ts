@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/schema.ts'
-import { hasThought, type ModelCheck } from '../composition/model-checks.ts'
-import { dialectsOf } from '../composition/models.ts'
+import { dialectsOf } from '../composition/gateway.ts'
 import type { Finding } from '../domain/finding.ts'
 import type { Remark } from '../domain/verdict.ts'
 import { pasted } from './doctor-lines.ts'
+import { hasThought, type ModelCheck } from './model-checks.ts'
 import { counted } from './terminal.ts'
 
 /** Set aside for thoughts where nothing is known of how long they are. */

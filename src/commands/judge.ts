@@ -1,6 +1,5 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
-import { preparedLibrary } from '../composition/prepared-library.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
@@ -10,6 +9,7 @@ import type { Tier } from '../ports/model.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
 import { formatOption, readingOf, repliesReadingOptions } from './file-options.ts'
+import { preparedLibrary } from './judging/prepared-library.ts'
 import { durationMs } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable, printableJson } from './terminal.ts'
@@ -106,8 +106,8 @@ export async function judgeFile(settings: Settings, file: string, options: Judge
     withRecording(options.out, terminal, async (recording) => {
       // What searches the shelves loads beside the rest of the program, which is most of it.
       const library = await preparedLibrary(reachable, options.protocol)
-      const { judgeFileSubjects } = await import('../composition/file-judging.ts')
-      const { modelOf } = await import('../composition/models.ts')
+      const { judgeFileSubjects } = await import('./judging/file-judging.ts')
+      const { modelOf } = await import('../composition/gateway.ts')
       const model = recording?.model(modelOf(reachable))
       const judging = {
         ...options,

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
+import type { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../adapters/kafka/bounded-reader.ts'
-import type { topicsOf } from '../composition/topics.ts'
 import { type Argument, argumentOf } from '../curator/case.ts'
 import { type Decided, type Judged, subjectKey } from '../curator/feedback.ts'
 import { OperatorError } from '../domain/errors.ts'

@@ -1,7 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { redisAddresses } from '../adapters/redis/connect.ts'
-import { recoveryParts } from '../composition/recovery.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Expected } from '../recovery/forecast.ts'
 import { type Restored, recoverStore } from '../recovery/recover.ts'
@@ -9,6 +8,7 @@ import type { Run } from '../recovery/run.ts'
 import type { Command } from './command.ts'
 import { time } from './options.ts'
 import { readingClient } from './reading-client.ts'
+import { recoveryParts } from './recovery-parts.ts'
 import { counted, printable, type Terminal } from './terminal.ts'
 
 export interface Recovered extends Restored {

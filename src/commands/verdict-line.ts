@@ -1,3 +1,4 @@
+import { entryOf } from '../domain/entry-of.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import { printable } from './terminal.ts'
 
@@ -9,7 +10,7 @@ function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'coun
 }
 
 /** What a verdict without a label is called, where nothing was decided. */
-const WITHOUT_LABEL: Partial<Record<Verdict['decidedBy'], string>> = { none: 'undecided', deleted: 'deleted' }
+const WITHOUT_LABEL: Readonly<Record<string, string>> = { none: 'undecided', deleted: 'deleted' }
 
 /** A verdict as one line for a person. */
 export function verdictLine(of: Verdict): string {
@@ -21,7 +22,7 @@ export function verdictLine(of: Verdict): string {
   const parts = [
     printable(of.timing.decidedAt, 30),
     `${printable(of.id, 60)}${final}`,
-    of.label === null ? (WITHOUT_LABEL[of.decidedBy] ?? 'scored') : printable(of.label, 30),
+    of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30),
     `by ${of.decidedBy}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
     ...countsIn(of),

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
+import { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../composition/topics.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { type Verdict, verdict } from '../domain/verdict.ts'

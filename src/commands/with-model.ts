@@ -1,6 +1,5 @@
+import { modelsInUse, modelsWithoutKey, unpricedFinding, unpricedRefusal } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
-import { modelsInUse, modelsWithoutKey } from '../composition/models.ts'
-import { unpricedFinding, unpricedRefusal } from '../composition/unpriced.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Terminal } from './terminal.ts'
 

@@ -3,8 +3,12 @@ import { imageLoader } from '../adapters/images.ts'
 import { memoryBudgets } from '../adapters/memory/budgets.ts'
 import { memoryLimits } from '../adapters/memory/limits.ts'
 import { memoryMemo } from '../adapters/memory/memo.ts'
+import { dialectOf, type EndpointsSettings, modelsOfEndpoints } from '../adapters/openai/endpoints.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
-import { placeOf } from '../domain/model-name.ts'
+import type { Dialect } from '../domain/dialect.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import { namesOf, placeOf } from '../domain/model-name.ts'
+import type { EndpointNames } from '../domain/remedies.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import type { BreakerSettings } from '../gateway/breaker.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
@@ -14,8 +18,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 import type { LimitsOf } from '../ports/limits.ts'
 import type { Model } from '../ports/model.ts'
-import type { Report } from '../ports/report.ts'
-import { dialectsOf, modelOf } from './models.ts'
+import type { Events, Report } from '../ports/report.ts'
 
 export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
 
@@ -122,4 +125,43 @@ function mapped<From, To>(values: Readonly<Record<string, From>>, to: (value: Fr
 
 function imageSettings({ images }: Settings) {
   return { maxBytes: images.maxBytes, timeoutMs: images.timeout, maxRedirects: images.maxRedirects }
+}
+
+/** The models of the settings' endpoints. `learnt` is told once of each thing that a model's refusals have shown. */
+export function modelOf(settings: Settings, learnt: (lesson: Lesson) => void = () => {}): Model {
+  return modelsOfEndpoints(endpointsOf(settings), { learnt })
+}
+
+/** What a model is told to take, by its name in the settings. */
+export function dialectsOf(settings: Settings): (model: string) => Dialect {
+  const endpoints = endpointsOf(settings)
+  const known = new Map<string, Dialect>()
+  return (model) => {
+    const dialect = known.get(model) ?? dialectOf(model, endpoints)
+    known.set(model, dialect)
+    return dialect
+  }
+}
+
+/** The URL of a model's endpoint, and how its settings are called. */
+export function endpointOf(settings: Settings, model: string): EndpointNames & { readonly baseUrl: string } {
+  const { endpoint } = placeOf(model, settings.endpoints)
+  const { baseUrl } = entryOf(settings.endpoints, endpoint) ?? settings.openai
+  return { baseUrl, ...namesOf(endpoint) }
+}
+
+function endpointsOf({ openai, endpoints, models }: Settings): EndpointsSettings {
+  return { openai, endpoints, dialects: models.dialects }
+}
+
+/** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */
+export function shortDrain(settings: Settings): Events['service:short-drain'] | null {
+  const { drain: drainMs, models } = settings
+  const callTimeoutMs = longestCallMs({ tiers: models.tiers, ...callTimes(settings) })
+  if (drainMs >= callTimeoutMs) return null
+  const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
+  return {
+    ...{ drainMs, callTimeoutMs },
+    advice: `a stop may cut off calls in flight, which are then asked again: drain is shorter than models.${setting}`,
+  }
 }

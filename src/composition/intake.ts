@@ -1,19 +1,35 @@
 import type { Settings } from '../../config/schema.ts'
+import { inputsOf, type Topics } from '../../config/topics.ts'
 import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
+import { comments } from '../../consumers/comments.ts'
+import { counterspeech } from '../../consumers/counterspeech.ts'
 import { groupReader } from '../../consumers/group-reader.ts'
-import { intake } from '../../consumers/intake.ts'
+import { intake, type TopicIntake, topicIntake } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
+import type { ReadLimits } from '../../consumers/read-message.ts'
 import type { storeWatch } from '../../consumers/store-watch.ts'
+import { orphanLetters } from '../../producers/dead-letter.ts'
+import { placeholders } from '../domain/placeholders.ts'
+import { type SamplingRank, samplingKeyVersion } from '../domain/sampling-rank.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { commentEraser } from '../engine/erase.ts'
+import { type OpenerSettings, opener } from '../engine/open.ts'
+import type { OpenedCases } from '../engine/opened-cases.ts'
+import { retractionOf } from '../engine/retraction.ts'
+import type { Router } from '../engine/routes.ts'
+import type { Protocol } from '../engine/script.ts'
+import { closable } from '../operations/closable.ts'
+import type { Loops } from '../operations/loop.ts'
+import type { redisSettingsWatch } from '../operations/redis-settings.ts'
+import type { CaseStore, Outbox } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { StageBacklog } from '../ports/queues.ts'
+import type { Memo } from '../ports/memo.ts'
+import type { StageBacklog, StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { closable } from './closable.ts'
-import { type IntakeParts, intakesOf, readLimits } from './intakes.ts'
+import type { Routes } from '../ports/routes.ts'
+import type { StreamMarks, ThreadRules, ThreadStore } from '../ports/threads.ts'
 import type { KafkaClient } from './kafka.ts'
-import type { Loops } from './loop.ts'
-import type { Opener } from './opening.ts'
 import type { RedisPart } from './redis.ts'
-import type { redisSettingsWatch } from './redis-settings.ts'
-import { inputsOf, type Topics } from './topics.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
@@ -105,3 +121,116 @@ function readerSettings({ kafka }: Settings, topics: readonly string[]) {
     partitionsAtOnce: kafka.partitions,
   }
 }
+
+/** The limits on what is read of a message. */
+export function readLimits({ intake }: Settings): ReadLimits {
+  return { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
+}
+
+/** The stores that intakes write to and the parts that they ask. */
+export interface IntakeParts {
+  readonly threads: ThreadStore
+  readonly protocols: readonly Protocol[]
+  readonly routes: Routes
+  readonly memo: Pick<Memo, 'forget'>
+  readonly samplingRank: SamplingRank
+  readonly clock: Clock
+  readonly report: Report
+  readonly cases: CaseStore
+  readonly outbox: Pick<Outbox, 'putDeadLetters'>
+  /** Null if giving a case its job is left to the reconciler. */
+  readonly queues: Pick<StageQueues, 'push'> | null
+  /** Only for posts from a data set: what a vision model saw in their images. */
+  readonly descriptions?: (post: ThreadRef) => readonly string[]
+}
+
+/** The intake of each input topic, by topic name. */
+export function intakesOf(
+  settings: Settings,
+  topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
+  parts: IntakeParts,
+): ReadonlyMap<string, TopicIntake> {
+  const {
+    threads,
+    cases,
+    outbox,
+    queues,
+    protocols,
+    routes,
+    memo,
+    samplingRank,
+    clock,
+    report,
+    descriptions = () => [],
+  } = parts
+  const rules = threadRules(settings, samplingRank)
+  const { checkpoints } = settings
+  const { maxReplies } = settings.threads
+  const retract = retractionOf(protocols, clock)
+  const erase = async (ref: ThreadRef) => {
+    // Also for a repeated deletion: the first may have been interrupted between the two steps.
+    await memo.forget(ref, settings.memo.keep)
+    return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
+  }
+  const eraseComments = commentEraser({
+    ...{ threads, cases, memo, queues, protocols, clock },
+    settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
+  })
+  return new Map([
+    [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
+    [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],
+    [
+      topics.counterspeech,
+      topicIntake(counterspeech({ threads, outbox, routes, erase, rules, checkpoints, clock, maxReplies, report })),
+    ],
+  ])
+}
+
+function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
+  return {
+    window: checkpoints.finalAge,
+    counts: checkpoints.counts,
+    cap: threads.maxComments,
+    perAuthor: threads.maxPerAuthor,
+    perUnnamed: threads.maxUnnamed,
+    isPlaceholder: placeholders(threads.placeholders),
+    samplingKeyVersion: samplingKeyVersion(samplingRank),
+    rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
+    textChars: threads.maxTextChars,
+    reopen: checkpoints.reopen,
+    orphanWait: threads.orphanWait,
+  }
+}
+
+/** Opens cases for threads that become due. The settings' `clock` may be replaced if there is no stream. */
+export function openerOf(
+  settings: Settings,
+  parts: {
+    routes: Router
+    threads: ThreadStore
+    marks: StreamMarks
+    cases: CaseStore
+    queues: StageQueues
+    clock: Clock
+    report: Report
+    /** The partitions that drive the stream's clock; null: all that have been seen. */
+    partitions: OpenerSettings['partitions']
+    streamClock?: OpenerSettings['clock']
+    opened?: OpenedCases
+  },
+) {
+  const { partitions, streamClock = settings.clock, ...given } = parts
+  return opener({
+    ...given,
+    settings: {
+      checkpoints: settings.checkpoints,
+      clock: streamClock,
+      maxOpen: settings.cases.maxOpen,
+      pressedAtDue: settings.cases.pressedAtDue,
+      caseDeadlineMs: settings.cases.deadline,
+      partitions,
+    },
+    orphanLetter: orphanLetters(parts.report),
+  })
+}
+export type Opener = ReturnType<typeof openerOf>

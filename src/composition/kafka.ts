@@ -1,8 +1,8 @@
 import type { Settings } from '../../config/schema.ts'
+import { inputsOf, topicsOf } from '../../config/topics.ts'
 import { checkBrokers, ensureTopics, kafkaClient } from '../adapters/kafka/client.ts'
 import { groupProgress, hasHeldRecords } from '../adapters/kafka/offsets.ts'
 import type { Report } from '../ports/report.ts'
-import { inputsOf, topicsOf } from './topics.ts'
 
 export type KafkaClient = ReturnType<typeof kafkaClient>
 

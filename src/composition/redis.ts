@@ -1,4 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
+import { redisBudgets } from '../adapters/redis/budgets.ts'
 import { redisCases } from '../adapters/redis/cases.ts'
 import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
 import { redisClock } from '../adapters/redis/clock.ts'
@@ -7,17 +8,20 @@ import { redisErasures } from '../adapters/redis/erasures.ts'
 import { redisExporter } from '../adapters/redis/exporter.ts'
 import { checkSchema, type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
+import { redisLimits } from '../adapters/redis/limits.ts'
 import { redisMarks } from '../adapters/redis/marks.ts'
+import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
 import { OperatorError, RetryLaterError } from '../domain/errors.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
+import { type Closable, closable } from '../operations/closable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Report } from '../ports/report.ts'
-import { type Closable, closable } from './closable.ts'
+import { budgetSettings, type GatewayStores, limitLeaseMs } from './gateway.ts'
 
 type Client = ReturnType<typeof connect>
 
@@ -128,5 +132,17 @@ function storesOn(
       keepRevisionsMs: times.keepTombstoneMs,
       clock,
     }),
+  }
+}
+
+/** The gateway's stores in Redis, shared by all processes. */
+export function redisGatewayStores(
+  settings: Settings,
+  { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
+): GatewayStores {
+  return {
+    memo: redisMemo(working, keys.under),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+    budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
   }
 }

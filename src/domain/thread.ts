@@ -84,3 +84,15 @@ export type Snapshot = z.infer<typeof snapshot>
 export function byTimeThenId(a: Comment, b: Comment): number {
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 }
+
+/**
+ * A tenant's open cases are limited to this many times the free slots; beyond the limit, an extra share (one in this
+ * many) is reserved for other tenants.
+ */
+export const TENANT_SHARE = 8
+
+/**
+ * How many deleted comments a thread remembers for each comment that it may keep; those that it never saw are dropped
+ * first. They take no place from the comments themselves.
+ */
+export const TOMBSTONES = 8

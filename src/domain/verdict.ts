@@ -103,6 +103,9 @@ const timing = z.object({
   overheadMs: z.number(),
 })
 
+/** A value of a closed list, of this version or another one: a plain word. */
+const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
+
 /**
  * A verdict as it is published. Readers take a value of `decidedBy` or `faults` that they don't know as it is: it is theirs to
  * read before any version writes it.
@@ -117,9 +120,9 @@ export const verdict = z.object({
   final: z.boolean(),
   supersedes: z.string().nullable(),
   ...ruling.omit({ models: true, comments: true, faults: true }).shape,
-  decidedBy: z.string(),
+  decidedBy: word,
   /** The classes of what `degraded` says in words. */
-  faults: z.array(z.string()),
+  faults: z.array(word),
   /** What an endpoint's filter refused of it: evidence beside the label, and never the label itself. */
   filtered: z.array(filteredQuestions).optional(),
   counts: commentCounts,

@@ -154,6 +154,7 @@ export function opener(deps: {
     },
   }
 }
+export type Opener = ReturnType<typeof opener>
 
 /** What applies to all threads that are opened together. */
 interface Moment {

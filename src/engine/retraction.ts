@@ -1,9 +1,44 @@
 import type { CaseRecord } from '../domain/case.ts'
-import { type Ruling, undecided, type Verdict } from '../domain/verdict.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { type Ruling, undecided, type Verdict, verdictId } from '../domain/verdict.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { judgesCrossKind } from './routes.ts'
+import type { Protocol } from './script.ts'
+import { versionsOf } from './versions.ts'
+
+/** The retraction of a deleted post, by protocol. */
+export function retractionOf(protocols: readonly Protocol[], clock: () => number) {
+  return (ref: ThreadRef, name: string, revision: number) => {
+    const protocol = protocols.find((one) => one.name === name)
+    const id = (number: number) =>
+      verdictId({
+        protocol: name,
+        tenant: ref.tenant,
+        subjectId: ref.postId,
+        revision: number,
+        crossKind: protocol !== undefined && judgesCrossKind(protocol, ref.kind),
+      })
+    const now = clock()
+    const { verdict, transcript } = retraction({
+      id: id(revision),
+      protocol: name,
+      tenant: ref.tenant,
+      subjectId: ref.postId,
+      kind: ref.kind,
+      revision,
+      final: true,
+      supersedes: id(revision - 1),
+      versions: protocol === undefined ? { script: 0, prompts: '', settings: '' } : versionsOf(protocol),
+      createdAt: now,
+      receivedAt: now,
+      openedAt: now,
+    })
+    return { caseId: verdict.id, verdict: JSON.stringify(verdict), transcript }
+  }
+}
 
 /** A verdict that says that its subject was deleted: the last revision, without label or content. */
-export function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>): {
+function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>): {
   verdict: Verdict
   transcript: string
 } {

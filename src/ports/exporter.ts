@@ -13,6 +13,3 @@ export interface Exporter {
   /** Gives the lease up, so that another process need not wait for its end. */
   leave(): Promise<void>
 }
-
-/** The lease ends this long after its holder's last look, in ms: looks are a second apart, or half of it while nothing happens. */
-export const EXPORTER_LEASE_MS = 5_000

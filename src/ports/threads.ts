@@ -135,18 +135,6 @@ export interface ThreadState {
 }
 
 /**
- * How many deleted comments a thread remembers for each comment that it may keep; those that it never saw are dropped
- * first. They take no place from the comments themselves.
- */
-export const TOMBSTONES = 8
-
-/**
- * A tenant's open cases are limited to this many times the free slots; beyond the limit, an extra share (one in this
- * many) is reserved for other tenants.
- */
-export const TENANT_SHARE = 8
-
-/**
  * Threads as they grow. All writes are atomic per thread and repeatable: the same message again is a `duplicate` and
  * changes nothing. So is a message from before the position that the thread has accepted up to: a late reader must not
  * replace newer text with older.
@@ -199,7 +187,7 @@ export interface ThreadStore {
    * Threads whose due time is at or before `until` (stream time). Tenants take turns: the tenant with the fewest open
    * cases is next, counting each returned thread as one, with its earliest thread. `maxOpen` is the most cases that one
    * tenant may have open; no more threads are returned than there is room for. If a tenant has them all, an extra eighth
-   * is reserved for the others. No tenant gets more than {@link TENANT_SHARE} times the free slots, and a tenant without
+   * is reserved for the others. No tenant gets more than `TENANT_SHARE` (src/domain/thread.ts) times the free slots, and a tenant without
    * an open case always gets one. So no tenant waits for another's cases to end, even stuck ones.
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>

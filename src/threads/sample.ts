@@ -1,6 +1,7 @@
 import { RANK_LIMIT } from '../domain/sampling-rank.ts'
 import type { Comment } from '../domain/thread.ts'
-import { type Origin, type ThreadRules, TOMBSTONES } from '../ports/threads.ts'
+import { TOMBSTONES } from '../domain/thread.ts'
+import type { Origin, ThreadRules } from '../ports/threads.ts'
 import type { Thread } from './thread.ts'
 
 /** The comments that a thread keeps, as a copy that one batch of changes works on. */

@@ -1,5 +1,5 @@
 import type { ThreadRef } from '../domain/thread.ts'
-import { TENANT_SHARE } from '../ports/threads.ts'
+import { TENANT_SHARE } from '../domain/thread.ts'
 
 /** A tenant with threads that are due. */
 interface Waiting {

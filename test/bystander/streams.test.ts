@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { memoryTopics } from '../../src/adapters/memory/topics.ts'
-import { memoryService } from '../../src/composition/memory-service.ts'
+import { memoryService } from '../../src/commands/judging/memory-service.ts'
 import { RetryLaterError } from '../../src/domain/errors.ts'
 import type { Verdict } from '../../src/domain/verdict.ts'
 import type { Model } from '../../src/ports/model.ts'

@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { modelFindings } from '../../src/commands/doctor-models.ts'
-import { isOwnServer } from '../../src/composition/own-server.ts'
+import { isOwnServer } from '../../src/commands/own-server.ts'
 import { DIALECTS, type DialectName } from '../../src/tools/understudy/dialects/all.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
 

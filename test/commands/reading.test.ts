@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,

@@ -67,7 +67,10 @@ describe('a published verdict', () => {
     expect(verdict.parse({ ...next, added: true })).toEqual(next)
   })
 
-  test('of another schema is not read', () => {
-    expect(verdict.safeParse({ ...published, schema: 2 }).success).toBe(false)
-  })
+  test.each([{ schema: 2 }, { decidedBy: '\u001b[2J' }, { faults: ['Two words'] }])(
+    'of another schema, or with what is no plain word for such a value, is not read: %j',
+    (change) => {
+      expect(verdict.safeParse({ ...published, ...change }).success).toBe(false)
+    },
+  )
 })

@@ -4,8 +4,8 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { topicsOf } from '../../config/topics.ts'
 import { libraryOf } from '../../src/composition/library.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
 import {
   clientOf,

@@ -286,7 +286,7 @@ describe('at random moments of their cases', () => {
 function isDeleted(words: string, stored: readonly string[]): boolean {
   const [, kind, nth] = /^ZEBRA-([A-Z]+)-(\d+)-WORDS$/.exec(words) ?? []
   const has = (key: string, part: string) => stored.some((one) => one.includes(`:${key} `) && one.includes(part))
-  const isGone = (subject: string) => has(`thread:${subject}`, '"gone"')
+  const isGone = (subject: string) => has(`thread:${subject}`, '"deleted"')
   if (kind === 'REPLY') return isGone(`default/reply:s${nth}`)
   if (isGone(`default:p${nth}`)) return true
   return kind === 'COMMENT' && has(`comments:default:p${nth}`, `"p${nth}-c2","{}"`)

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
+import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/tools/stack/stack.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {

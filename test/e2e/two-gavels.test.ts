@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { type App, startApp } from '../../src/composition/service.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
 import { UnavailableError } from '../../src/tools/stack/servers/local-server.ts'
 import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
 import { type Stack, startStack } from '../../src/tools/stack/stack.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../../src/composition/topics.ts'
 import { type Verdict, verdict } from '../../src/domain/verdict.ts'
 import type { FileMessage } from '../../src/evaluation/file-message.ts'
 import { past, sentence, threads } from '../../src/tools/bench/load.ts'

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadSettings } from '../../config/load.ts'
-import { evaluate } from '../../src/composition/evaluation.ts'
+import { evaluate } from '../../src/commands/eval/evaluation.ts'
 import { protocolsOf } from '../../src/composition/protocols.ts'
 import type { Protocol } from '../../src/engine/script.ts'
 import type { Cell, DataSet } from '../../src/evaluation/evaluation.ts'

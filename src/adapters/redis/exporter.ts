@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { EXPORTER_LEASE_MS, type Exporter } from '../../ports/exporter.ts'
+import type { Exporter } from '../../ports/exporter.ts'
 import type { Keys } from './keys.ts'
 import { script } from './script.ts'
+
+/** The lease ends this long after its holder's last look, in ms: looks are a second apart, or half of it while nothing happens. */
+export const EXPORTER_LEASE_MS = 5_000
 
 const look = script('exporter/look', { keys: ['holder', 'shared'], args: ['me', 'lease'] })
 const leave = script('exporter/leave', { keys: ['holder'], args: ['me'] })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { TENANT_SHARE, type ThreadStore } from '../../ports/threads.ts'
+import { TENANT_SHARE } from '../../domain/thread.ts'
+import type { ThreadStore } from '../../ports/threads.ts'
 import { memberOf, refOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'

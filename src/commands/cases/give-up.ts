@@ -1,8 +1,8 @@
 import { Option } from 'commander'
-import { casesParts } from '../../composition/inspection.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { giveUp } from '../../engine/give-up.ts'
 import type { Command } from '../command.ts'
+import { casesParts } from '../show/parts.ts'
 import { printable } from '../terminal.ts'
 
 interface GivenUp {

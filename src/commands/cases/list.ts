@@ -1,8 +1,8 @@
 import { Option } from 'commander'
-import { casesParts } from '../../composition/inspection.ts'
 import { CASE_STATES, type CaseState, type ListedCase, listCases } from '../../inspection/open-cases.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole } from '../options.ts'
+import { casesParts } from '../show/parts.ts'
 import { printable, printableJson, table } from '../terminal.ts'
 
 interface ListOptions {

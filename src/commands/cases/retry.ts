@@ -1,6 +1,6 @@
-import { casesParts } from '../../composition/inspection.ts'
 import { inspectCases } from '../../inspection/cases.ts'
 import type { Command } from '../command.ts'
+import { casesParts } from '../show/parts.ts'
 import { counted, printable } from '../terminal.ts'
 
 interface Retried {

@@ -1,5 +1,5 @@
-import type { Progress } from '../../composition/evaluation.ts'
 import type { Terminal } from '../terminal.ts'
+import type { Progress } from './evaluation.ts'
 
 /** Shows how far an evaluation is: verdicts, money, and the time and money left at the pace so far. */
 export function progressLine(terminal: Terminal, clock: () => number = Date.now): (so: Progress) => void {

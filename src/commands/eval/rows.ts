@@ -1,7 +1,7 @@
-import { CHAIN_OF_THOUGHT } from '../../composition/evaluation.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
+import { CHAIN_OF_THOUGHT } from './evaluation.ts'
 
 /** Which rows stand beside the protocol's own. */
 export type Beside = 'none' | 'baselines' | 'all'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
+import { topicsOf } from '../../../config/topics.ts'
 import { readTopic } from '../../adapters/kafka/bounded-reader.ts'
-import { topicsOf } from '../../composition/topics.ts'
 import { subjectKey } from '../../curator/feedback.ts'
 import { restingOn, type Touched } from '../../curator/touched.ts'
 import { jsonOf } from '../../domain/json-of.ts'

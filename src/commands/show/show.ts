@@ -1,5 +1,4 @@
 import { Option } from 'commander'
-import { inspectionParts } from '../../composition/inspection.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../../domain/messages.ts'
 import { SUBJECT_KINDS, type SubjectKind } from '../../domain/thread.ts'
@@ -8,6 +7,7 @@ import { type Shown, standingOf } from '../../inspection/standing.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole, time } from '../options.ts'
 import { readingClient } from '../reading-client.ts'
+import { inspectionParts } from './parts.ts'
 import { printInspection } from './print.ts'
 
 export interface ShowOptions {

@@ -1,6 +1,6 @@
-import type { ServiceState, ShownReplica } from '../../composition/top.ts'
 import type { UsedShare } from '../../ports/report.ts'
 import { printableJson } from '../terminal.ts'
+import type { ServiceState, ShownReplica } from './parts.ts'
 
 /** A look at the service in lines of at most so many columns; `before` is the look before it, by which spend is counted. */
 export function screenLines(now: ServiceState, before: ServiceState | null, columns: number): string[] {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
-import { type ServiceState, topParts } from '../../composition/top.ts'
 import type { Command } from '../command.ts'
 import { durationMs } from '../options.ts'
 import { readingClient } from '../reading-client.ts'
 import { screenLines } from './lines.ts'
+import { type ServiceState, topParts } from './parts.ts'
 import { openScreen } from './screen.ts'
 
 interface TopOptions {

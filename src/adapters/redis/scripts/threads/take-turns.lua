@@ -7,7 +7,7 @@
 --@arg until_time        the end of a range of scores
 --@arg limit             most threads to choose
 --@arg max_open          most cases that one tenant may have open
---@arg share             see TENANT_SHARE in src/ports/threads.ts
+--@arg share             see TENANT_SHARE in src/domain/thread.ts
 local most_threads, most, part = tonumber(limit), tonumber(max_open), tonumber(share)
 local total = redis.call('ZCARD', open)
 local left = math.ceil(most + most / part) - total

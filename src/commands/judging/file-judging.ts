@@ -1,0 +1,150 @@
+import type { Settings } from '../../../config/schema.ts'
+import { memoryTopics } from '../../adapters/memory/topics.ts'
+import { endpointOf, modelOf } from '../../composition/gateway.ts'
+import { OperatorError } from '../../domain/errors.ts'
+import { deadLetter } from '../../domain/messages.ts'
+import { type Verdict, verdict } from '../../domain/verdict.ts'
+import { type BadLine, type FileMessage, faultIn } from '../../evaluation/file-message.ts'
+import { FILE_TOPICS, feeding, subjectsOf } from '../../evaluation/file-topics.ts'
+import { type Format, sourceIdOf } from '../../evaluation/formats.ts'
+import { heldOut } from '../../evaluation/held-out.ts'
+import { LABELLED_FORMATS } from '../../evaluation/labelled-sets.ts'
+import type { OutboxEntry } from '../../ports/cases.ts'
+import type { Library } from '../../ports/library.ts'
+import type { Model } from '../../ports/model.ts'
+import type { Report } from '../../ports/report.ts'
+import type { ProtocolKind } from '../../protocols/kind.ts'
+import { memoryService } from './memory-service.ts'
+import { watchedEndpoint } from './watched-endpoint.ts'
+
+type LibraryShown = Pick<Library, 'find' | 'embedder'>
+
+/** Which of a file's subjects are judged, and how. */
+export interface FileJudging {
+  readonly protocol: string
+  readonly file: string
+  readonly format: Format
+  /** The file's messages, or those of them to judge; unreadable lines are reported to the callback. */
+  readonly messages: (bad: (line: BadLine) => void) => AsyncIterable<FileMessage>
+  /** Comments posted longer than this after their post are left out, in ms; infinite: threads are taken whole. */
+  readonly finalAge: number
+  /**
+   * Whether a text may be shown near-duplicates of itself; it is never shown its own item. Left out, only a text of a labelled
+   * data set's format may not.
+   */
+  readonly keepNearDuplicates?: boolean
+  /** Used instead of the settings' endpoint. */
+  readonly model?: Model
+  /** In place of the library that the settings name; closed at the end. */
+  readonly library?: Library
+  /** In place of the registered protocols. */
+  readonly kinds?: readonly ProtocolKind[]
+  /** Restricts, or keeps, what cases are shown of the library; applied after what holds their own items out. */
+  readonly shown?: (library: LibraryShown) => LibraryShown
+  /** Keys fences and samples, in place of the settings' key. */
+  readonly secret?: string
+}
+
+/** Told what happens to the file's subjects, as it happens. */
+export interface FileJudgingIo {
+  readonly signal: AbortSignal
+  /** `json`: both records as they would be on their topics. */
+  judged(verdict: Verdict, json: { readonly verdict: string; readonly transcript: string }): void
+  /** A line or a message that is not a subject, in words, with its position. */
+  refused(why: string): void
+  /** A line that was read in spite of a fault, and how. */
+  corrected(why: string): void
+  /** This many subjects contain nothing for the protocol to judge. */
+  unrouted(count: number): void
+  /** An error that did not end the run, in words. */
+  failed(why: string): void
+}
+
+/**
+ * Runs the whole pipeline over a file in this process, on the memory twins of Kafka and Redis: judges every subject's
+ * final snapshot. Throws an `OperatorError` if there is no such protocol, or the file can't be read.
+ */
+export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
+  const { protocol, file, format } = judging
+  const endpoint = watchedEndpoint(judging.model ?? modelOf(given), (name) => endpointOf(given, name), Date.now)
+  const stopped = () => io.signal.aborted || endpoint.dead() !== null
+  // In a stream a thread ends at a set age; a file holds the whole thread.
+  const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: judging.finalAge } }
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const topics = memoryTopics()
+  const feed = feeding(topics.send)
+  const descriptions = new Map<string, readonly string[]>()
+  // The file is read like the topics; when it has been read, every due time has passed.
+  const service = await memoryService(settings, {
+    protocol,
+    secret: judging.secret ?? (settings.fences.key || 'one run'),
+    topics: FILE_TOPICS,
+    reader: topics.reader,
+    report: reportingTo(io),
+    retry: { attempts, backoffMs: backoff },
+    shown: (library) => {
+      const others = heldOut(library, {
+        sourceIdOf: (subjectId) => sourceIdOf(file, format, subjectId),
+        keepNearDuplicates: judging.keepNearDuplicates ?? !isLabelled(format),
+      })
+      return judging.shown === undefined ? others : judging.shown(others)
+    },
+    descriptions: ({ postId }) => descriptions.get(postId) ?? [],
+    streamClock: { idleAfter: 0, atEnd: 'finish' },
+    model: endpoint.model,
+    ...(judging.library === undefined ? {} : { library: judging.library }),
+    ...(judging.kinds === undefined ? {} : { kinds: judging.kinds }),
+  })
+  if (service === null)
+    throw new OperatorError(
+      `No protocol is called ${protocol}, or the settings switch it off. See "protocols" in config/gavel.yaml.`,
+    )
+  const { taking, opener, threads, cases, outbox } = service
+  const take = (entry: OutboxEntry) => {
+    if (entry.kind === 'dead-letter') {
+      const { topic, offset, reason, detail } = deadLetter.parse(JSON.parse(entry.letter))
+      io.refused(`${file}:${feed.lineOf(topic, offset)} ${reason}: ${detail}; left out`)
+    } else if (entry.kind === 'verdict') {
+      const judged = verdict.parse(JSON.parse(entry.verdict))
+      // A subject that lost its answers to a dead endpoint is none that was judged.
+      if (endpoint.dead() === null || judged.decidedBy !== 'none') io.judged(judged, entry)
+    } else throw new Error('unexpected outbox entry kind')
+  }
+  try {
+    const skipped: BadLine[] = []
+    await feed.all(
+      subjectsOf(
+        judging.messages((bad) => skipped.push(bad)),
+        skipped,
+        descriptions,
+      ),
+    )
+    for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
+    const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
+    while (!stopped()) {
+      await taking.watch()
+      await opener.openDue()
+      const entries = await outbox.next('judge', 100, 20)
+      for (const entry of entries) take(entry)
+      await outbox.done(entries)
+      if (entries.length === 0 && (await left()) + (await outbox.size()) === 0) break
+    }
+  } finally {
+    await service.close()
+  }
+  const dead = endpoint.dead()
+  if (dead !== null && !io.signal.aborted) throw dead
+}
+
+function reportingTo(io: FileJudgingIo): Report {
+  return (name, event) => {
+    if (name === 'error' && 'error' in event) io.failed(`${event.where}: ${String(event.error)}`)
+    // A comment that the protocol does not read is not a subject, and so not unrouted.
+    if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
+      if (event.outcome === 'unrouted') io.unrouted(event.count)
+  }
+}
+
+function isLabelled(format: Format): boolean {
+  return LABELLED_FORMATS.some((known) => known === format)
+}

@@ -1,0 +1,72 @@
+import type { Settings } from '../../config/schema.ts'
+import { inputsOf, topicsOf } from '../../config/topics.ts'
+import { topicHistory, type Waiting } from '../adapters/kafka/bounded-reader.ts'
+import { groupProgress, positionsOf, setOffsets } from '../adapters/kafka/offsets.ts'
+import { isUnanswered } from '../adapters/redis/connect.ts'
+import { redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { redisMemo } from '../adapters/redis/memo.ts'
+import { redisRecovery } from '../adapters/redis/recovery.ts'
+import { refusalOf } from '../adapters/redis/refusals.ts'
+import { secretOf } from '../adapters/redis/shared-key.ts'
+import { intakesOf, readLimits } from '../composition/intake.ts'
+import type { KafkaClient } from '../composition/kafka.ts'
+import { protocolsOf } from '../composition/protocols.ts'
+import { commandRedis, keepTimes } from '../composition/redis.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { retractionOf } from '../engine/retraction.ts'
+import { closable } from '../operations/closable.ts'
+import type { RecoveryParts } from '../recovery/run.ts'
+
+/**
+ * What to tell of an error of Redis that is waited for; null for one of another kind. Throws an `OperatorError` where waiting does
+ * not help: a password is read at the start.
+ */
+export function outageOf(error: unknown): string | null {
+  if (isUnanswered(error)) return 'Redis does not answer'
+  const refusal = refusalOf(error)
+  if (refusal?.fault === 'access') throw new OperatorError(`${refusal.says}.`, { cause: error })
+  return refusal?.says ?? null
+}
+
+/**
+ * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
+ * message in the topics again.
+ */
+export function recoveryParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  { allAgain, ...waiting }: Waiting & { readonly allAgain: boolean },
+) {
+  return closable(async (keep): Promise<RecoveryParts> => {
+    const topics = topicsOf(settings)
+    const times = keepTimes(settings)
+    const { client, keys, time, threads, cases, outbox, erasures, marks } = keep(await commandRedis(settings))
+    const clock = time.now
+    const kafka = await connectKafka()
+    const incarnation = redisIncarnation(client, keys)
+    const store = redisRecovery(client, keys, { ...times, clock, allAgain })
+    const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
+      if ('advice' in event) waiting.say?.(event.advice)
+    })
+    const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const memo = redisMemo(client, keys.under)
+    const changed = { threads, cases, outbox, memo, queues: null }
+    return {
+      ...{ topics, threads, cases, outbox, marks, protocols, routes, clock },
+      history: topicHistory(kafka, waiting),
+      group: settings.kafka.group,
+      progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
+      setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
+      store: { restore: store.restore, end: store.forget, settle: store.settle, noteDeleted: erasures.note },
+      hold: {
+        hold: incarnation.suspend,
+        setRevisionsComplete: incarnation.setComplete,
+        release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
+      },
+      intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
+      retraction: retractionOf(protocols, clock),
+      outage: outageOf,
+      settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },
+    }
+  })
+}

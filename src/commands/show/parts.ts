@@ -1,0 +1,73 @@
+import type { Settings } from '../../../config/schema.ts'
+import { inputsOf, topicsOf } from '../../../config/topics.ts'
+import { bullJobDesk } from '../../adapters/bullmq/job-desk.ts'
+import { topicHistory, type Waiting } from '../../adapters/kafka/bounded-reader.ts'
+import { groupProgress } from '../../adapters/kafka/offsets.ts'
+import { partitionOf } from '../../adapters/kafka/own-partition.ts'
+import { memoryStores } from '../../adapters/memory/stores.ts'
+import { knownSecretOf } from '../../adapters/redis/shared-key.ts'
+import { memoryGatewayStores } from '../../composition/gateway.ts'
+import { intakesOf, readLimits } from '../../composition/intake.ts'
+import { holdingSettings, stagesOf } from '../../composition/judging.ts'
+import type { KafkaClient } from '../../composition/kafka.ts'
+import { protocolsOf } from '../../composition/protocols.ts'
+import { commandRedis } from '../../composition/redis.ts'
+import type { InspectionParts } from '../../inspection/inspection.ts'
+import { closable } from '../../operations/closable.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { streamTime } from '../../threads/stream-clock.ts'
+
+/** The parts of an inspection, which only reads. Throws an `OperatorError` if Redis or Kafka is not reachable. */
+export function inspectionParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  { progress, ...waiting }: Waiting & { readonly progress: InspectionParts['progress'] },
+) {
+  return closable(async (keep): Promise<InspectionParts> => {
+    const topics = topicsOf(settings)
+    const { client, keys, time, threads, cases, marks } = keep(await commandRedis(settings))
+    const clock = time.now
+    const kafka = await connectKafka()
+    const secret = await knownSecretOf(client, keys, settings.fences.key)
+    const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
+    const again = (now: Clock) => {
+      const stores = memoryStores(now)
+      const { memo } = memoryGatewayStores(settings, now)
+      return intakesOf(settings, topics, {
+        ...{ threads: stores.threads, cases: stores.cases, outbox: stores.outbox, queues: null, memo },
+        ...{ protocols, routes, samplingRank, clock: now, report: () => {} },
+      })
+    }
+    return {
+      ...{ topics, threads, again, clock, partitionOf, progress },
+      history: topicHistory(kafka, waiting),
+      limits: readLimits(settings),
+      groupProgress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
+      streamNow: async () => streamTime([...(await marks.read()).values()], clock(), settings.clock),
+      ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
+      cases: {
+        cases,
+        holding: holdingSettings(settings),
+        protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
+        waits: desk.waits,
+      },
+    }
+  })
+}
+
+/** The parts by which a person looks at open cases and puts them right. Throws an `OperatorError` if Redis is not reachable. */
+export function casesParts(settings: Settings) {
+  return closable(async (keep) => {
+    const { client, keys, time, cases } = keep(await commandRedis(settings))
+    const clock = time.now
+    const secret = await knownSecretOf(client, keys, settings.fences.key)
+    const { protocols } = protocolsOf(settings, secret)
+    const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
+    const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+    return {
+      ...{ cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes },
+      holding: holdingSettings(settings),
+    }
+  })
+}

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import { closable, type Keep } from '../../src/operations/closable.ts'
+
+let closed: string[]
+const part = (name: string, failure?: string) => ({
+  async close() {
+    closed.push(name)
+    if (failure !== undefined) throw new Error(failure)
+  },
+})
+function open(keep: Keep, failure?: string) {
+  closed = []
+  keep(part('first'))
+  keep(part('second', failure))
+  keep(part('third'))
+}
+
+it('closes last opened first, once', async () => {
+  const whole = await closable(async (keep) => open(keep) ?? { name: 'whole' })
+  await whole.close()
+  await whole.close()
+  expect([whole.name, ...closed]).toEqual(['whole', 'third', 'second', 'first'])
+})
+
+it('closes the others where one can’t be closed, and says why that could not', async () => {
+  const whole = await closable(async (keep) => open(keep, 'stuck') ?? {})
+  await expect(whole.close()).rejects.toThrow('stuck')
+  expect(closed).toEqual(['third', 'second', 'first'])
+})
+
+it('leaves nothing open where the building fails, and says why it did', async () => {
+  const building = closable(async (keep) => {
+    open(keep, 'stuck')
+    throw new Error('no broker')
+  })
+  await expect(building).rejects.toThrow('no broker')
+  expect(closed).toEqual(['third', 'second', 'first'])
+})
+
+it('leaves what a part tells of itself as it is', async () => {
+  let count = 0
+  const whole = await closable(async () => ({
+    get count() {
+      return count
+    },
+  }))
+  count = 2
+  expect(whole.count).toBe(2)
+})

@@ -1,0 +1,123 @@
+import { beforeEach, expect, it } from 'vitest'
+import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { stateReport } from '../../src/operations/state-report.ts'
+import type { Exporter } from '../../src/ports/exporter.ts'
+import type { StageBacklog } from '../../src/ports/queues.ts'
+import type { Events } from '../../src/ports/report.ts'
+
+const STAGE: StageBacklog = {
+  ...{ protocol: 'rumor', stage: 'stance', oldestWaitingSeconds: 3 },
+  states: { waiting: 2, active: 1, delayed: 0 },
+}
+
+/** A lease that several processes of this test share. */
+function lease() {
+  let [holder, shared]: [string | null, string] = [null, '']
+  const exporter = (me: string): Exporter => ({
+    look: async () => {
+      holder ??= me
+      return holder === me ? null : shared
+    },
+    share: async (text) => {
+      shared = text
+    },
+    leave: async () => {
+      if (holder === me) holder = null
+    },
+  })
+  return { exporter, end: () => (holder = null) }
+}
+
+function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
+  const told: string[] = []
+  const asked = { queues: 0 }
+  const stores = memoryStores(() => 0)
+  const state = stateReport({
+    redis: { ...stores, exporter },
+    protocols: [{ name: 'rumor' }],
+    queues: {
+      backlog: async () => {
+        asked.queues++
+        if (fail()) throw new Error('no answer')
+        return [STAGE]
+      },
+    },
+    opener: { countDue: async () => 0, now: async () => 0 },
+    gateway: { load: () => ({ busy: 0, waiting: 0, all: 1, models: [] }) },
+    nextDueAgeMs: async () => 0,
+    usedCapacity: async () => ({ limits: [], budgets: [] }),
+    objectiveMs: 60_000,
+    downSince: () => null,
+    clock: () => 0,
+    report: (name, event) =>
+      told.push(name === 'state:exported' ? `${name} ${(event as Events['state:exported']).here}` : name),
+  })
+  const look = async () => {
+    told.length = 0
+    await state.look()
+    return [...told]
+  }
+  return { state, look, told, asked }
+}
+
+const OWN = ['consumer:watched', 'slots:counted']
+const SHARED = ['stage:backlog', 'protocol:watched', 'state:counted', 'erasures:counted', 'capacity:used']
+let shared: ReturnType<typeof lease>
+beforeEach(() => {
+  shared = lease()
+})
+
+it('one process reads and reports what all share, and the others know the stages from it', async () => {
+  const [one, two] = [process(shared.exporter('one')), process(shared.exporter('two'))]
+  expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
+  expect(await two.look()).toEqual(OWN)
+  expect([one.asked.queues, two.asked.queues]).toEqual([1, 0])
+  expect([one.state.exports(), two.state.exports()]).toEqual([true, false])
+  expect(two.state.backlog()).toEqual([STAGE])
+})
+
+it('another takes over when the one leaves, which withdraws what it has reported', async () => {
+  const [one, two] = [process(shared.exporter('one')), process(shared.exporter('two'))]
+  await one.look()
+  await two.look()
+  shared.end()
+  expect(await two.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
+  expect(await one.look()).toEqual([...OWN, 'state:exported false'])
+  expect([one.state.exports(), two.state.exports()]).toEqual([false, true])
+  await two.state.close()
+  expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
+})
+
+it('what can’t be read is not known: it is withdrawn, and the look fails', async () => {
+  let failing = false
+  const one = process(shared.exporter('one'), { fail: () => failing })
+  await one.look()
+  failing = true
+  await expect(one.look()).rejects.toThrow('no answer')
+  expect(one.told).toEqual([...OWN, 'state:exported false'])
+  failing = false
+  expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
+})
+
+it('Kafka is asked for the lag by the process that exports, and by all while none can know which does', async () => {
+  let away = false
+  const [one, two] = ['one', 'two'].map((name) => {
+    const { look, ...rest } = shared.exporter(name)
+    const failing = async () => {
+      if (away) throw new Error('no answer')
+      return look()
+    }
+    return process({ ...rest, look: failing })
+  }) as [ReturnType<typeof process>, ReturnType<typeof process>]
+  const watching = () => [one.state.watchesKafka(), two.state.watchesKafka()]
+  await one.look()
+  await two.look()
+  expect(watching()).toEqual([true, false])
+  away = true
+  for (const each of [one, two]) await expect(each.look()).rejects.toThrow('no answer')
+  expect(watching()).toEqual([true, true])
+  away = false
+  await two.look()
+  await one.look()
+  expect(watching()).toEqual([true, false])
+})
