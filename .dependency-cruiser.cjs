@@ -41,7 +41,10 @@ module.exports = {
     ),
     only(
       'config',
-      ['src/domain/', 'src/ports/', 'src/engine/routes\\.ts', 'src/protocols/registry\\.ts'],
+      [
+        ...['src/domain/', 'src/ports/', 'src/engine/routes\\.ts', 'src/protocols/registry\\.ts'],
+        'src/package-folder\\.js',
+      ],
       'Settings are checked before anything is made of them; each protocol brings the check of its own.',
     ),
     {
@@ -73,7 +76,10 @@ module.exports = {
       comment: 'Servers and a stand-in for a model must not share the mistakes of what is tried against them.',
       severity: 'error',
       from: { path: '^src/tools/(stack|understudy)/', pathNot: '^src/tools/stack/command\\.ts$' },
-      to: { path: '^(src|consumers|producers|config)/', pathNot: '^src/tools/(stack|understudy)/' },
+      to: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/tools/(stack|understudy)/', '^src/package-folder\\.js$'],
+      },
     },
     {
       name: 'tools-are-beside-the-product',
@@ -102,7 +108,7 @@ module.exports = {
         pathNot: [
           '^src/commands/(all|command|terminal)\\.ts$',
           '^src/domain/(errors|error-line)\\.ts$',
-          '^src/stop-requests\\.ts$',
+          '^src/(stop-requests\\.ts|package-folder\\.js)$',
         ],
         dynamic: false,
         dependencyTypesNot: ['type-only'],
@@ -139,6 +145,7 @@ module.exports = {
     only(
       'src/operations',
       [
+        'src/package-folder\\.js',
         ...['src/domain/', 'src/ports/', 'src/engine/open\\.ts', 'src/gateway/gateway\\.ts', 'src/adapters/'],
         ...['consumers/backpressure\\.ts', 'config/(load|schema)\\.ts'],
       ],

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { OperatorError } from '../src/domain/errors.ts'
+import { root } from '../src/package-folder.js'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
@@ -8,7 +9,7 @@ import { variablesOf } from './variables.ts'
 import { mappingOf } from './yaml.ts'
 
 /** The folder that holds `package.json`, wherever the code runs from: sources or what was built of them. */
-export const PROJECT = projectRoot(import.meta.dirname)
+export const PROJECT = root
 
 /**
  * Reads the settings: `config/gavel.yaml`, the file laid over it, environment variables over both; a variable's value may stand in a
@@ -81,13 +82,6 @@ export function loadFiles(folder: string): ReadonlyMap<string, string> {
   if (!statSync(path).isDirectory()) throw new OperatorError(`${path} is no folder.`)
   const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile() && TEXT.test(entry.name))
   return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))
-}
-
-function projectRoot(from: string): string {
-  if (existsSync(join(from, 'package.json'))) return from
-  const parent = dirname(from)
-  if (parent === from) throw new Error('package.json was not found above the code')
-  return projectRoot(parent)
 }
 
 function settingsIn(file: string, faults: string[]): Tree {

@@ -4,20 +4,18 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { nodeEnvironment, nodeFlags } from './node-flags.js'
+import { isClone, root } from './package-folder.js'
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const recent = major > 22 || (major === 22 && minor >= 18)
 const brought = join(root, 'node_modules', 'node', 'bin', 'node')
-const sources = join(root, 'src', 'main.ts')
-const main = existsSync(sources) ? sources : join(root, 'dist', 'src', 'main.js')
+const main = isClone ? join(root, 'src', 'main.ts') : join(root, 'dist', 'src', 'main.js')
 
 if (!recent && !existsSync(brought)) {
   process.stderr.write(
-    `gavel needs Node 22.18 or newer; this is ${process.version}. Install a newer Node, or run "npm ci" first.\n`,
+    `gavel needs Node 22.18 or newer; this is ${process.version}. Install a newer Node${isClone ? ', or run "npm ci" first' : ''}.\n`,
   )
   process.exit(1)
 }

@@ -5,6 +5,7 @@ import type { Command, Invocation, ListedCommand } from './commands/command.ts'
 import { terminal } from './commands/terminal.ts'
 import { unexpected } from './domain/error-line.ts'
 import { OperatorError } from './domain/errors.ts'
+import { version } from './package-folder.js'
 import { stopRequests } from './stop-requests.ts'
 
 const io = terminal(process.stdout, process.stderr)
@@ -43,6 +44,7 @@ const configOption = () => new Option('--config <file>', 'settings to lay over c
 
 const program = new Commander('gavel')
   .description('Judges live social content by structured debate: posts and comments in on Kafka, verdicts out.')
+  .version(version(), '--version', 'the version of this package')
   .addOption(configOption())
   .exitOverride()
   .configureOutput({ writeErr: (text) => process.stderr.write(text) })

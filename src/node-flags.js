@@ -1,5 +1,5 @@
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { isClone, root, userCache } from './package-folder.js'
 
 // How every process of the service runs. V8 takes what it is given before it collects: without a bound a process that needs
 // 150 MiB grows to 600. The young space is as large from the beginning: what a call needs is gone before it is collected.
@@ -14,10 +14,11 @@ export function nodeFlags(nodeOptions = '') {
 // thirds of what was allocated outside V8's heap was free, and still growing (docs/bench.md). Threads that allocate at the same
 // time wait for one another at one arena: whoever searches large shelves on many cores may want more of them, and whoever sets
 // the variable keeps their own. Other C libraries don't know it.
-// Node keeps what it has compiled in a folder of our own, which is no stranger's to write to: half of a short command's time.
+// Node keeps what it has compiled in a clone's node_modules, or in the user's own cache: half of a short command's time.
 // It works without where the folder can't be made.
 /** @param {Readonly<Record<string, string | undefined>>} environment */
 export function nodeEnvironment(environment) {
-  return { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: COMPILED, ...environment }
+  const own = userCache()
+  const compiled = isClone ? join(root, 'node_modules', '.cache', 'gavel') : own && join(own, 'compiled')
+  return { MALLOC_ARENA_MAX: '1', ...(compiled && { NODE_COMPILE_CACHE: compiled }), ...environment }
 }
-const COMPILED = join(dirname(fileURLToPath(import.meta.url)), '..', 'node_modules', '.cache', 'gavel')

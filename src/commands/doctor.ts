@@ -7,7 +7,7 @@ import { offsetFindings, topicFindings } from '../adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../adapters/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../adapters/redis/connect.ts'
-import { libraryOf } from '../composition/library.ts'
+import { libraryOf, whyNoLibrary } from '../composition/library.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError, PermanentError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
@@ -175,6 +175,16 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
       ),
     )
     const { embedder } = settings.library
+    const whyNot = wanted.size === 0 ? null : await whyNoLibrary()
+    if (whyNot !== null)
+      return [
+        {
+          what: 'library',
+          state: 'warning',
+          detail: whyNot,
+          todo: 'Gavel runs without them: nothing is judged beside examples or earlier cases, and verdicts say so in `degraded`.',
+        },
+      ]
     const shelves = await library.shelves()
     const damaged = await damagedIn(library, shelves)
     if (damaged.length > 0) return damaged

@@ -1,6 +1,7 @@
 import type { Settings } from '../../config/schema.ts'
 import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { lanceLibrary } from '../adapters/lancedb/library.ts'
+import { whyNotLoaded } from '../adapters/lancedb/open-tables.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { placeOf } from '../domain/model-name.ts'
 import type { Roles } from '../gateway/fallback.ts'
@@ -58,3 +59,6 @@ export function libraryOf(
     ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
   })
 }
+
+/** What keeps shelves from being opened here, and what to do about it; null where nothing does. */
+export const whyNoLibrary: () => Promise<string | null> = whyNotLoaded

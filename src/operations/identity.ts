@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { join } from 'node:path'
-import { PROJECT } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
+import { version } from '../package-folder.js'
 
 /** Which process this is: on every log line, in `/health/ready`, and as a metric. */
 export interface Identity {
@@ -23,11 +21,6 @@ export interface Identity {
 
 export function identityOf(settings: Settings, roles: readonly string[]): Identity {
   return { gavel: settings.name, version: version(), settings: fingerprint(settings), host: hostname(), roles }
-}
-
-/** Gavel's version, as in package.json. */
-export function version(): string {
-  return (JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { version: string }).version
 }
 
 /** How settings that hold a secret are named: `openai.apiKey`, `endpoints.NAME.apiKey`, `redis.sentinelPassword`, `http.token`, `fences.key`. */

@@ -15,7 +15,7 @@ export function openTables(folder: string) {
 
   function connected(): Promise<Connection> {
     connecting ??= (async () => {
-      const lance = await loaded()
+      const { lance } = await loaded()
       const session = new lance.Session(BigInt(INDEX_CACHE), BigInt(METADATA_CACHE))
       return lance.connect(folder, { readConsistencyInterval: CONSISTENT_WITHIN }, session)
     })()
@@ -55,7 +55,7 @@ export function openTables(folder: string) {
     },
     /** Makes an empty table. `dimension`: numbers in a vector. */
     async make(name: string, dimension: number): Promise<Table> {
-      const { Field, FixedSizeList, Float32, Schema, Utf8 } = await import('apache-arrow')
+      const { Field, FixedSizeList, Float32, Schema, Utf8 } = (await loaded()).arrow
       const db = await connected()
       const vector = new Field('vector', new FixedSizeList(dimension, new Field('item', new Float32(), true)), false)
       const schema = new Schema([...COLUMNS.map((column) => new Field(column, new Utf8(), false)), vector])
@@ -81,16 +81,26 @@ export function isOfCutFiles(error: unknown): boolean {
   return error instanceof Error && /for object of size \d|file size is too small/.test(error.message)
 }
 
-async function loaded(): Promise<typeof import('@lancedb/lancedb')> {
+/** What shelves need beside the package itself, as npm takes it: `peerDependencies` of package.json, which are optional. */
+const SHELF_PACKAGES = '@lancedb/lancedb@0.39.0 apache-arrow@18.1.0'
+
+/** What keeps LanceDB from being loaded, and what to do about it; null where nothing does. */
+export async function whyNotLoaded(): Promise<string | null> {
+  return loaded().then(
+    () => null,
+    (error: PermanentError) => error.message,
+  )
+}
+
+async function loaded() {
   try {
-    return await import('@lancedb/lancedb')
+    const [lance, arrow] = await Promise.all([import('@lancedb/lancedb'), import('apache-arrow')])
+    return { lance, arrow }
   } catch (cause) {
-    throw new PermanentError(
-      'library',
-      'LanceDB could not be loaded: it has no build for this machine, or is not installed',
-      {
-        cause,
-      },
-    )
+    const isMissing = (cause as { code?: unknown }).code === 'ERR_MODULE_NOT_FOUND'
+    const why = isMissing
+      ? `shelves need two packages that are not installed: npm install ${SHELF_PACKAGES}`
+      : 'LanceDB could not be loaded: it has no build for this machine'
+    throw new PermanentError('library', why, { cause })
   }
 }

@@ -12,6 +12,7 @@ import { importShelf } from '../../commands/library/import.ts'
 import { produce } from '../../commands/produce.ts'
 import { readingClient } from '../../commands/reading-client.ts'
 import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
+import { whyNoLibrary } from '../../composition/library.ts'
 import { startApp } from '../../composition/service.ts'
 import { OperatorError } from '../../domain/errors.ts'
 import { fences } from '../../domain/fence.ts'
@@ -155,6 +156,11 @@ async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subje
 }
 
 async function fillShelves(settings: Settings, io: { terminal: Terminal; signal: AbortSignal }): Promise<void> {
+  const whyNot = await whyNoLibrary()
+  if (whyNot !== null) {
+    io.terminal.say(`  Library: none, so nothing is judged beside examples or earlier cases: ${whyNot}`)
+    return
+  }
   const files = (await readdir(join(DEMO, 'shelves'))).filter((name) => name.endsWith('.jsonl')).sort()
   const still = { ...io, terminal: quiet(io.terminal) }
   for (const name of files) {

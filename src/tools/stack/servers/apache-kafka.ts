@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { root } from '../../../package-folder.js'
 import { findOnPath, runCommand } from './command.ts'
+import { defaultCacheDirectory } from './downloads.ts'
 import { describesCluster } from './kafka-probe.ts'
 import {
   freePort,
@@ -13,7 +15,6 @@ import {
   temporaryFolder,
   UnavailableError,
 } from './local-server.ts'
-import { defaultCacheDirectory, projectRoot } from './project.ts'
 
 export interface ApacheKafkaOptions {
   readonly say: Say
@@ -60,7 +61,7 @@ export interface ApacheKafka extends RestartableServer {
  * which says what is missing, where Java 17, Maven or the registry can't be had.
  */
 export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
-  const { say, cacheDirectory = defaultCacheDirectory, proxies = [], secured, node } = options
+  const { say, cacheDirectory = defaultCacheDirectory(), proxies = [], secured, node } = options
   const java = await findJava()
   const kafka = await fetchKafka(java, join(cacheDirectory, 'kafka'), say)
   const archive = await classArchive(java, kafka, say)
@@ -110,7 +111,7 @@ const JVM = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=
 const ERRORS_ONLY = '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'
 // By its full name, so that Maven's message says why it could not be fetched.
 const COPY_JARS = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies'
-const POM = join(projectRoot, 'config', 'kafka', 'pom.xml')
+const POM = join(root, 'config', 'kafka', 'pom.xml')
 
 async function startNode(
   java: Java,

@@ -1,0 +1,103 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { PROJECT } from '../../config/load.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+const manifest = z
+  .object({ version: z.string(), peerDependencies: z.record(z.string(), z.string()) })
+  .parse(JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')))
+const { packages } = z
+  .object({ packages: z.record(z.string(), z.object({ dev: z.boolean().default(false) })) })
+  .parse(JSON.parse(readFileSync(join(PROJECT, 'package-lock.json'), 'utf8')))
+const npm = join(dirname(process.execPath), 'npm')
+const PATH = [dirname(process.execPath), ...(process.env.PATH ?? '').split(delimiter)].join(delimiter)
+
+/**
+ * What `npm pack` makes, unpacked into an empty project beside what an installation brings: the packages outside development.
+ * `npm run proof -- installed` installs it for real, with every command, under three versions of Node.
+ */
+describe('the package', () => {
+  const folder = join(ownFolder('package'), 'with a space')
+  const installed = join(folder, 'node_modules', 'gavel')
+  let [files, before]: [string[], string[]] = [[], []]
+
+  /** The program as somebody without a home runs it. */
+  const gavel = (...args: string[]) =>
+    spawnSync(process.execPath, [join(installed, 'src', 'launch.js'), ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH, XDG_CACHE_HOME: join(folder, 'cache') },
+    })
+  const written = () =>
+    readdirSync(installed, { recursive: true, withFileTypes: true })
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => `${path} ${statSync(path).mtimeMs}`)
+      .sort()
+
+  beforeAll(() => {
+    mkdirSync(installed, { recursive: true })
+    const packed = execFileSync(existsSync(npm) ? npm : 'npm', ['pack', '--json', '--pack-destination', folder], {
+      cwd: PROJECT,
+      encoding: 'utf8',
+      env: { ...process.env, PATH },
+    })
+    const [tarball] = z
+      .array(z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }))
+      .parse(JSON.parse(packed.slice(packed.indexOf('[\n'))))
+    files = tarball?.files.map(({ path }) => path) ?? []
+    execFileSync('tar', ['-xzf', join(folder, tarball?.filename ?? ''), '-C', installed, '--strip-components=1'])
+    for (const [path, { dev }] of Object.entries(packages)) {
+      const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? []
+      if (name === undefined || dev || !existsSync(join(PROJECT, path))) continue
+      mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+      symlinkSync(join(PROJECT, path), join(folder, 'node_modules', name))
+    }
+    before = written()
+  }, 120_000)
+
+  it('holds the program and what it reads, and nothing else', () => {
+    for (const needed of [
+      ...['src/launch.js', 'dist/src/main.js', 'config/gavel.yaml', 'config/prompts/rumor/stance.md', 'LICENSE'],
+      ...[
+        'dist/src/adapters/redis/scripts/threads/put-comments.lua',
+        'grafana/dashboards/overview.json',
+        'config/kafka/pom.xml',
+      ],
+    ])
+      expect(files).toContain(needed)
+    expect(files.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
+  })
+
+  it('says its version and its commands, without a home and from a path with a space', () => {
+    expect(gavel('--version')).toMatchObject({ status: 0, stdout: `${manifest.version}\n` })
+    expect(gavel('--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('Usage: gavel') })
+  })
+
+  it('judges a file', () => {
+    const post = { type: 'post', id: 'p1', text: 'The old bridge has collapsed.', createdAt: '2026-06-15T15:06:40Z' }
+    writeFileSync(join(folder, 'posts.jsonl'), `${JSON.stringify(post)}\n`)
+    const { status, stdout, stderr } = gavel('judge', 'posts.jsonl', '--protocol', 'rumor', '--json')
+    expect(stderr).not.toMatch(/unexpected|Cannot find/)
+    expect(status).toBe(0)
+    expect(stdout).toContain('"subjectId":"p1"')
+  })
+
+  it('names the packages that shelves need where these are missing, in the versions that it was tried with', () => {
+    const wanted = Object.entries(manifest.peerDependencies).map(([name, version]) => `${name}@${version}`)
+    const line = `npm install ${wanted.join(' ')}`
+    writeFileSync(join(folder, 'shelf.jsonl'), '{"text":"A text.","label":"hate"}\n')
+    const importing = gavel('library', 'import', 'shelf.jsonl', '--shelf', 'kold')
+    expect(importing.status).toBe(1)
+    expect(importing.stderr).toContain(line)
+    expect(importing.stderr).not.toContain('unexpected')
+    expect(gavel('doctor').stdout).toContain(line)
+  })
+
+  it('has written nothing into itself meanwhile', () => {
+    expect(written()).toEqual(before)
+    expect(existsSync(join(folder, 'cache', 'gavel', 'compiled'))).toBe(true)
+  })
+})
