@@ -32,6 +32,12 @@ export interface OpenerSettings {
 
 /** Threads opened in one pass. */
 const BATCH = 64
+/** Threads of so many comments are large: reading and writing one takes up to a third of a second… */
+const LARGE = 100
+/** …so many of them are opened in a pass, after the others, which have their jobs by then; the next pass sees what is due since. */
+const LARGE_IN_A_PASS = 2
+/** Most that are put off to later passes: the opener reads this many more due threads, so that it gets past them. */
+const MOST_PUT_OFF = 1_000
 /** Comments of threads that are opened, or erased from, at a time, as many as one may keep: each is read and written whole. */
 export const COMMENTS_AT_ONCE = 500
 
@@ -53,6 +59,8 @@ export function opener(deps: {
   const backoff = threadBackoff(clock)
   const again = reopenings(clock)
   const slots = weightedSlots(COMMENTS_AT_ONCE)
+  /** Large threads that were put off to a later pass, and how many comments they had. */
+  let putOff = new Map<string, number>()
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -138,21 +146,42 @@ export function opener(deps: {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
       // A due time of 0 or less means "at once", whatever the stream's clock says.
-      const due = await threads.due(Math.max(streamNow, 0), BATCH + skipped, settings.maxOpen)
-      const refs = due.filter((ref) => !backoff.has(ref, wall)).slice(0, BATCH)
+      const due = await threads.due(Math.max(streamNow, 0), BATCH + skipped + putOff.size, settings.maxOpen)
+      const refs = due.filter((ref) => !backoff.has(ref, wall))
+      const { large, small } = await bySize(refs)
+      putOff = new Map(large.slice(LARGE_IN_A_PASS, MOST_PUT_OFF).map(({ ref, comments }) => [nameOf(ref), comments]))
       if (refs.length === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
-      // Opened cases get their jobs even if other threads failed.
-      const opening = refs.map(async (ref) => {
-        const comments = await threads.countComments(ref)
-        return slots.run(1 + comments, () => openOrBackOff(ref, streamNow, moment))
-      })
-      const opened = (await Promise.all(opening)).flat()
-      await queues.push(opened)
-      return opened.length
+      const open = async (some: readonly Sized[]) => {
+        const opening = some.map(({ ref, comments }) =>
+          slots.run(1 + comments, () => openOrBackOff(ref, streamNow, moment)),
+        )
+        // Opened cases get their jobs even if other threads failed.
+        const opened = (await Promise.all(opening)).flat()
+        await queues.push(opened)
+        return opened.length
+      }
+      return (await open(small)) + (await open(large.slice(0, LARGE_IN_A_PASS)))
     },
   }
+
+  /** The large threads among these, first those that were put off; and of the others as many as are opened in a pass. */
+  async function bySize(refs: readonly ThreadRef[]): Promise<Record<'large' | 'small', readonly Sized[]>> {
+    const waiting = refs.flatMap((ref) => {
+      const comments = putOff.get(nameOf(ref))
+      return comments === undefined ? [] : [{ ref, comments }]
+    })
+    const others = refs.filter((ref) => !putOff.has(nameOf(ref))).slice(0, BATCH)
+    const sized = await Promise.all(others.map(async (ref) => ({ ref, comments: await threads.countComments(ref) })))
+    const { large = [], small = [] } = Object.groupBy(sized, ({ comments }) => (comments < LARGE ? 'small' : 'large'))
+    return { large: [...waiting, ...large], small }
+  }
+}
+
+interface Sized {
+  readonly ref: ThreadRef
+  readonly comments: number
 }
 export type Opener = ReturnType<typeof opener>
 

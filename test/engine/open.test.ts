@@ -546,6 +546,27 @@ test('two kinds of processes, each without the other’s protocol, do not wake e
   expect((await stores.threads.read(p))?.revisions.get('safety')).toMatchObject({ revision: 2 })
 })
 
+test('opens others before large threads, however many of these are due, and a few of them at a time', async () => {
+  const { threads, put, openAll, say } = setUp([rumor])
+  const ids = Array.from({ length: 120 }, (_, nth) => said(`c${nth}`))
+  const large = Array.from({ length: 70 }, (_, nth) => `q${nth}`)
+  for (const id of large) {
+    await put(thread(id))
+    await threads.putComments(thread(id), ids, T0, { ...rules, cap: 500, perUnnamed: null })
+  }
+  const order: string[] = []
+  const { read } = threads
+  threads.read = (ref) => {
+    order.push(ref.postId)
+    return read(ref)
+  }
+  await put(thread('p'))
+  await say(thread('p'), 'c1', 'c2')
+  expect(await openAll()).toHaveLength(71)
+  expect(order.indexOf('p')).toBeLessThanOrEqual(2)
+  expect(new Set(order)).toEqual(new Set(['p', ...large]))
+})
+
 test('opens threads one after the other that hold as many comments as one may keep, and others side by side', async () => {
   const mostAtOnce = async (comments: number) => {
     stores = memoryStores(() => wall)
