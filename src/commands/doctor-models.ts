@@ -171,7 +171,7 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
   if (blind.length > 0)
     found.push({
       ...{ what, state: 'warning' },
-      detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what is said of them then is invented. Gavel runs; only posts with images are at risk`,
+      detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what a model says of them may then be invented. Gavel runs; only posts with images are at risk`,
       todo: [
         'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away.)',
         'Else see whether it looks at one of yours. Put its address in here, and run it, with the --config of this command if it had one:',

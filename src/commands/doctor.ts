@@ -74,7 +74,7 @@ function placeOfSettings(file: string | undefined): string {
       ? 'a settings file of your own, which each command is given as --config FILE (it holds only what differs from config/gavel.yaml)'
       : resolve(file)
   return [
-    `The lines of settings go, as they stand, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
+    `The lines of settings go, as they stand but for words in CAPITALS, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
     'They add to what stands there under models: and the like. Where the same line begins there already, add to its braces.',
     'Then start Gavel anew, and run gavel doctor again.',
   ].join(' ')
