@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BadLine } from '../evaluation/file-message.ts'
@@ -29,7 +30,8 @@ export interface Judged {
 }
 
 export interface JudgeOptions extends OwnReading {
-  readonly protocol: string
+  /** Undefined: every protocol that the settings have on, one after the other. */
+  readonly protocol?: string
   readonly format: Format
   readonly transcript: boolean
   /** Whether verdicts are printed as JSON. */
@@ -51,7 +53,7 @@ interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' |
 /** `gavel judge`: a file's subjects, judged in this process. */
 export const command: Command<Options, Judged> = {
   options: [
-    new Option('--protocol <name>', 'protocol to use').makeOptionMandatory(),
+    new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on'),
     formatOption(),
     ...repliesReadingOptions(),
     new Option(
@@ -73,7 +75,7 @@ export const command: Command<Options, Judged> = {
   help: [
     'A case is never shown its own item from a shelf. In a labelled format it is not shown near-duplicates of its',
     'text either (edit similarity over words above 0.8): copying the label of the same words is not judging.',
-    '\nExample:\n  $ gavel judge event.jsonl --protocol rumor --json',
+    '\nExamples:\n  $ gavel judge posts.jsonl\n  $ gavel judge event.jsonl --protocol rumor --json',
   ].join('\n'),
   run({ args: [file = ''], options, json, settings, ...io }) {
     const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
@@ -81,7 +83,8 @@ export const command: Command<Options, Judged> = {
   },
   print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol }, terminal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
-    if (unrouted > 0) terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
+    if (unrouted > 0 && protocol !== undefined)
+      terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
     if (unrouted > 0 && verdicts === 0)
       terminal.say('If they are replies, --hate-speech-field names the field of what they answer.')
     if (verdicts === 0 && refused > 0) throw new OperatorError('Nothing was judged: every line was refused.')
@@ -100,46 +103,60 @@ type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
 export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
   const { terminal, signal } = io
   const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
-  const kinds = PROTOCOLS.filter(({ name }) => name === options.protocol)
+  const protocols = options.protocol === undefined ? enabledIn(settings) : [options.protocol]
+  const kinds = PROTOCOLS.filter(({ name }) => protocols.includes(name))
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
-      // What searches the shelves loads beside the rest of the program, which is most of it.
-      const library = await preparedLibrary(reachable, options.protocol)
-      const { judgeFileSubjects } = await import('./judging/file-judging.ts')
-      const { modelOf } = await import('../composition/gateway.ts')
-      const model = recording?.model(modelOf(reachable))
-      const judging = {
-        ...options,
-        file,
-        library,
-        messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options)),
-        ...(model === undefined ? {} : { model }),
+      for (const protocol of protocols) {
+        if (signal.aborted) break
+        // Each reads the whole file; what is wrong with its lines is told once.
+        const isFirst = protocol === protocols[0]
+        // What searches the shelves loads beside the rest of the program, which is most of it.
+        const library = await preparedLibrary(reachable, protocol)
+        const { judgeFileSubjects } = await import('./judging/file-judging.ts')
+        const { modelOf } = await import('../composition/gateway.ts')
+        const model = recording?.model(modelOf(reachable))
+        const judging = {
+          ...options,
+          ...{ file, protocol },
+          library,
+          messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options)),
+          ...(model === undefined ? {} : { model }),
+        }
+        await judgeFileSubjects(reachable, judging, {
+          signal,
+          judged(verdict, json) {
+            counts.verdicts++
+            if (verdict.decidedBy === 'none') {
+              counts.undecided++
+              if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
+            }
+            printVerdict(verdict, json, options, terminal)
+            terminal.progress(`${counts.verdicts} judged`)
+          },
+          refused: (why) => {
+            if (!isFirst) return
+            counts.refused++
+            terminal.say(printable(why, 400))
+          },
+          corrected: (why) => {
+            if (isFirst) terminal.say(printable(why, 400))
+          },
+          unrouted(count) {
+            counts.unrouted += count
+          },
+          failed: (why) => terminal.say(printable(why, 300)),
+        })
       }
-      await judgeFileSubjects(reachable, judging, {
-        signal,
-        judged(verdict, json) {
-          counts.verdicts++
-          if (verdict.decidedBy === 'none') {
-            counts.undecided++
-            if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
-          }
-          printVerdict(verdict, json, options, terminal)
-          terminal.progress(`${counts.verdicts} judged`)
-        },
-        refused(why) {
-          counts.refused++
-          terminal.say(printable(why, 400))
-        },
-        corrected: (why) => terminal.say(printable(why, 400)),
-        unrouted(count) {
-          counts.unrouted += count
-        },
-        failed: (why) => terminal.say(printable(why, 300)),
-      })
     }),
   )
   return counts
+}
+
+/** The protocols that the settings have on, in their order. */
+function enabledIn({ protocols }: Settings): string[] {
+  return PROTOCOLS.map(({ name }) => name).filter((name) => entryOf(protocols, name)?.enabled === true)
 }
 
 function printVerdict(

@@ -56,7 +56,7 @@ async function* ownMessages(
 }
 
 const NO_MESSAGE =
-  'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId; or no "type", and a "text"'
+  'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId; or no "type", and a "text" (with postId a comment, with hateSpeech a reply, else a post)'
 
 function ownMessage({ type, ...value }: z.infer<typeof produceLine>, line: number): FileMessage {
   const key = value[KEYS[type]]

@@ -25,8 +25,8 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * The items of somebody's own file as messages of the topics, with what people said beside them. An item that says no `type` is a reply to
- * hate speech where it has both, else a post; without an id it is called by its text, and without a time it stands a second after
- * the line before. Lines that are no objects are told to `bad`.
+ * hate speech where it has both, a comment where it has a postId, else a post; without an id it is called by its text, and without
+ * a time it stands a second after the line before. Lines that are no objects, or may be either of two, are told to `bad`.
  */
 export async function* ownRows(
   file: string,
@@ -47,6 +47,7 @@ export async function* ownRows(
     [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],
   ] as const
   const met = new Map<string, number>()
+  let saidOnce = false
   for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
     if (typeof json !== 'object' || json === null || Array.isArray(json)) {
       bad({ line, why: 'is no JSON object' })
@@ -54,6 +55,15 @@ export async function* ownRows(
     }
     const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
     const fields = isRow === true && format !== 'cseval' ? ofTable(named) : named
+    const unclear = ambiguous(fields)
+    if (unclear !== undefined) {
+      bad({ line, why: unclear })
+      continue
+    }
+    if (!saidOnce && typeIn(fields) === 'comment') {
+      saidOnce = true
+      bad({ line, why: 'says no "type": what has a postId is taken for a comment, here and below', read: true })
+    }
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
   }
 }
@@ -106,14 +116,37 @@ function ofCseval(row: Fields): Fields {
 const FIRST = Date.UTC(2024, 0, 1)
 
 function asMessage(fields: Fields, line: number, met: Map<string, number>): Fields {
-  const { hateSpeech, text } = fields
-  const isReply = typeof hateSpeech === 'string' && typeof text === 'string'
-  // What says its own type is a message, and needs all that a message has.
-  if (fields.type !== undefined || typeof text !== 'string') return fields
-  const type = isReply ? 'counterspeech' : 'post'
-  const id = fields.id ?? idOf(isReply ? JSON.stringify([hateSpeech, text]) : String(text), met)
+  const { hateSpeech, text, media } = fields
+  const type = typeIn(fields)
+  if (type === undefined) return fields
+  if (type === 'feedback') return { type, ...fields }
+  const words = typeof text === 'string' ? text : JSON.stringify(media ?? null)
+  const id = fields.id ?? idOf(type === 'counterspeech' ? JSON.stringify([hateSpeech, words]) : words, met)
   const createdAt = new Date(FIRST + line * 1000).toISOString()
   return { type, createdAt, ...fields, id }
+}
+
+/**
+ * What an item is that says no `type`, by its fields; undefined where it says one (it is a message then, and needs all that a
+ * message has), or has nothing to go by.
+ */
+function typeIn(fields: Fields): 'post' | 'comment' | 'counterspeech' | 'feedback' | undefined {
+  const { type, text, media, hateSpeech, postId, subjectId, deleted } = fields
+  if (type !== undefined) return undefined
+  if (subjectId !== undefined && text === undefined) return 'feedback'
+  if (typeof text !== 'string' && !Array.isArray(media) && deleted !== true) return undefined
+  if (typeof hateSpeech === 'string') return 'counterspeech'
+  return postId === undefined ? 'post' : 'comment'
+}
+
+/** Why an item that says no `type` may be either of two; undefined where it is clear. */
+function ambiguous({ type, text, hateSpeech, parentId, subjectId }: Fields): string | undefined {
+  if (type !== undefined) return undefined
+  if (hateSpeech !== undefined && parentId !== undefined)
+    return 'may be a comment (it has parentId) or a reply to hate speech (it has hateSpeech): say which in "type"'
+  if (subjectId !== undefined && text !== undefined)
+    return 'may be feedback (it has subjectId) or a post (it has a text): say which in "type"'
+  return undefined
 }
 
 /** The same in every run. A text that stands in the file again is an item of its own, and numbered. */

@@ -99,6 +99,25 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
   expect(ended.said.at(-1)).toBe('2 subjects skipped: nothing for rumor to judge.')
 })
 
+test('judges the README’s own lines by every protocol that is on, and names what is wrong with a line once', async () => {
+  const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8')
+  const [, messages = ''] = /## Messages[\s\S]*?```jsonc\n([\s\S]*?)```/.exec(readme) ?? []
+  const lines = messages.split('\n').filter((line) => line.startsWith('{'))
+  expect(lines.length).toBeGreaterThan(4)
+  const file = join(folder, 'readme.jsonl')
+  // The image of the example is on no server.
+  writeFileSync(file, `${lines.filter((line) => !line.includes('"media"')).join('\n')}\nnot json\n`)
+  const ended = await gavel('judge', file, '--json')
+  expect(ended.code).toBe(0)
+  expect(
+    verdictsIn(ended)
+      .map(({ protocol, subjectId }) => `${protocol} ${subjectId}`)
+      .sort(),
+  ).toEqual([...['counterspeech s1', 'hate p1', 'rumor p1', 'safety p1']])
+  expect(ended.said.filter((line) => /is not JSON/.test(line))).toHaveLength(1)
+  expect(ended.said.filter((line) => /says no "type"/.test(line))).toHaveLength(1)
+})
+
 test.for([
   ['rumoureval2017', 155, 2_327],
   ['covid19-rumor', 300, 6_268],
@@ -472,7 +491,6 @@ describe('the exit code', () => {
     ['no command', []],
     ['an unknown command', ['jugde']],
     ['no file', ['judge', '--protocol', 'rumor']],
-    ['no protocol', ['judge', EVENT]],
     ['an unknown format', ['judge', EVENT, '--protocol', 'rumor', '--format', 'csv']],
     ['an unknown option', ['judge', EVENT, '--protocol', 'rumor', '--jsno']],
     ['a rate that is no number', ['produce', EVENT, '--rate', 'fast']],

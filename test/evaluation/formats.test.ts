@@ -82,6 +82,39 @@ describe('Gavel’s own JSON Lines', () => {
     expect(bad[1]?.why).toBe('is not JSON')
   })
 
+  it('need not say their type: it is told by their fields, and that is said once', async () => {
+    const { got, bad } = await messagesOf('gavel', [
+      { id: 'p1', text: 'x', createdAt: at },
+      { id: 'p2', media: [{ kind: 'image', url: 'https://images.example/1.png' }], createdAt: at },
+      { id: 'c1', postId: 'p1', parentId: 'c0', text: 'y', createdAt: at },
+      { id: 'c2', postId: 'p1', deleted: true, createdAt: at },
+      { id: 's1', postId: 'p3', hateSpeech: 'x', text: 'y', createdAt: at },
+      { subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'm', at },
+    ])
+    expect(got.map(({ type, key }) => `${type} ${key}`)).toEqual([
+      ...['post p1', 'post p2', 'comment p1', 'comment p1', 'counterspeech s1', 'feedback p1'],
+    ])
+    expect(got.map(({ value }) => value.id)).toEqual(['p1', 'p2', 'c1', 'c2', 's1', undefined])
+    expect(bad).toEqual([{ line: 3, why: expect.stringMatching(/says no "type".*postId.*comment/), read: true }])
+  })
+
+  it('that may be either of two are errors with their line', async () => {
+    const { got, bad } = await messagesOf('gavel', [
+      { id: 'p1', text: 'x' },
+      { id: 'x1', hateSpeech: 'x', parentId: 'c0', text: 'y' },
+      { id: 'x2', subjectId: 'p1', text: 'y' },
+      { type: 'comment', id: 'c1', postId: 'p1', hateSpeech: 'x', parentId: 'c0', text: 'y' },
+    ])
+    expect(got.map(({ type, line }) => [type, line])).toEqual([
+      ['post', 1],
+      ['comment', 4],
+    ])
+    expect(bad.map(({ line, why, read }) => [line, /say which in "type"/.test(why), read])).toEqual([
+      [2, true, undefined],
+      [3, true, undefined],
+    ])
+  })
+
   it('without a readable time go on, for what they say is checked where they are read', async () => {
     const { got } = await messagesOf('gavel', [
       { type: 'post', id: 'p1', createdAt: 'soon' },
