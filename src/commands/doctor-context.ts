@@ -2,6 +2,7 @@ import type { Settings } from '../../config/schema.ts'
 import type { LocalServer } from '../adapters/openai/listed-models.ts'
 import { endpointOf } from '../composition/gateway.ts'
 import type { Finding } from '../domain/finding.ts'
+import { FIRST, pasted } from './doctor-lines.ts'
 import type { ModelCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'
 
@@ -43,7 +44,11 @@ export function contextFindings(what: string, { model, roles, context }: ModelCh
   return [
     {
       ...{ what, state: 'warning', detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}` },
-      todo: `Do this first: ${more}. Then run gavel doctor again.`,
+      todo: [
+        `${FIRST}: ${more}. Then run gavel doctor again.`,
+        'If its memory does not suffice, this asks about fewer comments at a time; posts without comments need little:',
+        pasted('protocols.rumor: { batchSize: 5, k: 5 }'),
+      ].join('\n'),
     },
   ]
 }

@@ -41,7 +41,7 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
       : []),
     ...(lacksRoom
       ? [
-          "thinks before it answers, in the answer's own room: where a long thought cuts the answer off, the question is asked, paid for and waited for a second time, with more room, and for an hour all its questions have that room.",
+          'thinks before it answers, and its thoughts use up the tokens that are meant for the answer. Where they leave too few, the question is asked again with more room, at twice the time and cost, and all its questions have that room for an hour.',
         ]
       : []),
   ].join(' It ')
@@ -61,14 +61,17 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
         todo: [
           `Worth doing. Tried just now: with this the model answers without thinking${taken}, and needs less time and fewer tokens; on hard posts it may be less careful:`,
           settingOf(model, [...kept, 'effort: none']),
-          `Or this, if it is to think${lacksRoom ? ` (${BOUND}${varies})` : ''}; paste one of the two:`,
+          `Or this, if it is to think${lacksRoom ? ` (${BOUND}${varies})` : ''}. Paste one of the two; if in doubt this one, which leaves the model as careful as it is:`,
           thinking,
         ].join('\n'),
       },
     ]
   }
   if (lacksRoom) {
-    const tried = stopsThinking === false ? '; effort: none was tried just now, and does not stop it from thinking' : ''
+    const tried =
+      stopsThinking === false
+        ? '; effort: none was tried just now, and does not stop it from thinking, so that only a switch of its server could'
+        : ''
     return [
       {
         ...{ what, state: 'warning', detail: `${found} ${asIs}` },

@@ -1,3 +1,6 @@
+/** What advice begins with that comes before all other. */
+export const FIRST = 'Do this first'
+
 /** A line of advice that can be copied as it stands: a setting, a command. */
 export function pasted(line: string): string {
   return `    ${line}`

@@ -82,7 +82,7 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   return [
     {
       ...{ what, state: 'ok' },
-      detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each role, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked; half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it; else see where the endpoint sends it`}`,
+      detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each of its roles, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked (gavel eval does, on labelled data); half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it; else see where the endpoint sends it`}`,
     },
   ]
 }
@@ -174,10 +174,12 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
       detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what a model says of them may then be invented. Gavel runs; only posts with images are at risk`,
       todo: [
         'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away.)',
-        'Else see whether it looks at one of yours. Put its address in here, and run it, with the --config of this command if it had one:',
+        'Else see whether it looks at one of yours. Put its address in here, and run it, with the --config of this command if it had one; if the turn of the describer says what is on it, all is well:',
         pasted(`echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript`),
-        `If the turn of the describer does not say what is to be seen, name a model that takes images; ENDPOINT is one of endpoints:`,
+        'If it does not, and one of your models takes images, name that for this role; ENDPOINT is one of endpoints:',
         ...blind.map(({ role }) => pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)),
+        'If it does not, and none of your models takes images, do not leave it. With this no image is sent, and a post with images is judged by its words: unsafe where they are, else without a label:',
+        pasted('protocols.safety: { images: false }'),
       ].join('\n'),
     })
   return found

@@ -18,7 +18,7 @@ import { chainOf } from '../gateway/fallback.ts'
 import type { Library, Shelf } from '../ports/library.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import type { Command } from './command.ts'
-import { hasSetting } from './doctor-lines.ts'
+import { FIRST, hasSetting } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, printable } from './terminal.ts'
@@ -60,7 +60,9 @@ export const command: Command<object, readonly Finding[]> = {
     const broken = count('broken')
     const tally = `${broken} broken, ${counted(count('warning'), 'warning')}`
     if (broken > 0) throw new OperatorError(`${tally}: mend what is BROKEN, and run gavel doctor again.`)
-    if (!json) terminal.out(`${tally}: Gavel can run.`)
+    const first = [...new Set(findings.filter(({ todo }) => todo?.startsWith(FIRST)).map(({ what }) => what))]
+    const but = first.length === 0 ? '' : `, but do first what is said above of ${first.join(', ')}`
+    if (!json) terminal.out(`${tally}: Gavel can run${but}.`)
   },
 }
 
@@ -75,8 +77,8 @@ function placeOfSettings(file: string | undefined): string {
       : resolve(file)
   return [
     `The lines of settings go, as they stand but for words in CAPITALS, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
-    'They add to what stands there under models: and the like. Where the same line begins there already, add to its braces.',
-    'Then start Gavel anew, and run gavel doctor again.',
+    'They add to what stands there under models: and the like. Where a key such as models.prices: stands there already, put what is within the braces into its own: a key that stands twice is refused.',
+    'After a change start Gavel anew where it runs, and run gavel doctor again.',
   ].join(' ')
 }
 

@@ -1,4 +1,7 @@
 import dns from 'node:dns'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
@@ -29,7 +32,7 @@ const advised = (lines: readonly string[], path: string) =>
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines[0]).toMatch(
-    /^ok: answered 12 test questions, one for each role, in a readable form; [^(]*; \d+ tokens in all;/,
+    /^ok: answered 12 test questions, one for each of its roles, in a readable form; .*; \d+ tokens in all;/,
   )
   expect(lines.join('\n')).toContain('ok: named the colour of a test image (safety.describer)')
 })
@@ -157,6 +160,7 @@ test('a server that drops images unseen is found out by what its model says of o
   )
   expect(lines.join('\n')).not.toContain('ok: named the colour')
   expect(advised(lines, 'models.roles')).toEqual(['{ "safety.describer": ["ENDPOINT/MODEL"] }'])
+  expect(advised(lines, 'protocols.safety')).toEqual(['{ images: false }'])
 })
 
 test('without images in posts nothing is said of them', async () => {
@@ -205,6 +209,23 @@ test("the context of a model at another's server is named only where it is too s
   } finally {
     lookup.mockRestore()
   }
+})
+
+test.each<[DialectName, string]>([
+  ['openai-since', 'nameless'],
+  ['ollama', 'qwen3:8b'],
+  ['gateway-strips', 'a/b'],
+  ['openai-before', 'gpt-4o-mini'],
+])('what can be pasted is read as settings: of %s', async (dialect, model) => {
+  const all = (await found(model, { dialect })).join('\n')
+  const lines = [...all.matchAll(/^ {4}([a-z]+\.[\w.]+: \{.*)$/gm)].flatMap(([, line = '']) => [line])
+  expect(lines.length).toBeGreaterThan(0)
+  const folder = mkdtempSync(join(tmpdir(), 'gavel-advised-'))
+  for (const line of lines) {
+    writeFileSync(join(folder, 'mine.yaml'), `${line.replaceAll('PRICE', '1')}\n`)
+    expect(() => loadSettings({}, join(folder, 'mine.yaml')), line).not.toThrow()
+  }
+  rmSync(folder, { recursive: true })
 })
 
 test("a server of one's own is told from others", () => {
