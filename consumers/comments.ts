@@ -59,7 +59,11 @@ function requireOutcome(outcome: Outcome | undefined): Outcome {
   return outcome
 }
 
-function changeOf(message: CommentMessage, from: Incoming, { textChars, isPlaceholder }: ThreadRules): CommentChange {
+function changeOf(
+  message: CommentMessage,
+  from: Incoming,
+  { maxTextChars: textChars, isPlaceholder }: ThreadRules,
+): CommentChange {
   const { id, createdAt, parentId, text, author, authorSince, odd } = message
   const place = placeOf(from)
   if (message.deleted === true) return { kind: 'deleted', id, createdAt, place }

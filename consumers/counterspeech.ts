@@ -65,7 +65,10 @@ export function counterspeech(deps: {
   }
 }
 
-function replyOf({ id, text, hateSpeech, createdAt }: CounterspeechMessage, { textChars }: ThreadRules): Post {
+function replyOf(
+  { id, text, hateSpeech, createdAt }: CounterspeechMessage,
+  { maxTextChars: textChars }: ThreadRules,
+): Post {
   const answered = shortened(hateSpeech ?? '', textChars)
   return {
     id,

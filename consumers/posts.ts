@@ -184,7 +184,7 @@ export function arrivalOf(
 
 function postOf(
   { id, text, author, authorSince, lang, createdAt, media, odd }: PostMessage,
-  { textChars, isPlaceholder }: ThreadRules,
+  { maxTextChars: textChars, isPlaceholder }: ThreadRules,
   descriptions: readonly string[],
 ): Post {
   return {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../config/schema.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
 import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../adapters/openai/listed-models.ts'
-import { callTimes, dialectsOf, modelOf } from '../composition/gateway.ts'
+import { dialectsOf, modelOf } from '../composition/gateway.ts'
 import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { ParameterRefused, PermanentError, type Trial } from '../domain/errors.ts'
@@ -81,7 +81,7 @@ async function checkRole(
 ): Promise<RoleCheck> {
   const messages = withFormat(ask)
   const { thinkingTokens, effort } = dialectsOf(settings)(name)
-  const times = { ...callTimes(settings), tiers: settings.models.tiers }
+  const times = settings.models
   const [protocol = '', own = protocol] = role.split('.')
   const tier = tierOf(times, protocol, own)
   const asked =

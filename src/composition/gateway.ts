@@ -10,7 +10,6 @@ import { entryOf } from '../domain/entry-of.ts'
 import { namesOf, placeOf } from '../domain/model-name.ts'
 import type { EndpointNames } from '../domain/remedies.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
-import type { BreakerSettings } from '../gateway/breaker.ts'
 import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
 import { longestCallMs } from '../gateway/tiers.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
@@ -53,17 +52,12 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
   }
 }
 
-export function breakerSettings({ breaker }: Pick<Settings, 'breaker'>): BreakerSettings {
-  const { coolDown, maxCoolDown, ...breaking } = breaker
-  return { ...breaking, coolDownMs: coolDown, maxCoolDownMs: maxCoolDown }
-}
-
 export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
   const { models, memo, limits, budgets } = settings
   const dialectOf = dialectsOf(settings)
-  const { slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens } = models
+  const { slots, roles, tiers, callTimeout, flexTimeout, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
-    ...{ slots, roles, tiers, onFiltered, prices, latencyTolerance, imageTokens, holds },
+    ...{ slots, roles, tiers, callTimeout, flexTimeout, onFiltered, prices, latencyTolerance, imageTokens, holds },
     thinkingOf: (model) => {
       const { thinkingTokens: tokens, effort } = dialectOf(model)
       return { tokens, effort }
@@ -71,11 +65,10 @@ export function gatewaySettings(settings: Settings, secret: string, holds = fals
     mostThinkingTokens: models.thinkingTokens,
     keepThoughts: models.keepThoughts,
     endpointOf: (model) => placeOf(model, settings.endpoints).endpoint,
-    ...callTimes(settings),
     minTimeoutMs: models.minTimeout,
     limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
     whenSpent: budgets.whenSpent,
-    breaker: breakerSettings(settings),
+    breaker: settings.breaker,
     memo: memo.enabled
       ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
       : null,
@@ -91,11 +84,7 @@ export function gatewaySettings(settings: Settings, secret: string, holds = fals
 
 /** A call keeps its in-flight slot until it must have ended. */
 export function limitLeaseMs(settings: Settings): number {
-  return longestCallMs({ tiers: settings.models.tiers, ...callTimes(settings) }) + 30_000
-}
-
-export function callTimes({ models }: Settings) {
-  return { callTimeoutMs: models.callTimeout, flexTimeoutMs: models.flexTimeout }
+  return longestCallMs(settings.models) + 30_000
 }
 
 export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
@@ -157,7 +146,7 @@ function endpointsOf({ openai, endpoints, models }: Settings): EndpointsSettings
 /** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */
 export function shortDrain(settings: Settings): Events['service:short-drain'] | null {
   const { drain: drainMs, models } = settings
-  const callTimeoutMs = longestCallMs({ tiers: models.tiers, ...callTimes(settings) })
+  const callTimeoutMs = longestCallMs(models)
   if (drainMs >= callTimeoutMs) return null
   const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
   return {

@@ -188,17 +188,11 @@ export function intakesOf(
 
 function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
   return {
-    window: checkpoints.finalAge,
-    counts: checkpoints.counts,
-    cap: threads.maxComments,
-    perAuthor: threads.maxPerAuthor,
-    perUnnamed: threads.maxUnnamed,
+    ...checkpoints,
+    ...threads,
     isPlaceholder: placeholders(threads.placeholders),
     samplingKeyVersion: samplingKeyVersion(samplingRank),
     rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
-    textChars: threads.maxTextChars,
-    reopen: checkpoints.reopen,
-    orphanWait: threads.orphanWait,
   }
 }
 

@@ -3,7 +3,7 @@ import type { Settings } from '../../config/schema.ts'
 import { bullQueues } from '../adapters/bullmq/queues.ts'
 import type { DeadlineSettings } from '../engine/deadline.ts'
 import { eraser } from '../engine/eraser.ts'
-import { type JudgeSettings, judge } from '../engine/judge.ts'
+import { judge } from '../engine/judge.ts'
 import type { OpenedCases } from '../engine/opened-cases.ts'
 import { reconciler } from '../engine/reconcile.ts'
 import type { Protocol } from '../engine/script.ts'
@@ -37,7 +37,7 @@ interface JudgingParts {
 /** How a case's worker processes its jobs. */
 export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  return judge({ protocols: byName, ...parts, settings: judgeSettings(settings) })
+  return judge({ protocols: byName, ...parts, settings: settings.cases })
 }
 
 /** The stages of these protocols; each has a queue. */
@@ -58,17 +58,13 @@ export function startJudging(
   const { pending } = work
   loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
   const worked = protocols.map(({ name }) => name)
-  const unworked = { protocols: worked, cases, queues, clock, report, settings: judgeSettings(settings) }
+  const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
   loops.start('unworked cases', everyMs, unworkedCases(unworked))
 }
 
 /** Of a service; commands that judge a file hold nothing. */
 export function holdingSettings({ cases }: Settings): DeadlineSettings {
   return { caseDeadlineMs: cases.deadline, mostHeldMs: cases.mostHeld }
-}
-
-function judgeSettings({ cases }: Settings): JudgeSettings {
-  return { maxTakeovers: cases.maxTakeovers, handBackMs: cases.handBack, transcriptBytes: cases.transcriptBytes }
 }
 
 /** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
@@ -92,9 +88,7 @@ export function queuesPart(
     settings: {
       prefix: redis.keys.queues,
       caseConcurrency: settings.cases.concurrency,
-      stages: Object.fromEntries(
-        Object.entries(settings.stages).map(([name, { backoff, ...own }]) => [name, { ...own, backoffMs: backoff }]),
-      ),
+      stages: settings.stages,
       lockMs: settings.queues.lock,
       stalledCheckMs: settings.queues.stalledCheck,
     },

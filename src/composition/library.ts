@@ -10,7 +10,6 @@ import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library } from '../ports/library.ts'
 import type { Report } from '../ports/report.ts'
-import { breakerSettings } from './gateway.ts'
 
 /** The embedder that the settings name, at its own endpoint if they say so. */
 export function embedderOf({
@@ -36,7 +35,7 @@ export function lookupsOf(
   const [embedder] = embedderRoles(settings)[EMBEDDER_ROLE] ?? []
   if (embedder === undefined) return null
   const { endpoint } = placeOf(embedder, settings.endpoints)
-  return lookups({ ...parts, embedder, endpoint, settings: breakerSettings(settings) })
+  return lookups({ ...parts, embedder, endpoint, settings: settings.breaker })
 }
 
 /**

@@ -63,7 +63,7 @@ export function answerer(deps: {
   deadlines: Deadlines
   clock: Clock
   report: Report
-  settings: { readonly maxTakeovers: number; readonly handBackMs: number }
+  settings: { readonly maxTakeovers: number; readonly handBack: number }
 }): Work['answer'] {
   const { protocols, cases, gateway, library, lookups, scripts, pace, large, deadlines, clock, report, settings } = deps
   const locate = locator(deps)
@@ -156,7 +156,7 @@ export function answerer(deps: {
     if (located.at === 'other-version') {
       ended('retry')
       // For a while a process with the case's own versions may answer it; then the case restarts here.
-      const waits = isLeftToOthers(located.record, located.protocol, clock(), settings.handBackMs)
+      const waits = isLeftToOthers(located.record, located.protocol, clock(), settings.handBack)
       const why = 'its case has other versions than the process that took it'
       return waits ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', advance: true }
     }

@@ -33,7 +33,7 @@ export interface JudgeSettings {
    */
   readonly maxTakeovers: number
   /** How long a worker hands back cases of other versions before it restarts one, in ms. */
-  readonly handBackMs: number
+  readonly handBack: number
   /** Longest transcript, in bytes. */
   readonly transcriptBytes: number
 }
@@ -106,7 +106,7 @@ function advancer(
     const protocol = protocols.get(seen.record.protocol)
     if (protocol === undefined) return PROTOCOL_OFF
     if (isWaiting(seen.record, clock())) return LATER
-    if (isHandedBack(seen.record, protocol, clock(), settings.handBackMs)) return LATER
+    if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
     const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
     if (taken === null) {
       scripts.forget(caseId)

@@ -22,7 +22,7 @@ export function pendingAsks(deps: {
   scripts: WaitingScripts
   clock: Clock
   report: Report
-  settings: { readonly maxTakeovers: number; readonly handBackMs: number }
+  settings: { readonly maxTakeovers: number; readonly handBack: number }
 }): Pending {
   const { protocols, cases, scripts, clock, settings } = deps
   return async (caseId) => {
@@ -34,7 +34,7 @@ export function pendingAsks(deps: {
     const taken = await cases.peek(caseId)
     const protocol = taken === null ? undefined : protocols.get(taken.record.protocol)
     if (taken === null || protocol === undefined) return null
-    if (isHandedBack(taken.record, protocol, clock(), settings.handBackMs)) return null
+    if (isHandedBack(taken.record, protocol, clock(), settings.handBack)) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) return []
     // Not kept in memory: a case that is idle is not in progress.
     await prepared(protocol, taken.record.subject)

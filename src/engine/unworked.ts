@@ -10,7 +10,7 @@ const AT_ONCE = 50
 /**
  * Handles open cases whose protocol is switched off. From now on they count neither towards `cases.maxOpen` nor for
  * backpressure; workers that have the protocol on, as in a rolling restart, continue them. Those that are still open
- * `handBackMs` after their deadline end without a decision: `degraded` says `protocol-off`.
+ * `handBack` after their deadline end without a decision: `degraded` says `protocol-off`.
  */
 export function unworkedCases(deps: {
   /** Names of those that this process works on. */
@@ -19,7 +19,7 @@ export function unworkedCases(deps: {
   queues: Pick<StageQueues, 'push' | 'drop'>
   clock: Clock
   report: Report
-  settings: { readonly handBackMs: number; readonly transcriptBytes: number }
+  settings: { readonly handBack: number; readonly transcriptBytes: number }
 }) {
   const { protocols, cases, queues, clock, report, settings } = deps
   let deadlines = new Map<string, number>()
@@ -56,7 +56,7 @@ export function unworkedCases(deps: {
         unworked.slice(start, start + AT_ONCE).map(async (id) => {
           const deadline = await deadlineOf(id)
           seen.set(id, deadline)
-          if (deadline + settings.handBackMs < clock() && (await end(id))) ended.push(id)
+          if (deadline + settings.handBack < clock() && (await end(id))) ended.push(id)
         }),
       )
     deadlines = seen

@@ -11,9 +11,9 @@ export interface BreakerSettings {
   /** Opens when at least this share of them failed, 0 to 1. */
   readonly failureShare: number
   /** How long it stays open the first time, in ms; doubles after each failed probe… */
-  readonly coolDownMs: number
+  readonly coolDown: number
   /** …up to this. */
-  readonly maxCoolDownMs: number
+  readonly maxCoolDown: number
   /** Parallel calls while it is half-open. */
   readonly probes: number
   /** Successful probes after which it closes. */
@@ -188,7 +188,7 @@ export function breaker(deps: {
     }
     if (state.is !== 'open') return state
     // One that lies further ahead than any cool-down does was set before the clock was set back.
-    const isAhead = now < state.until && state.until - now <= Math.max(settings.maxCoolDownMs, PROBE_MS.most)
+    const isAhead = now < state.until && state.until - now <= Math.max(settings.maxCoolDown, PROBE_MS.most)
     if (isAhead) return state
     const { coolDownMs, away } = state
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
@@ -203,7 +203,7 @@ export function breaker(deps: {
       case 'open':
         return state.until - now
       case 'half-open':
-        return state.out.size < placesFor(model, state, asker) ? 0 : settings.coolDownMs
+        return state.out.size < placesFor(model, state, asker) ? 0 : settings.coolDown
     }
   }
 
@@ -273,11 +273,11 @@ export function breaker(deps: {
           if (state.worked >= settings.successes) enter(model, state, closed(0), state.away)
         } else if (!hadFailed || state.worked === 0 || mend === 'quota' || mend === 'key') {
           const longest = hadFailed ? Math.max(PROBE_MS.most, state.coolDownMs) : Number.POSITIVE_INFINITY
-          const doubled = Math.min(2 * state.coolDownMs, settings.maxCoolDownMs, longest)
-          open(model, state, mend === undefined ? doubled : settings.coolDownMs, failure)
+          const doubled = Math.min(2 * state.coolDownMs, settings.maxCoolDown, longest)
+          open(model, state, mend === undefined ? doubled : settings.coolDown, failure)
         }
       } else if (mend === undefined ? isDown(state, end, asker, settings) : isRefusing(state, mend, hadFailed)) {
-        open(model, state, settings.coolDownMs, failure)
+        open(model, state, settings.coolDown, failure)
       }
     },
 

@@ -32,15 +32,15 @@ export type CommentChange =
 /** The rules by which a thread accepts comments; times in ms. */
 export interface ThreadRules {
   /** Comments created later than this after their post don't belong to the thread. */
-  readonly window: number
+  readonly finalAge: number
   /** At these numbers of comments, not counting those above their author's share, the thread is due at once; ascending. */
   readonly counts: readonly number[]
   /** Most comments a thread keeps: those with the smallest ranks, a sample that does not depend on their order. */
-  readonly cap: number
+  readonly maxComments: number
   /** Most comments of one author that it keeps, by the same ranks and before that sample; null: no limit. */
-  readonly perAuthor: number | null
+  readonly maxPerAuthor: number | null
   /** The same of all comments together that name no author. */
-  readonly perUnnamed: number | null
+  readonly maxUnnamed: number | null
   /** Whether a name is what a platform writes in place of an author: such a comment names none. */
   readonly isPlaceholder: (author: string) => boolean
   /** A comment's fixed, unpredictable sampling rank: an integer below 2^48. */
@@ -50,7 +50,7 @@ export interface ThreadRules {
   /** A comment within the window that arrives after the final snapshot opens another revision. */
   readonly reopen: boolean
   /** Longest text kept of a post or comment, in characters. */
-  readonly textChars: number
+  readonly maxTextChars: number
   /** How long, in stream time, comments wait for a missing post. */
   readonly orphanWait: number
 }

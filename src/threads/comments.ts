@@ -88,7 +88,7 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   const old = sample.comments.get(comment.id)
   if (old === null) return 'deleted'
   if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment)) return 'duplicate'
-  if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.window) {
+  if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.finalAge) {
     // An edit of a comment that is kept is not one more comment.
     if (old === undefined) batch.late++
     return 'late'
@@ -145,7 +145,7 @@ function end(batch: Batch, now: number): Thread {
   const { sampledUnder, rekeyed, accepted, overAuthor, late, due, place } = counts
   // Repeated messages change nothing, not even the position up to which messages were accepted.
   if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlace: place }
-  trim(sample, rules.cap)
+  trim(sample, rules.maxComments)
   const after: Thread = {
     ...thread,
     ...sample,

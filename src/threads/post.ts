@@ -53,7 +53,7 @@ function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, 
     : { ...thread, due: firstDue }
   if (!threaded) return { ...due, orphans: new Map() }
   return passCounts(
-    { ...withoutLate(due, post.createdAt + rules.window), orphans: new Map(), nextAge: firstDue },
+    { ...withoutLate(due, post.createdAt + rules.finalAge), orphans: new Map(), nextAge: firstDue },
     now,
     rules,
   )

@@ -33,9 +33,9 @@ export function makeRoom(
   sample: Sample,
   { id, author }: Comment,
   rank: number,
-  { perAuthor, perUnnamed }: Pick<ThreadRules, 'perAuthor' | 'perUnnamed'>,
+  { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
 ): 'within-share' | 'in-place-of-another' | 'left-out' {
-  const most = author === undefined ? perUnnamed : perAuthor
+  const most = author === undefined ? maxUnnamed : maxPerAuthor
   if (most === null) return 'within-share'
   const own = [...sample.comments].flatMap(([key, comment]) =>
     comment !== null && comment.author === author ? [key] : [],
@@ -48,13 +48,13 @@ export function makeRoom(
 }
 
 /**
- * Drops comments beyond `cap`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
+ * Drops comments beyond `maxComments`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
  */
-export function trim(sample: Sample, cap: number): void {
+export function trim(sample: Sample, maxComments: number): void {
   const ids = byRank(sample, sample.comments.keys())
   const isDeleted = (id: string) => sample.comments.get(id) === null
-  const over = ids.filter((id) => !isDeleted(id)).slice(cap)
-  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * cap)]) leaveOut(sample, id)
+  const over = ids.filter((id) => !isDeleted(id)).slice(maxComments)
+  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * maxComments)]) leaveOut(sample, id)
 }
 
 /** Where a comment without room came from, without its text: kept for its dead letter while the post is missing. */

@@ -59,7 +59,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'give-up-early': [
     {
       file: 'src/engine/unworked.ts',
-      text: 'deadline + settings.handBackMs < clock() && ',
+      text: 'deadline + settings.handBack < clock() && ',
       instead: '',
     },
   ],

@@ -92,7 +92,7 @@ async function inService(row: ServerError, body: unknown) {
   const [id = ''] = await stores.threads.open(state, opening)
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = server.settings
   const model = openAiModel({ baseUrl, apiKey, answerFormat: 'json_schema' })
-  const settings = { ...GATEWAY, callTimeoutMs: 10_000, holds: true }
+  const settings = { ...GATEWAY, callTimeout: 10_000, holds: true }
   const work = judge({
     protocols: new Map([['talk', protocolNamed('talk', { script: oneQuestion })]]),
     cases: stores.cases,
@@ -105,7 +105,7 @@ async function inService(row: ServerError, body: unknown) {
       report: () => {},
     }),
     ...{ library: noLibrary, clock, report: () => {} },
-    settings: { maxTakeovers: 1_000, handBackMs: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000 },
     holding: { caseDeadlineMs: 600_000, mostHeldMs: 6 * 3_600_000 },
   })
   const [asked] = asksIn(await work.advance(id))

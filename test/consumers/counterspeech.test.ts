@@ -73,7 +73,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
   const intake = counterspeech({
     ...{ threads, routes, checkpoints },
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
-    rules: { ...RULES, textChars: 200 },
+    rules: { ...RULES, maxTextChars: 200 },
     clock: () => NOW,
     outbox,
     maxReplies: MOST_REPLIES,

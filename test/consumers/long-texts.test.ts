@@ -17,7 +17,7 @@ const HARM = 'They must all be hanged tonight.'
 
 async function taken(post: object, comment: object) {
   const { threads } = memoryStores(() => NOW)
-  const rules = { ...RULES, textChars: KEPT }
+  const rules = { ...RULES, maxTextChars: KEPT }
   const shared = { threads, rules, clock: () => NOW }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
   const routes = router([protocolNamed('rumor')], {}, () => 0)

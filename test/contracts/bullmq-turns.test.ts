@@ -30,7 +30,7 @@ beforeEach(() => {
     settings: {
       prefix: keysUnder(`test-${randomUUID()}`).queues,
       caseConcurrency: 8,
-      stages: { default: { concurrency: AT_WORK, attempts: 3, backoffMs: 10 } },
+      stages: { default: { concurrency: AT_WORK, attempts: 3, backoff: 10 } },
       lockMs: 5_000,
       stalledCheckMs: 2_500,
     },

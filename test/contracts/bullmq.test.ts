@@ -54,7 +54,7 @@ function makeQueues(
     settings: {
       prefix,
       caseConcurrency: 8,
-      stages: { default: { concurrency: 8, attempts: ATTEMPTS, backoffMs: BACKOFF_MS } },
+      stages: { default: { concurrency: 8, attempts: ATTEMPTS, backoff: BACKOFF_MS } },
       lockMs: 5_000,
       stalledCheckMs: 2_500,
       ...change,
@@ -90,8 +90,8 @@ describe('in BullMQ', () => {
   ])('a stage runs at most its set number of asks at once, in each process; here %s', async (_, groups) => {
     const queues = queuesHere({
       stages: {
-        default: { concurrency: 8, attempts: 1, backoffMs: 1 },
-        'rumor.stance': { concurrency: 2, attempts: 1, backoffMs: 1 },
+        default: { concurrency: 8, attempts: 1, backoff: 1 },
+        'rumor.stance': { concurrency: 2, attempts: 1, backoff: 1 },
       },
     })
     let [now, most] = [0, 0]
@@ -139,7 +139,7 @@ describe('in BullMQ', () => {
   })
 
   it('a drain begins none of the asks of a job that had no place yet; another worker answers them', async () => {
-    const one = { default: { concurrency: 1, attempts: 1, backoffMs: 1 } }
+    const one = { default: { concurrency: 1, attempts: 1, backoff: 1 } }
     const [first, second] = [queuesHere({ stages: one }), queuesHere({ stages: one })]
     const gate = Promise.withResolvers<void>()
     const keys = ['0.0', '0.1', '0.2']
@@ -165,7 +165,7 @@ describe('in BullMQ', () => {
 
   it('the backlog tells how many wait, and for how long the oldest has', async () => {
     const queues = queuesHere(
-      { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoffMs: 1 } } },
+      { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoff: 1 } } },
       30_000,
     )
     await queues.push(['c1', 'c2', 'c3'])

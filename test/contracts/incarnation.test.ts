@@ -20,14 +20,14 @@ const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
 const RULES: ThreadRules = {
   ...{
-    window: 1e9,
+    finalAge: 1e9,
     counts: [],
-    cap: 10,
-    perAuthor: null,
-    perUnnamed: null,
+    maxComments: 10,
+    maxPerAuthor: null,
+    maxUnnamed: null,
     isPlaceholder: () => false,
     reopen: true,
-    textChars: 1_000,
+    maxTextChars: 1_000,
     orphanWait: 1_000,
   },
   rank: () => 0,

@@ -130,7 +130,7 @@ export function judgeAgainContract(name: string, make: MakeStores): void {
     })
 
     it('takes what comes to a thread that was brought back as to any other', async () => {
-      const rules = { ...RULES, cap: 5, perAuthor: 2 }
+      const rules = { ...RULES, maxComments: 5, maxPerAuthor: 2 }
       const words = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'c2', 'd1', 'd2'].map((id) =>
         said(id, { author: id.slice(0, 1), createdAt: T0 + 9 }),
       )

@@ -681,7 +681,7 @@ describe('in Redis', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const ref = thread(`hostile ${round++}`)
-        const rules = { ...RULES, cap: 2, perAuthor: 1, counts: [1, 2] }
+        const rules = { ...RULES, maxComments: 2, maxPerAuthor: 1, counts: [1, 2] }
         for (const one of steps) {
           const { threads } = stores
           const twice = async (take: () => Promise<unknown>) => [await take(), await take()]
@@ -742,7 +742,7 @@ describe('in Redis', () => {
 
   it('what is added to a thread that expires expires with it', async () => {
     const p2 = thread('p2')
-    const rules = { ...RULES, reopen: false, perAuthor: 3 }
+    const rules = { ...RULES, reopen: false, maxPerAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const state = await readThread(stores, p2)
     await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
@@ -755,7 +755,7 @@ describe('in Redis', () => {
   it('an author’s index names no comment that is not kept, and expires with the thread', async () => {
     const p2 = thread('p2')
     const member = memberOf(p2)
-    const rules = { ...RULES, cap: 5, perAuthor: 3 }
+    const rules = { ...RULES, maxComments: 5, maxPerAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const many = Array.from({ length: 40 }, (_, at) => said(`c${at}`, { author: `a${at % 4}` }))
     for (const one of many) await stores.threads.putComments(p2, [one], T0, rules)
@@ -767,7 +767,7 @@ describe('in Redis', () => {
     expect(named).toHaveLength(5)
     await judgeOnce(stores, p2, { final: true })
     expect(await client.pttl(keys.authors(member))).toBeGreaterThan(KEEP_THREAD - 10_000)
-    await stores.threads.putComments(p2, [said('again', { author: 'a new one' })], T0, { ...rules, cap: 100 })
+    await stores.threads.putComments(p2, [said('again', { author: 'a new one' })], T0, { ...rules, maxComments: 100 })
     expect(await client.pttl(keys.authors(member))).toBe(NEVER)
   })
 

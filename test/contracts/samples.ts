@@ -12,15 +12,15 @@ export const MINUTE = 60 * SECOND
 export const HOUR = 60 * MINUTE
 
 export const RULES: ThreadRules = {
-  window: HOUR,
+  finalAge: HOUR,
   counts: [],
-  cap: 100,
-  perAuthor: null,
-  perUnnamed: null,
+  maxComments: 100,
+  maxPerAuthor: null,
+  maxUnnamed: null,
   isPlaceholder: () => false,
   rank: (_, id) => samplingRanks('key')('a scope', id),
   samplingKeyVersion: 'a key',
-  textChars: 8_000,
+  maxTextChars: 8_000,
   reopen: true,
   orphanWait: 10 * MINUTE,
 }

@@ -43,7 +43,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
       const ground = Array.from({ length: TRIES }, (_, at) => ({ id: `g${at}`, lot: unkeyed(`g${at}`) }))
         .sort((a, b) => a.lot - b.lot)
         .slice(0, cap)
-      const rules = { ...RULES, cap }
+      const rules = { ...RULES, maxComments: cap }
       await put(honest(cap), rules)
       await put(
         ground.map(({ id }) => said(id, { author: `account ${id}` })),
@@ -53,7 +53,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     })
 
     it.each(['before', 'after'])('keeps 200 honest comments that came %s 10,000 of one author', async (when) => {
-      const rules = { ...RULES, cap: 500, perAuthor: 20 }
+      const rules = { ...RULES, maxComments: 500, maxPerAuthor: 20 }
       if (when === 'before') await put(honest(200), rules)
       await put(of('x', 10_000), rules)
       if (when === 'after') await put(honest(200), rules)
@@ -61,7 +61,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     })
 
     it('keeps all that it has room for beside deletions of ids that never were', async () => {
-      const rules = { ...RULES, cap: 8 }
+      const rules = { ...RULES, maxComments: 8 }
       await put(
         Array.from({ length: 8 }, (_, at) => unsaid(`foreign ${at}`)),
         rules,
@@ -75,7 +75,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     })
 
     it('keeps all that it has room for beside what one account said and took back', async () => {
-      const rules = { ...RULES, cap: 8, perAuthor: 3 }
+      const rules = { ...RULES, maxComments: 8, maxPerAuthor: 3 }
       await put(honest(8), rules)
       for (const one of of('x', 100)) await put([one, unsaid(one.comment.id)], rules)
       expect(await left()).toEqual({ honest: 8, others: 0 })
@@ -84,7 +84,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     it.each([1, 3])(
       'loses no more than an account’s share to one that speaks and takes it back, %i at a time',
       async (at) => {
-        const rules = { ...RULES, cap: 8, perAuthor: 3 }
+        const rules = { ...RULES, maxComments: 8, maxPerAuthor: 3 }
         await put(honest(8), rules)
         const all = of('x', 90)
         for (let start = 0; start < all.length; start += at) {
@@ -100,7 +100,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     )
 
     it('lets no deleted comment come back for deletions of ids that never were, however many', async () => {
-      const rules = { ...RULES, cap: 8 }
+      const rules = { ...RULES, maxComments: 8 }
       const gone = honest(8)
       await put(gone, rules)
       await put(
@@ -116,7 +116,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     })
 
     it('is not judged early, and has its checkpoints left, where one account says much', async () => {
-      const rules = { ...RULES, perAuthor: 3, counts: [10, 30] }
+      const rules = { ...RULES, maxPerAuthor: 3, counts: [10, 30] }
       await put(of('x', 300), rules)
       expect(await readThread(stores, p1)).toMatchObject({ accepted: 300, countStage: 0, dueSince: null })
       await put(honest(7), rules)
@@ -124,7 +124,7 @@ export function takeoverContract(name: string, make: MakeStores): void {
     })
 
     it('is not judged early for what one account said before its post came', async () => {
-      const rules = { ...RULES, perAuthor: 3, counts: [10] }
+      const rules = { ...RULES, maxPerAuthor: 3, counts: [10] }
       const p2 = thread('p2')
       await stores.threads.putComments(p2, of('x', 30), ARRIVAL.now, rules)
       await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)

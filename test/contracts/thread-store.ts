@@ -181,8 +181,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
       it('no comment from beyond the window', async () => {
         await putPost()
-        const edge = said('edge', { createdAt: T0 + RULES.window })
-        const beyond = said('beyond', { createdAt: T0 + RULES.window + 1 })
+        const edge = said('edge', { createdAt: T0 + RULES.finalAge })
+        const beyond = said('beyond', { createdAt: T0 + RULES.finalAge + 1 })
         expect(await put([edge, beyond])).toEqual(['judged', 'late'])
         expect(await put([beyond])).toEqual(['late'])
         expect(await kept()).toEqual(['edge'])
@@ -239,7 +239,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     describe('keeps of a thread', () => {
-      const cap: ThreadRules = { ...RULES, cap: 7 }
+      const cap: ThreadRules = { ...RULES, maxComments: 7 }
       const many = Array.from({ length: 30 }, (_, index) => said(`c${index}`))
 
       it('the same sample in whatever order and batches the comments came', async () => {
@@ -304,7 +304,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('no count from before a time in which nobody read its comments', async () => {
-        const rules = { ...RULES, perAuthor: 1 }
+        const rules = { ...RULES, maxPerAuthor: 1 }
         const beyond = said('beyond', { createdAt: T0 + 2 * HOUR })
         const loud = ['x0', 'x1', 'x2'].map((id) => said(id, { author: 'x' }))
         const arrives = (text: string, threaded: boolean, atOnce: boolean, ref: ThreadRef = p1) =>
@@ -325,7 +325,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('everybody else’s comments beside what one account wrote and deleted', async () => {
-        const rules = { ...cap, perAuthor: 3 }
+        const rules = { ...cap, maxPerAuthor: 3 }
         const others = many.slice(0, 7)
         const flood = Array.from({ length: 40 }, (_, at) => said(`x${at}`, { author: 'x' }))
         await putPost()
@@ -336,7 +336,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('an author’s place that a comment had taken which came before the post and proved late', async () => {
-        const rules = { ...RULES, perAuthor: 1 }
+        const rules = { ...RULES, maxPerAuthor: 1 }
         for (let at = 0; at < 8; at++) {
           const ref = thread(`late orphan ${at}`)
           await put([said('beyond', { author: 'x', createdAt: T0 + 2 * HOUR })], rules, ref)
@@ -349,7 +349,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('of all comments that name nobody those with the smallest ranks, beside everybody who is named', async () => {
-        const rules = { ...RULES, perAuthor: 3, perUnnamed: 5, counts: [8] }
+        const rules = { ...RULES, maxPerAuthor: 3, maxUnnamed: 5, counts: [8] }
         const nameless = Array.from({ length: 30 }, (_, at) => said(`nameless${at}`))
         const named = ['x', 'y'].map((author) => said(author, { author }))
         await putPost()
@@ -368,7 +368,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       describe('of one author', () => {
-        const rules: ThreadRules = { ...RULES, perAuthor: 3 }
+        const rules: ThreadRules = { ...RULES, maxPerAuthor: 3 }
         const of = (author: string, count: number) =>
           Array.from({ length: count }, (_, index) => said(`${author}${index}`, { author }))
         const byRank = (ids: readonly string[]) => ids.toSorted((a, b) => RULES.rank(p1, a) - RULES.rank(p1, b))
@@ -385,7 +385,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
         it('the same ones in whatever order and batches they came, also beside a cap', async () => {
           const all = [...of('x', 12), ...of('y', 4), ...Array.from({ length: 5 }, (_, at) => said(`nobody${at}`))]
-          const capped = { ...rules, cap: 8 }
+          const capped = { ...rules, maxComments: 8 }
           await putPost(thread('straight'))
           await put(all, capped, thread('straight'))
           const sample = await kept(thread('straight'))
@@ -425,7 +425,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
       describe('under one key and then another', () => {
         const under = (key: string): ThreadRules => ({
-          ...{ ...RULES, cap: 7, perAuthor: 3, samplingKeyVersion: key },
+          ...{ ...RULES, maxComments: 7, maxPerAuthor: 3, samplingKeyVersion: key },
           rank: (_, id) => samplingRanks(key)('a scope', id),
         })
         const by = (from: string, count: number) =>
@@ -587,7 +587,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a final thread not again for a comment from beyond the window', async () => {
         await putPost()
         await judgeOnce(stores, p1, { final: true })
-        await put([said('c1', { createdAt: T0 + RULES.window + 1 })])
+        await put([said('c1', { createdAt: T0 + RULES.finalAge + 1 })])
         expect(await isDue(FOREVER)).toBe(false)
       })
 
@@ -606,7 +606,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('every orphan, those as well that a full thread and a full share have no room for', async () => {
-        const rules: ThreadRules = { ...RULES, cap: 4, perAuthor: 2 }
+        const rules: ThreadRules = { ...RULES, maxComments: 4, maxPerAuthor: 2 }
         const many = Array.from({ length: 12 }, (_, at) => ({
           ...said(`c${at}`, at < 6 ? { author: 'x' } : {}),
           origin: () => ({ ...originOf(`c${at}`), offset: String(at), bytes: 100 }),

@@ -3,7 +3,7 @@ import type { QueueSettings } from '../../src/adapters/bullmq/settings.ts'
 /** As config/gavel.yaml has them. */
 export const KILL_SETTINGS: Omit<QueueSettings, 'prefix'> = {
   caseConcurrency: 32,
-  stages: { default: { concurrency: 64, attempts: 3, backoffMs: 800 } },
+  stages: { default: { concurrency: 64, attempts: 3, backoff: 800 } },
   lockMs: 4_000,
   stalledCheckMs: 2_000,
 }

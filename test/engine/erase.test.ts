@@ -103,7 +103,7 @@ function workerOf(protocol: Protocol | null, maxTakeovers = 20, remembers = fals
     library: noLibrary,
     clock: () => clock.now,
     report,
-    settings: { maxTakeovers, handBackMs: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers, handBack: 30_000, transcriptBytes: 900_000 },
   })
 }
 

@@ -62,7 +62,7 @@ function* sentence(): Script {
 
 const protocolOf = (change: Partial<Protocol> = {}): Protocol => protocolNamed('talk', { script: sentence, ...change })
 
-const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBackMs: 30_000, transcriptBytes: 900_000 }
+const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000 }
 
 const reply = (text: string): ModelReply => ({
   text,
@@ -639,7 +639,7 @@ describe('a case of other versions', () => {
     const { worker, id, clock, published } = await caseOf()
     const work = worker({ protocol: protocolOf({ settingsHash: 'other' }) })
     expect(await work.advance(id)).toEqual({ next: 'later', delayMs: expect.any(Number) })
-    clock.now += SETTINGS.handBackMs
+    clock.now += SETTINGS.handBack
     await workOff(work, id)
     expect((await only(published)).verdict.versions.settings).toBe('other')
   })
@@ -647,7 +647,7 @@ describe('a case of other versions', () => {
   test('of the same script, before workers of two kinds that both wait no longer, is restarted once and judged', async () => {
     const { worker, id, clock, published, requests } = await caseOf()
     const kinds = ['old', 'new'].map((promptsHash) => worker({ protocol: protocolOf({ promptsHash }) }))
-    clock.now += SETTINGS.handBackMs
+    clock.now += SETTINGS.handBack
     let ends = 0
     for (let turn = 0; turn < 40 && ends === 0; turn++) {
       const work = kinds[turn % 2]
@@ -693,7 +693,7 @@ describe('a case of other versions', () => {
     const [first] = await asksOf(worker(), id)
     if (first === undefined) throw new Error('no ask')
     const newer = worker({ protocol: protocolOf({ version: 2 }) })
-    clock.now += SETTINGS.handBackMs
+    clock.now += SETTINGS.handBack
     expect(await newer.answer(first, attempt())).toEqual({ end: 'done', advance: true })
     await workOff(newer, id)
     expect((await only(published)).verdict.versions.script).toBe(2)
@@ -704,7 +704,7 @@ describe('a case of other versions', () => {
     const newer = worker({ protocol: protocolOf({ version: 2 }) })
     const [first] = await asksOf(newer, id)
     if (first === undefined) throw new Error('no ask')
-    clock.now += 10 * SETTINGS.handBackMs
+    clock.now += 10 * SETTINGS.handBack
     expect((await worker().answer(first, attempt())).end).toBe('held')
     expect(await worker().pending(id)).toBeNull()
   })

@@ -182,7 +182,11 @@ describe('a case of a thread', () => {
     const of = (author: string, count: number) =>
       Array.from({ length: count }, (_, at) => said(`${author}${at}`, { author }))
     const late = [said('l1', { createdAt: T0 + 25 * HOUR }), said('l2', { createdAt: T0 + 26 * HOUR })]
-    await threads.putComments(p1, [...of('x', 9), ...of('y', 2), ...late], T0, { ...rules, perAuthor: 4, cap: 5 })
+    await threads.putComments(p1, [...of('x', 9), ...of('y', 2), ...late], T0, {
+      ...rules,
+      maxPerAuthor: 4,
+      maxComments: 5,
+    })
     streamNow = T0 + 24 * HOUR
     await openAll()
     const { subject, comments } = await caseOf('rumor~p1~r1')
@@ -194,7 +198,7 @@ describe('a case of a thread', () => {
 describe('another key in the middle of a thread', () => {
   const under = (key: string) => ({
     ...rules,
-    perAuthor: 2,
+    maxPerAuthor: 2,
     samplingKeyVersion: key,
     rank: (_: ThreadRef, id: string) => samplingRanks(key)('s', id),
   })
@@ -253,7 +257,7 @@ describe('a case', () => {
     const { threads, put, openAll, caseOf } = setUp([rumor])
     await put(p1)
     const comments = [said('in', { createdAt: T0 + HOUR }), said('after', { createdAt: T0 + HOUR + 1 })]
-    await threads.putComments(p1, comments, T0, { ...rules, window: 2 * HOUR })
+    await threads.putComments(p1, comments, T0, { ...rules, finalAge: 2 * HOUR })
     await openAll()
     const { subject, comments: counts } = await caseOf('rumor~p1~r1')
     expect(subject).toMatchObject({ comments: [{ id: 'in' }] })
@@ -381,7 +385,7 @@ describe('routes', () => {
     })
     await put(p1)
     const flood = Array.from({ length: 50 }, (_, at) => said(`x${at}`, { author: 'x' }))
-    await threads.putComments(p1, flood, T0, { ...rules, perAuthor: 2 })
+    await threads.putComments(p1, flood, T0, { ...rules, maxPerAuthor: 2 })
     streamNow = T0 + HOUR
     expect(await openAll()).toEqual(['rumor~p1~r1'])
     const { caseOf } = setUp([])
@@ -552,7 +556,7 @@ test('opens others before large threads, however many of these are due, and a fe
   const large = Array.from({ length: 70 }, (_, nth) => `q${nth}`)
   for (const id of large) {
     await put(thread(id))
-    await threads.putComments(thread(id), ids, T0, { ...rules, cap: 500, perUnnamed: null })
+    await threads.putComments(thread(id), ids, T0, { ...rules, maxComments: 500, maxUnnamed: null })
   }
   const order: string[] = []
   const { read } = threads
@@ -574,7 +578,7 @@ test('opens threads one after the other that hold as many comments as one may ke
     const ids = Array.from({ length: comments }, (_, nth) => said(`c${nth}`))
     for (let nth = 0; nth < 6; nth++) {
       await put(thread(`q${nth}`))
-      await threads.putComments(thread(`q${nth}`), ids, T0, { ...rules, cap: 500, perUnnamed: null })
+      await threads.putComments(thread(`q${nth}`), ids, T0, { ...rules, maxComments: 500, maxUnnamed: null })
     }
     const { read, open } = threads
     let [atOnce, most] = [0, 0]

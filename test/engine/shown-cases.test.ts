@@ -111,7 +111,7 @@ function worker(find: Library['find'] = library.find) {
     library: { embedder: library.embedder, find },
     clock: () => clock.now,
     report: () => {},
-    settings: { maxTakeovers: 20, handBackMs: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000 },
   })
   const attempt = { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal }
   return {

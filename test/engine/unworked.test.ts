@@ -33,7 +33,7 @@ const looking = (...protocols: string[]) =>
     },
     clock: () => now,
     report() {},
-    settings: { handBackMs: HAND_BACK, transcriptBytes: 100_000 },
+    settings: { handBack: HAND_BACK, transcriptBytes: 100_000 },
   })
 
 test('a case of a protocol that is off ends after its deadline and the time to hand it back, and says why', async () => {

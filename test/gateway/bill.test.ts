@@ -54,7 +54,7 @@ async function spending(
   const calls = modelCalls({
     ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
     breakers: { note: () => {} } as unknown as Breaker,
-    settings: { ...GATEWAY, callTimeoutMs: 30_000, prices: { small: PRICE }, ...settings },
+    settings: { ...GATEWAY, callTimeout: 30_000, prices: { small: PRICE }, ...settings },
     report: (name, event) => void (name === 'model:unmetered' && reported.push(event)),
   })
   const guards = {

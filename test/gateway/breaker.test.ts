@@ -15,8 +15,8 @@ const SETTINGS: BreakerSettings = {
   window: 6,
   minCalls: 4,
   failureShare: 0.5,
-  coolDownMs: 1_000,
-  maxCoolDownMs: 4_000,
+  coolDown: 1_000,
+  maxCoolDown: 4_000,
   probes: 2,
   successes: 3,
 }
@@ -249,8 +249,8 @@ describe('the breaker, whatever happens in whatever order', () => {
     window: fc.integer({ min: 4, max: 8 }),
     minCalls: fc.integer({ min: 1, max: 4 }),
     failureShare: fc.constantFrom(0.25, 0.5, 1),
-    coolDownMs: fc.constant(1_000),
-    maxCoolDownMs: fc.constantFrom(1_000, 3_000, 8_000),
+    coolDown: fc.constant(1_000),
+    maxCoolDown: fc.constantFrom(1_000, 3_000, 8_000),
     probes: fc.integer({ min: 1, max: 3 }),
     successes: fc.integer({ min: 1, max: 4 }),
   })
@@ -301,7 +301,7 @@ describe('the breaker, whatever happens in whatever order', () => {
         const waitOf = (name: string) => {
           const life = lifeOf(name)
           if (life.is === 'open') return life.until - now()
-          return life.is === 'half-open' && out(life) >= given.probes ? given.coolDownMs : 0
+          return life.is === 'half-open' && out(life) >= given.probes ? given.coolDown : 0
         }
         const taken = (name: string, pass: Pass) => {
           lifeOf(name).given.push(pass)
@@ -338,9 +338,9 @@ describe('the breaker, whatever happens in whatever order', () => {
               const counted = life.told.filter((one) => one.said !== 'nothing').slice(-given.window)
               const share = counted.filter((one) => one.said === 'failed').length / counted.length
               if (said === 'failed' && counted.length >= given.minCalls && share >= given.failureShare)
-                enter(name, stay('open', now() + given.coolDownMs, given.coolDownMs))
+                enter(name, stay('open', now() + given.coolDown, given.coolDown))
             } else if (said === 'failed') {
-              const coolDownMs = Math.min(2 * life.coolDownMs, given.maxCoolDownMs)
+              const coolDownMs = Math.min(2 * life.coolDownMs, given.maxCoolDown)
               enter(name, stay('open', now() + coolDownMs, coolDownMs))
             } else if (life.told.filter((one) => one.said === 'worked').length >= given.successes)
               enter(name, stay('closed'))
@@ -433,7 +433,7 @@ test('a clock that is set back keeps no model away for longer than a cool-down',
   pass(-3_600_000)
   expect(allow('a')).toMatchObject({ ok: true })
   trip('b')
-  expect(allow('b')).toEqual({ ok: false, retryInMs: SETTINGS.coolDownMs })
+  expect(allow('b')).toEqual({ ok: false, retryInMs: SETTINGS.coolDown })
 })
 
 describe('one subject’s questions', () => {

@@ -80,7 +80,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
       settle: async (_: string, spent: unknown) => void told.money.push({ spent }),
     } as unknown as Budgets,
     breakers: { note: (_: Pass, outcome: string) => void told.noted.push(outcome) } as unknown as Breaker,
-    settings: { ...GATEWAY, callTimeoutMs: 1_000, imageTokens: 1_000, ...settings },
+    settings: { ...GATEWAY, callTimeout: 1_000, imageTokens: 1_000, ...settings },
     clock: () => now,
     report: (name, event) => void (name === 'call:ended' && told.ended.push(event)),
   })
@@ -102,7 +102,7 @@ const LIMITED = limitsOf({ small: { callsPerMinute: 9 } })
 const later = (code: 'timeout' | 'rate-limited' | 'unavailable') => new RetryLaterError(code, code)
 
 describe('the tier of a call', () => {
-  const on = (tiers: CallSettings['tiers']) => called(reply(), { settings: { tiers, flexTimeoutMs: 9_000 } })
+  const on = (tiers: CallSettings['tiers']) => called(reply(), { settings: { tiers, flexTimeout: 9_000 } })
 
   test.each([
     ['by default', { default: 'flex' as const }, 'flex', 9_000],

@@ -48,7 +48,7 @@ async function twoEndpoints(chain: string[], first: UnderstudyOptions = {}, othe
     loadImage: noImages,
     settings: {
       ...GATEWAY,
-      callTimeoutMs: 5_000,
+      callTimeout: 5_000,
       roles: { default: chain },
       memo: null,
       endpointOf: (model) => placeOf(model, endpoints).endpoint,

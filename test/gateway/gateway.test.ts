@@ -317,7 +317,7 @@ describe('an attempt that throws', () => {
 
 test('a repair question that comes too late for its case shuts no model out that is on probation', async () => {
   const away = new RetryLaterError('unavailable', 'away')
-  const probation = { window: 4, minCalls: 2, failureShare: 0.5, coolDownMs: 100, probes: 1, successes: 2 }
+  const probation = { window: 4, minCalls: 2, failureShare: 0.5, coolDown: 100, probes: 1, successes: 2 }
   const settings = { breaker: { ...GATEWAY.breaker, ...probation }, roles: { default: ['small'] } }
   const { put, pass } = setUp([away, away, unreadable, reply(), reply()], settings)
   for (let failure = 0; failure < 2; failure++) await expect(put()).rejects.toThrow()
@@ -551,7 +551,7 @@ describe('a budget', () => {
 
 describe('a model that does not answer', () => {
   const gone = () => new RetryLaterError('unavailable', 'gone')
-  const over = { breaker: { ...GATEWAY.breaker, window: 4, minCalls: 4, coolDownMs: 1_000 } }
+  const over = { breaker: { ...GATEWAY.breaker, window: 4, minCalls: 4, coolDown: 1_000 } }
 
   test('is left alone after a while, and the next of the chain is asked', async () => {
     const { put, requests, told } = setUp([gone(), gone(), gone(), gone(), reply({ model: 'large-2026' })], over)
@@ -736,7 +736,7 @@ describe('a call that takes far longer than its stage does', () => {
       },
       loadImage: async () => '',
       ...memoryParts(() => now),
-      settings: { ...settings, minTimeoutMs: 1_000, callTimeoutMs: 60_000 },
+      settings: { ...settings, minTimeoutMs: 1_000, callTimeout: 60_000 },
       clock: () => now,
       report() {},
     })

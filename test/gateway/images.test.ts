@@ -163,7 +163,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
   })
 
   test('is not fetched while no model of the role answers', async () => {
-    const breaker = { ...GATEWAY.breaker, minCalls: 1, coolDownMs: 30_000 }
+    const breaker = { ...GATEWAY.breaker, minCalls: 1, coolDown: 30_000 }
     const { put, pass } = setUp({ memo, breaker }, [new RetryLaterError('unavailable', 'down')])
     expect(await put(describing('/a'))).toBe('unavailable')
     expect(fetched).toEqual(['/a'])

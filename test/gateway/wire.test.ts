@@ -39,7 +39,7 @@ beforeAll(async () => {
     model: openAiModel({ baseUrl, apiKey: 'k', answerFormat: 'json_schema' }),
     loadImage: async () => 'data:image/png;base64,AAAA',
     ...memoryParts(Date.now),
-    settings: { ...GATEWAY, callTimeoutMs: 30_000, roles: { default: ['m'] } },
+    settings: { ...GATEWAY, callTimeout: 30_000, roles: { default: ['m'] } },
     clock: Date.now,
     report: () => {},
   })

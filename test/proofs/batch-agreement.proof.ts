@@ -102,7 +102,7 @@ function stanceScorer() {
     ...memoryGatewayStores(settings, Date.now),
     model: openAiModel({ baseUrl, answerFormat, apiKey: settings.openai.apiKey || 'none' }),
     loadImage: async () => '',
-    settings: { ...gatewaySettings(settings, 'batch-agreement'), callTimeoutMs: PATIENCE_MS },
+    settings: { ...gatewaySettings(settings, 'batch-agreement'), callTimeout: PATIENCE_MS },
     clock: Date.now,
     report: () => {},
   })

@@ -77,9 +77,9 @@ const NO_BUDGETS: BudgetSettings = {
 /** A gateway without limits that remembers nothing. */
 export const GATEWAY: GatewaySettings = {
   slots: 8,
-  callTimeoutMs: 1_000,
+  callTimeout: 1_000,
   tiers: {},
-  flexTimeoutMs: 5_000,
+  flexTimeout: 5_000,
   minTimeoutMs: null,
   roles: { default: ['m'] },
   onFiltered: 'stop',
@@ -97,8 +97,8 @@ export const GATEWAY: GatewaySettings = {
     window: 50,
     minCalls: 20,
     failureShare: 0.5,
-    coolDownMs: 5_000,
-    maxCoolDownMs: 60_000,
+    coolDown: 5_000,
+    maxCoolDown: 60_000,
     probes: 2,
     successes: 3,
   },

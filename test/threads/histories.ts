@@ -137,9 +137,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 export const rulesOf = fc.record({
-  cap: fc.constantFrom(1, 2, 5, 100),
-  perAuthor: fc.constantFrom(null, 1, 2, 3),
-  perUnnamed: fc.constantFrom(null, 1, 3),
+  maxComments: fc.constantFrom(1, 2, 5, 100),
+  maxPerAuthor: fc.constantFrom(null, 1, 2, 3),
+  maxUnnamed: fc.constantFrom(null, 1, 3),
   counts: fc.constantFrom([], [2, 4], [1, 3, 6]),
   reopen: fc.boolean(),
   /** Few ranks, so that some are equal. */

@@ -10,12 +10,12 @@ type Plain = Record<string, unknown>
 /** A thread as the rules state it, with the index of comments by author that Redis keeps beside it; in plain objects. */
 export function plain(
   thread: Thread | null,
-  { perAuthor, perUnnamed }: Pick<ThreadRules, 'perAuthor' | 'perUnnamed'>,
+  { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
 ): Plain | null {
   if (thread === null) return null
   const { ref: _, comments, ranks, orphans, revisions, absent, ...rest } = thread
   const byAuthor = [...comments].flatMap(([id, comment]) =>
-    comment === null || (comment.author === undefined ? perUnnamed : perAuthor) === null
+    comment === null || (comment.author === undefined ? maxUnnamed : maxPerAuthor) === null
       ? []
       : [indexed(comment.author, ranks.get(id) ?? 0, id)],
   )

@@ -19,9 +19,9 @@ import { type ChangeStep, type PlaceStep, PROTOCOLS, type Protocol, type Step } 
 export const REFS = [thread('p', 'a'), thread('p', 'b'), thread('q', 'a'), thread('r', 'a', 'reply')]
 
 export interface HistoryRules {
-  cap: number
-  perAuthor: number | null
-  perUnnamed: number | null
+  maxComments: number
+  maxPerAuthor: number | null
+  maxUnnamed: number | null
   counts: readonly number[]
   reopen: boolean
   ranks: number
@@ -41,8 +41,8 @@ export function runOn(
   const rules = (): ThreadRules => {
     const version = keyVersion
     const rank = (id: string) => createHash('sha256').update(`${version} ${id}`).digest().readUIntBE(0, 6) % given.ranks
-    const { cap, perAuthor, perUnnamed, counts, reopen } = given
-    const limits = { cap, perAuthor, perUnnamed }
+    const { maxComments, maxPerAuthor, maxUnnamed, counts, reopen } = given
+    const limits = { maxComments, maxPerAuthor, maxUnnamed }
     return { ...RULES, ...limits, counts, reopen, rank: (_, id) => rank(id), samplingKeyVersion: `key ${version}` }
   }
   const refOf = (at: number) => REFS[at] ?? thread('none')
@@ -233,7 +233,7 @@ function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
 function changeOf(at: number, { deleted, id: number, text, author, time, place }: ChangeStep): CommentChange {
   const id = `c${String(number).padStart(2, '0')}`
   const createdAt =
-    T0 + 3 * at + (time === 'early' ? (number + 1) * 100 + text * 10 : RULES.window + (time === 'edge' ? 0 : 1))
+    T0 + 3 * at + (time === 'early' ? (number + 1) * 100 + text * 10 : RULES.finalAge + (time === 'edge' ? 0 : 1))
   const from = { topic: 'comments', partition: 3, offset: `${number}`, timestamp: T0, raw: 'words', bytes: 5 }
   if (deleted) return { kind: 'deleted', id, createdAt, ...placeOf(place) }
   const comment = { id, text: `${text}`, ...(author === null ? {} : { author }), createdAt }

@@ -30,7 +30,7 @@ export async function runAsks(
   const { work, settings, clock, report } = parts
   const { data } = job
   const { asks, name: _, ...of } = data
-  const { attempts, backoffMs } = stageSettings(settings, of)
+  const { attempts, backoff } = stageSettings(settings, of)
   const open = new Map(asks.map((ask) => [ask.key, ask]))
   const soonest = () => Math.min(...[...open.values()].map(({ readyAt }) => readyAt))
   let changed = false
@@ -91,7 +91,7 @@ export async function runAsks(
         return
       }
       // BullMQ would measure the pause between attempts by this machine's clock, which may be wrong by hours.
-      const pauseMs = end.end === 'again' ? jittered(backoffMs * 2 ** ask.tries) : end.delayMs
+      const pauseMs = end.end === 'again' ? jittered(backoff * 2 ** ask.tries) : end.delayMs
       const paid = end.end === 'again' ? { tries: ask.tries + 1 } : { heldMs: ask.heldMs + pauseMs }
       const { why: _, ...before } = ask
       ask = { ...before, ...paid, readyAt: clock() + pauseMs, ...(end.why === undefined ? {} : { why: end.why }) }

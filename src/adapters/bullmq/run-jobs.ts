@@ -51,7 +51,7 @@ async function addAsks({ queues, turns, settings, clock }: RunParts, groups: rea
     [...Map.groupBy(groups, stageName)].map(async ([name, ofStage]) => {
       const target = queues.asks.get(name)
       if (target === undefined) throw new Error(`the stage ${name} is not declared`)
-      const { attempts, backoffMs } = stageSettings(settings, target)
+      const { attempts, backoff } = stageSettings(settings, target)
       const priorities = await turns.next(target.queue, ofStage.length)
       const readyAt = clock()
       const jobs = ofStage.map(({ keys, ...group }, index) => ({
@@ -62,7 +62,7 @@ async function addAsks({ queues, turns, settings, clock }: RunParts, groups: rea
           priority: priorities[index] ?? 0,
           // For unexpected errors; a job whose asks need another attempt is delayed by its worker.
           attempts,
-          backoff: { type: 'exponential' as const, delay: backoffMs, jitter: 0.5 },
+          backoff: { type: 'exponential' as const, delay: backoff, jitter: 0.5 },
           ...ENDED_JOBS_GO,
         },
       }))

@@ -18,7 +18,7 @@ interface StageSettings {
   readonly concurrency: number
   readonly attempts: number
   /** Pause after the first attempt, in ms; twice as long after each further one. */
-  readonly backoffMs: number
+  readonly backoff: number
 }
 
 /** A stage of a protocol; it has its own queue. */

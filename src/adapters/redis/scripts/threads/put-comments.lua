@@ -17,10 +17,10 @@
 --@key watched
 --@arg member
 --@arg now               wall time, ms
---@arg window            ms after the post in which comments belong to its thread
---@arg cap               most comments that the thread keeps
---@arg per_author        most of one author; empty is no limit
---@arg per_unnamed       most that name no author; empty is no limit
+--@arg final_age         ms after the post in which comments belong to its thread
+--@arg max_comments      most comments that the thread keeps
+--@arg max_per_author    most of one author; empty is no limit
+--@arg max_unnamed       most that name no author; empty is no limit
 --@arg reopen            1 if a comment after the final snapshot makes the thread due
 --@arg orphan_wait       how long comments wait for their post, stream time in ms
 --@arg counts[]          count checkpoints, ascending
@@ -101,7 +101,7 @@ local function drop(id)
 end
 
 -- Most comments of this author; empty is no limit.
-local function most_of(author) return author == '' and per_unnamed or per_author end
+local function most_of(author) return author == '' and max_unnamed or max_per_author end
 
 -- Of one author, and of all that name none, the comments with the smallest ranks are kept, in whatever order they come.
 local function has_room(change)
@@ -190,7 +190,7 @@ local function take(change, was_before)
   if change.kind == 'deleted' then return delete(change, old) end
   if old == change.json then return 'duplicate' end
   if old == TOMBSTONE then return 'deleted' end
-  if at and tonumber(change.created_at) > at + tonumber(window) then
+  if at and tonumber(change.created_at) > at + tonumber(final_age) then
     -- An edit of a kept comment is not another comment.
     if not old then late = late + 1 end
     return 'late'
@@ -222,8 +222,8 @@ local function keep_first(most, from, to)
     redis.call('ZREM', sample, id)
   end
 end
-keep_first(cap, '-inf', '(' .. string.format('%.0f', DELETED))
-keep_first(tombstones * cap, string.format('%.0f', DELETED), '+inf')
+keep_first(max_comments, '-inf', '(' .. string.format('%.0f', DELETED))
+keep_first(tombstones * max_comments, string.format('%.0f', DELETED), '+inf')
 redis.call('HSET', thread, 'accepted', n)
 redis.call('HINCRBY', thread, 'version', 1)
 if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end

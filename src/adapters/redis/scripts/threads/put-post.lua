@@ -17,7 +17,7 @@
 --@arg created_at        ms
 --@arg first_due         the first age checkpoint, stream time in ms
 --@arg now               wall time, ms
---@arg window            ms after the post in which comments belong to its thread
+--@arg final_age         ms after the post in which comments belong to its thread
 --@arg counts[]          count checkpoints, ascending
 --@arg threaded          1 if some protocol reads the post with its comments
 --@arg judged_at_once    1 if some protocol judges the post by itself
@@ -38,7 +38,7 @@ if not known_post and threaded == '1' then
   for i = 1, #waiting, 2 do
     -- Inside a text its quotes would be escaped.
     local created = string.match(waiting[i + 1], '"createdAt":(%-?%d+)')
-    if created and (expired or tonumber(created) > tonumber(created_at) + tonumber(window)) then
+    if created and (expired or tonumber(created) > tonumber(created_at) + tonumber(final_age)) then
       late[#late + 1] = { id = waiting[i], json = waiting[i + 1] }
     end
   end
