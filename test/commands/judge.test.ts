@@ -79,7 +79,7 @@ test('judges a file to its end, however long that takes', async () => {
     { ...settings, cases: { ...settings.cases, maxOpen: 1 } },
     file,
     { protocol: 'rumor', format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
-    { terminal, signal: AbortSignal.timeout(4_000) },
+    { terminal, signal: AbortSignal.timeout(25_000) },
   )
   expect(judged.verdicts).toBe(3)
 })
