@@ -10,7 +10,7 @@ const read = (text: string) => {
   return reading.readable ? reading.answer : 'unreadable'
 }
 const LONG = 60_000
-/** What a linear reading takes many times over on a busy machine, and a quadratic one not: milliseconds against minutes. In ms. */
+/** Most time for one, in ms: a linear reading takes some milliseconds, a quadratic one many seconds. */
 const SOON = 5_000
 
 describe('a long answer', () => {
