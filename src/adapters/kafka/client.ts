@@ -6,6 +6,7 @@ import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
 import { passEmptiedBatches } from './emptied-batches.ts'
+import { boundFetchedBytes } from './fetched-bytes.ts'
 import { waitLongerWhileIdle } from './idle-fetches.ts'
 import { calmRequestQueues } from './request-queues.ts'
 
@@ -33,6 +34,7 @@ const KNOWN_WITHIN_MS = 15_000
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
   passEmptiedBatches()
+  boundFetchedBytes()
   hideAbortedRecords()
   waitLongerWhileIdle()
   calmRequestQueues()

@@ -192,16 +192,50 @@ const succeeded = (status: number) => status >= 200 && status < 300
 
 const utf8 = new TextDecoder()
 
+/** A body of more bytes than this is large, and so many of them are read at a time: an endpoint may send one to each call. */
+const [LARGE, LARGE_AT_ONCE] = [2 ** 18, 8]
+
+/** Large bodies: those that are read, and those that wait for one of them to end. */
+const largeBodies = {
+  read: new Set<Readable>(),
+  waiting: new Set<Readable>(),
+  enter(body: Readable): void {
+    if (this.read.size < LARGE_AT_ONCE) this.read.add(body)
+    else {
+      this.waiting.add(body)
+      body.pause()
+    }
+  },
+  leave(body: Readable): void {
+    this.waiting.delete(body)
+    if (!this.read.delete(body)) return
+    for (const next of this.waiting) {
+      if (this.read.size >= LARGE_AT_ONCE) return
+      this.waiting.delete(next)
+      this.read.add(next)
+      next.resume()
+    }
+  },
+}
+
 /**
  * Calls `done` with the text, or with null if it has more than `maxBytes`. Takes linear time, in however many chunks it
  * arrives.
  */
-function collect(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
+export function collect(body: Readable, maxBytes: number, done: (text: string | null) => void): void {
   let buffer: Buffer = Buffer.alloc(0)
   let length = 0
+  let large = false
+  body.on('close', () => {
+    if (large) largeBodies.leave(body)
+  })
   body.on('data', (chunk: Buffer) => {
     const longer = length + chunk.byteLength
     if (longer > maxBytes) return done(null)
+    if (longer > LARGE && !large) {
+      large = true
+      largeBodies.enter(body)
+    }
     if (length === 0) buffer = chunk
     else {
       if (longer > buffer.byteLength) {

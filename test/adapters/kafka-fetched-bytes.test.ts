@@ -1,0 +1,49 @@
+import { createRequire } from 'node:module'
+import kafkajs from 'kafkajs'
+import { expect, test } from 'vitest'
+import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
+import { boundFetchedBytes } from '../../src/adapters/kafka/fetched-bytes.ts'
+
+registerCodecs()
+boundFetchedBytes()
+const require = createRequire(import.meta.url)
+/** kafkajs's own, loaded after the bound was set. */
+const internal = (path: string) => require(`kafkajs/src/protocol/${path}`)
+const Encoder = internal('encoder.js')
+const Decoder = internal('decoder.js')
+const { RecordBatch } = internal('recordBatch/v0/index.js')
+const Record = internal('recordBatch/record/v0/index.js')
+const decodeMessages = internal('requests/fetch/v4/decodeMessages.js') as (decoder: unknown) => Promise<unknown[]>
+
+/** Batches of so many records of so many bytes each, as a fetch brings them of a partition. */
+async function partition(batches: number, records: number, bytes: number): Promise<unknown> {
+  const all = new Encoder()
+  for (let nth = 0; nth < batches; nth++) {
+    const batch = await RecordBatch({
+      ...{ compression: kafkajs.CompressionTypes.GZIP, partitionLeaderEpoch: 0, maxTimestamp: 0, firstTimestamp: 0 },
+      ...{
+        firstOffset: nth * records,
+        lastOffsetDelta: records - 1,
+        producerId: -1,
+        producerEpoch: 0,
+        firstSequence: 0,
+      },
+      records: Array.from({ length: records }, (_, offset) =>
+        Record({ offsetDelta: offset, timestampDelta: 0, key: null, value: Buffer.alloc(bytes, 'x'), headers: {} }),
+      ),
+    })
+    all.writeEncoder(batch)
+  }
+  return new Decoder(new Encoder().writeInt32(all.size()).writeEncoder(all).buffer)
+}
+
+test('a fetch brings all of a partition that is small, and of one that unpacks to more what fits, whole batches', async () => {
+  expect(await decodeMessages(await partition(8, 10, 1_000))).toHaveLength(80)
+  expect(await decodeMessages(await partition(16, 10, 100_000))).toHaveLength(30)
+  expect(await decodeMessages(await partition(3, 4, 1_000_000))).toHaveLength(4)
+  expect(await decodeMessages(await partition(8, 10_000, 1))).toHaveLength(20_000)
+})
+
+test('the next partition of the fetch has a bound of its own', async () => {
+  for (let nth = 0; nth < 3; nth++) expect(await decodeMessages(await partition(2, 30, 100_000))).toHaveLength(30)
+})
