@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { loadSettings } from '../config/load.ts'
 import { nodeEnvironment, nodeFlags } from '../src/node-flags.js'
 
 test('a process of the service has bounded memory, unless somebody set bounds of their own', () => {
@@ -20,4 +21,9 @@ test('what Node has compiled is kept for the next start, unless somebody keeps i
   })
   expect(help.stdout).toContain('Usage: gavel')
   expect(readdirSync(folder, { recursive: true }).length).toBeGreaterThan(10)
+})
+
+test('the images that are kept fit into it, each once more while its call is under way', () => {
+  const most = Number(/--max-old-space-size=(\d+)/.exec(nodeFlags().join(' '))?.[1]) * 2 ** 20
+  expect(2 * loadSettings({}).images.keepBytes).toBeLessThan(0.4 * most)
 })

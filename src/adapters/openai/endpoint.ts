@@ -75,10 +75,9 @@ export function endpoint(settings: EndpointSettings): Post {
   return async (body, posting) => {
     // Built at the first call: a command without model calls needs no key.
     template ??= makeTemplate()
-    const sent = JSON.stringify(body)
     const { status, heads, text } = await exchange(
       await template,
-      sent,
+      outgoing(body),
       posting,
       Math.min(maxBytes, posting.maxBytes ?? maxBytes),
     )
@@ -89,7 +88,7 @@ export function endpoint(settings: EndpointSettings): Post {
     if (succeeded(status) && !isError(json)) return json ?? null
     const retryAfterMs = retryAfter(heads)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-    throw failureOf({ status, json, text: text ?? '', ...wait }, () => sent, posting.refused)
+    throw failureOf({ status, json, text: text ?? '', ...wait }, () => JSON.stringify(body), posting.refused)
   }
 }
 
@@ -142,15 +141,27 @@ interface Exchanged {
   readonly text: string | null
 }
 
+/** A body as JSON, until it is sent: images make it megabytes, which need not wait in memory for the response. */
+function outgoing(body: object) {
+  let json: string | null = JSON.stringify(body)
+  return {
+    bytes: Buffer.byteLength(json),
+    end(request: http.ClientRequest): void {
+      request.end(json)
+      json = null
+    },
+  }
+}
+
 function exchange(
   { url, headers, open, agent }: RequestTemplate,
-  sent: string,
+  sent: ReturnType<typeof outgoing>,
   { signal, timeoutMs, headers: own }: Posting,
   maxBytes: number,
 ): Promise<Exchanged> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(stopped(signal))
-    const length = { 'content-length': String(Buffer.byteLength(sent)) }
+    const length = { 'content-length': String(sent.bytes) }
     const request = open(url, { method: 'POST', agent, headers: { ...headers, ...own, ...length } })
     let reading: Readable | null = null
     const settled = () => {
@@ -184,7 +195,7 @@ function exchange(
       reading = decompressed(response).on('error', (error) => lost(error))
       collect(reading, maxBytes, done)
     })
-    request.end(sent)
+    sent.end(request)
   })
 }
 
