@@ -16,9 +16,12 @@ export interface PublisherSettings {
 
 /** Most entries still taken for the last delivery before a stop; the rest is left to another publisher. */
 const LAST_SENT_AT_ONCE = 1_000
-/** No more entries are taken from the outbox while this many entries, or characters of them, wait for their topics. */
+/**
+ * No more entries are taken from the outbox while this many entries, or characters of them, wait for their topics: a process has
+ * some 190 MB for all that it does.
+ */
 const MOST_IN_HAND = 5_000
-const MOST_CHARACTERS_IN_HAND = 64_000_000
+const MOST_CHARACTERS_IN_HAND = 32_000_000
 /** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
 /** An entry is adopted when the publisher that took it has sent no heartbeat for it for this long, in ms. */

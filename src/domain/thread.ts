@@ -96,3 +96,6 @@ export const TENANT_SHARE = 8
  * first. They take no place from the comments themselves.
  */
 export const TOMBSTONES = 8
+
+/** Characters of a post that weigh as much as one more comment of its thread: the longest that is kept of one. */
+export const COMMENT_CHARACTERS = 10_000

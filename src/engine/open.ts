@@ -149,13 +149,13 @@ export function opener(deps: {
       const due = await threads.due(Math.max(streamNow, 0), BATCH + skipped + putOff.size, settings.maxOpen)
       const refs = due.filter((ref) => !backoff.has(ref, wall))
       const { large, small } = await bySize(refs)
-      putOff = new Map(large.slice(LARGE_IN_A_PASS, MOST_PUT_OFF).map(({ ref, comments }) => [nameOf(ref), comments]))
+      putOff = new Map(large.slice(LARGE_IN_A_PASS, MOST_PUT_OFF).map(({ ref, weight }) => [nameOf(ref), weight]))
       if (refs.length === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
       const open = async (some: readonly Sized[]) => {
-        const opening = some.map(({ ref, comments }) =>
-          slots.run(1 + comments, () => openOrBackOff(ref, streamNow, moment)),
+        const opening = some.map(({ ref, weight }) =>
+          slots.run(1 + weight, () => openOrBackOff(ref, streamNow, moment)),
         )
         // Opened cases get their jobs even if other threads failed.
         const opened = (await Promise.all(opening)).flat()
@@ -169,19 +169,19 @@ export function opener(deps: {
   /** The large threads among these, first those that were put off; and of the others as many as are opened in a pass. */
   async function bySize(refs: readonly ThreadRef[]): Promise<Record<'large' | 'small', readonly Sized[]>> {
     const waiting = refs.flatMap((ref) => {
-      const comments = putOff.get(nameOf(ref))
-      return comments === undefined ? [] : [{ ref, comments }]
+      const weight = putOff.get(nameOf(ref))
+      return weight === undefined ? [] : [{ ref, weight }]
     })
     const others = refs.filter((ref) => !putOff.has(nameOf(ref))).slice(0, BATCH)
-    const sized = await Promise.all(others.map(async (ref) => ({ ref, comments: await threads.countComments(ref) })))
-    const { large = [], small = [] } = Object.groupBy(sized, ({ comments }) => (comments < LARGE ? 'small' : 'large'))
+    const sized = await Promise.all(others.map(async (ref) => ({ ref, weight: await threads.weightOf(ref) })))
+    const { large = [], small = [] } = Object.groupBy(sized, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
     return { large: [...waiting, ...large], small }
   }
 }
 
 interface Sized {
   readonly ref: ThreadRef
-  readonly comments: number
+  readonly weight: number
 }
 export type Opener = ReturnType<typeof opener>
 

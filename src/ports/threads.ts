@@ -192,8 +192,11 @@ export interface ThreadStore {
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
-  /** How many comments a thread keeps, deleted ones among them: a measure of what it takes to read it. */
-  countComments(ref: ThreadRef): Promise<number>
+  /**
+   * What it takes to read a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
+   * its post as much, for an image may stand in the post's address.
+   */
+  weightOf(ref: ThreadRef): Promise<number>
   /** Null for a thread that was never written to, or was forgotten. */
   statusOf(ref: ThreadRef): Promise<ThreadStatus | null>
   /**

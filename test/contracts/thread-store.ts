@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/domain/case.ts'
 import { samplingRanks } from '../../src/domain/sampling-rank.ts'
-import type { ThreadRef } from '../../src/domain/thread.ts'
+import type { Post, ThreadRef } from '../../src/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
 import {
   ARRIVAL,
@@ -893,12 +893,15 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
       })
 
-      it('has as many comments to read as it keeps, deleted ones among them', async () => {
-        const count = () => stores.threads.countComments(p1)
-        expect(await count()).toBe(0)
+      it('weighs as much as the comments that it keeps, deleted ones among them, and a long post', async () => {
+        const weight = async () => Math.round(await stores.threads.weightOf(p1))
+        expect(await weight()).toBe(0)
         await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
         await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
-        expect(await count()).toBe(3)
+        expect(await weight()).toBe(3)
+        const media: Post['media'] = [{ kind: 'image', url: `data:image/png;base64,${'A'.repeat(1_000_000)}` }]
+        await stores.threads.putPost(p1, postOf(p1, { media }), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        expect(await weight()).toBe(103)
       })
 
       it('has a status of its own, as have those that are judged, deleted or unknown', async () => {

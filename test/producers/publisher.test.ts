@@ -260,6 +260,26 @@ test('a stop comes to its end, reports what failed, and sends what is in hand, w
 })
 
 describe('a topic that takes nothing', () => {
+  test('has no more wait in memory than thirty-two million characters, and what was in hand', async () => {
+    const raw = 'QUJD'.repeat(80_000)
+    let taken = 0
+    const outbox: Outbox = {
+      ...stores.outbox,
+      async next(...how) {
+        const entries = await stores.outbox.next(...how)
+        taken += entries.length
+        return entries
+      },
+    }
+    down.add('dead')
+    await stores.outbox.putDeadLetters(Array.from({ length: 300 }, () => ({ key: 'k', letter: letterOf(raw) })))
+    start(outbox)
+    await expect.poll(() => looks, SOON).toBeGreaterThan(5)
+    expect(taken).toBe(2 * 64)
+    down.clear()
+    await expect.poll(() => on('dead').length, SOON).toBe(300)
+  })
+
   test('is waited for, loudly and by its own records alone', async () => {
     down.add('verdicts')
     for (const id of ['p1', 'p2']) await decide(id)

@@ -10,7 +10,7 @@ type DecodeBatch = (bytes: object) => Promise<DecodedBatch>
 const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 /** kafkajs takes what it has decoded of a partition when it meets an error of this name, and fetches the rest again. */
 const PARTIAL = 'KafkaJSPartialMessageError'
-/** No further batch of a partition is unpacked once those of the fetch hold so many bytes: four times what a fetch brings. */
+/** No further batch of a partition is unpacked once those of the fetch have so many bytes: four times what a fetch brings. */
 const MOST_BYTES = 2 ** 21
 /** What a record takes beside its bytes, as an object. */
 const BYTES_BESIDE = 200
@@ -29,18 +29,18 @@ export function boundFetchedBytes(): void {
   const decode = require(DECODER) as DecodeBatch
   const loaded = entryOf(require.cache, require.resolve(DECODER))
   if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
-  /** By the bytes of a partition in a fetch: what its batches hold so far. */
+  /** By the bytes of a partition in a fetch: what its batches have so far. */
   const unpacked = new WeakMap<object, number>()
   loaded.exports = async (bytes: object): Promise<DecodedBatch> => {
     const before = unpacked.get(bytes) ?? 0
     if (before >= MOST_BYTES)
       throw Object.assign(new Error('the rest of the partition is fetched again'), { name: PARTIAL })
     const batch = await decode(bytes)
-    const held = batch.records.reduce(
+    const all = batch.records.reduce(
       (sum, { key, value }) => sum + BYTES_BESIDE + (key?.length ?? 0) + (value?.length ?? 0),
       before,
     )
-    unpacked.set(bytes, held)
+    unpacked.set(bytes, all)
     return batch
   }
 }

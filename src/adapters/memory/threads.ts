@@ -1,4 +1,5 @@
-import type { ThreadRef } from '../../domain/thread.ts'
+import { charactersIn } from '../../domain/characters-in.ts'
+import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { takeComments } from '../../threads/comments.ts'
 import { wake } from '../../threads/due.ts'
@@ -95,7 +96,10 @@ export function memoryThreads(
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
-    countComments: async (ref) => threads.find(ref)?.comments.size ?? 0,
+    async weightOf(ref) {
+      const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
+      return comments.size + charactersIn(post) / COMMENT_CHARACTERS
+    },
     statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {
       const change = { read: state, opening, paused }

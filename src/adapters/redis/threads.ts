@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import { COMMENT_CHARACTERS } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { NO_FENCING } from './incarnation.ts'
 import { type Keys, memberOf } from './keys.ts'
@@ -28,7 +29,14 @@ export function redisThreads(
       ])
       return stateOf(ref, fields, said)
     },
-    countComments: (ref) => client.hlen(keys.comments(memberOf(ref))),
+    async weightOf(ref) {
+      const member = memberOf(ref)
+      const [comments, post] = await Promise.all([
+        client.hlen(keys.comments(member)),
+        client.hstrlen(keys.thread(member), 'post'),
+      ])
+      return comments + post / COMMENT_CHARACTERS
+    },
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))
       const [there, [deleted, unrouted, postOnly]] = await Promise.all([
