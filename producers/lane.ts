@@ -4,8 +4,13 @@ import type { Clock } from '../src/ports/clock.ts'
 import { casesNamed, type Report } from '../src/ports/report.ts'
 import { caseIdsOf, type delivery, type Parcel } from './delivery.ts'
 
-/** Most entries sent together. */
+/** Most entries sent together… */
 export const SENT_AT_ONCE = 64
+/**
+ * …but of dead letters as many as have so few characters together: short ones, of which a careless producer makes thousands a
+ * second, must not fill the outbox and so pause the intake of what can be judged.
+ */
+const LETTERS_AT_ONCE = { entries: 1_000, characters: 500_000 }
 /** Wait before a failed delivery is retried, in ms. */
 export const RETRY_MS = 1_000
 
@@ -80,7 +85,7 @@ export function lane(
           })
         else
           try {
-            await once(SENT_AT_ONCE)
+            await once(what === 'dead-letter' ? lettersAtOnce(parcels) : SENT_AT_ONCE)
           } catch (error) {
             const late = casesNamed(caseIdsOf(parcels.slice(0, SENT_AT_ONCE)))
             report('error', { where: 'publisher', error, ...late })
@@ -89,4 +94,14 @@ export function lane(
       }
     },
   }
+}
+
+function lettersAtOnce(parcels: readonly Parcel[]): number {
+  let [most, characters] = [0, 0]
+  for (const { records } of parcels.slice(0, LETTERS_AT_ONCE.entries)) {
+    characters += records.reduce((sum, { value }) => sum + value.length, 0)
+    if (characters > LETTERS_AT_ONCE.characters) break
+    most++
+  }
+  return Math.max(SENT_AT_ONCE, most)
 }

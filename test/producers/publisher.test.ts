@@ -259,6 +259,26 @@ test('a stop comes to its end, reports what failed, and sends what is in hand, w
   own = undefined
 })
 
+test('thousands of short dead letters take few requests, and long ones no more than usual', async () => {
+  const requestsFor = async (count: number, raw: string) => {
+    stores = memoryStores(Date.now)
+    const before = requests
+    down.add('dead')
+    await stores.outbox.putDeadLetters(Array.from({ length: count }, () => ({ key: 'k', letter: letterOf(raw) })))
+    start()
+    const seen = looks
+    await expect.poll(() => looks - seen, SOON).toBeGreaterThan(count / 64 + 2)
+    const tried = requests - before
+    down.clear()
+    stands = []
+    await expect.poll(() => on('dead').length, SOON).toBe(count)
+    await own?.close()
+    return requests - before - tried
+  }
+  expect(await requestsFor(2_000, 'QUJD')).toBeLessThanOrEqual(3)
+  expect(await requestsFor(256, 'QUJD'.repeat(2_000))).toBe(4)
+})
+
 describe('a topic that takes nothing', () => {
   test('has no more wait in memory than thirty-two million characters, and what was in hand', async () => {
     const raw = 'QUJD'.repeat(80_000)
