@@ -32,7 +32,7 @@ export interface OpenerSettings {
 
 /** Threads opened in one pass. */
 const BATCH = 64
-/** Threads of so many comments are large: reading and writing one takes up to a third of a second… */
+/** Threads that weigh as much as so many comments are large: reading and writing one takes up to a third of a second… */
 const LARGE = 100
 /** …so many of them are opened in a pass, after the others, which have their jobs by then; the next pass sees what is due since. */
 const LARGE_IN_A_PASS = 2
