@@ -69,7 +69,7 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
     }),
   )
   // Afterwards, for some servers say how much room a model has only once they have loaded it.
-  const listed = await listedOf(settings, names, signal)
+  const listed = await listedOf(settings, checks, signal)
   return checks.map((check) => ({ shutdown: null, context: null, ...check, ...listed.get(check.model) }))
 }
 
@@ -161,18 +161,18 @@ async function stopsThinking(
 /** Of each model what its endpoint's list says, and at a server of one's own how much room it has. */
 async function listedOf(
   settings: Settings,
-  names: readonly string[],
+  checks: readonly Pick<ModelCheck, 'model' | 'roles'>[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Pick<ListedModel, 'shutdown' | 'context'>>> {
   const lists = new Map<string, Promise<ListedModel[]>>()
-  const found = names.map(async (name) => {
+  const found = checks.map(async ({ model: name, roles }) => {
     const { endpoint, model } = placeOf(name, settings.endpoints)
     const at = endpoint === DEFAULT_ENDPOINT ? settings.openai : entryOf(settings.endpoints, endpoint)
     if (at === undefined) throw new Error('a place without an endpoint')
     const list = lists.get(endpoint) ?? listedModels(at, signal).catch(() => [])
     lists.set(endpoint, list)
     const { shutdown = null, context = null } = (await list).find(({ id }) => id === model) ?? {}
-    const isUnseen = context === null && isOwnServer(at.baseUrl)
+    const isUnseen = context === null && isOwnServer(at.baseUrl) && roles.some(({ reply }) => reply !== null)
     return [name, { shutdown, context: isUnseen ? await loadedContext(at, model, signal) : context }] as const
   })
   return new Map(await Promise.all(found))
