@@ -2,8 +2,7 @@ import type { Kafka } from 'kafkajs'
 import { groupAdmin } from '../src/adapters/kafka/group-admin.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { PartitionLag } from '../src/ports/report.ts'
-import { partitionEnds } from './partition-ends.ts'
-import { timeBehind } from './time-behind.ts'
+import { type PartitionEnd, partitionEnds } from './partition-ends.ts'
 
 /**
  * How far a group is behind in every partition of these topics, by what it has committed: also in one that no consumer
@@ -23,5 +22,34 @@ export function partitionLag(deps: { kafka: Kafka; group: string; topics: readon
     },
     /** Closes the connection; the next look opens another. */
     close: admin.close,
+  }
+}
+
+/** Most ends that are remembered of one partition; beyond that every second one is forgotten. */
+const MOST_ENDS = 1_000
+
+/** A partition that nobody has looked at for longer, in ms, may have been behind all that time. */
+const WATCHED_MS = 30_000
+
+/**
+ * For how long a partition has been behind: the time, in seconds, since its end was first seen beyond what is committed;
+ * 0 if all is committed, null if it is behind at the first look, or at the first after a while. Exact to the time between
+ * two calls, and never more than since the first one.
+ */
+export function timeBehind(clock: Clock): (now: PartitionEnd) => number | null {
+  const ends = new Map<string, readonly { readonly end: number; readonly seenAt: number }[]>()
+  const lookedAt = new Map<string, number>()
+  return ({ topic, partition, next, end }) => {
+    const now = clock()
+    const key = `${topic}/${partition}`
+    // Of a topic that was recreated the ends from before are larger.
+    const ahead = (ends.get(key) ?? []).filter((one) => one.end > next && one.end <= end)
+    if (end > next && (ahead.at(-1)?.end ?? next) < end) ahead.push({ end, seenAt: now })
+    ends.set(key, ahead.length > MOST_ENDS ? ahead.filter((_, at) => at % 2 === 0) : ahead)
+    const isWatched = now - (lookedAt.get(key) ?? Number.NEGATIVE_INFINITY) <= WATCHED_MS
+    lookedAt.set(key, now)
+    const [first] = ahead
+    if (first === undefined) return 0
+    return first.seenAt === now && !isWatched ? null : Math.max(0, now - first.seenAt) / 1000
   }
 }

@@ -1,15 +1,13 @@
 import { createRequire } from 'node:module'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { waitLongerWhileIdle } from '../../src/adapters/kafka/idle-fetches.ts'
-import { calmRequestQueues } from '../../src/adapters/kafka/request-queues.ts'
+import { patchKafkaJs } from '../../src/adapters/kafka/kafkajs-patches.ts'
 
 const load = createRequire(import.meta.url)
 const RequestQueue = load('kafkajs/src/network/requestQueue/index.js')
 const Broker = load('kafkajs/src/broker/index.js')
 
 beforeAll(() => {
-  calmRequestQueues()
-  waitLongerWhileIdle()
+  patchKafkaJs()
 })
 
 describe('the requests of a connection', () => {

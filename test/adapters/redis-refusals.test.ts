@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { luaOf } from '../../src/adapters/redis/lua.ts'
 import { refusalOf } from '../../src/adapters/redis/refusals.ts'
+import { luaOf } from '../../src/adapters/redis/script.ts'
 import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
 import { startRedis } from '../../src/tools/stack/servers/redis.ts'
 import { eventually, tell } from '../support/pipeline.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { timeBehind } from '../../consumers/time-behind.ts'
+import { timeBehind } from '../../consumers/partition-lag.ts'
 
 function watched() {
   const time = { now: 1_000_000 }

@@ -5,10 +5,8 @@ import type { Report } from '../../ports/report.ts'
 import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
 import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
-import { passEmptiedBatches } from './emptied-batches.ts'
 import { boundFetchedBytes } from './fetched-bytes.ts'
-import { waitLongerWhileIdle } from './idle-fetches.ts'
-import { calmRequestQueues } from './request-queues.ts'
+import { patchKafkaJs } from './kafkajs-patches.ts'
 
 /** Where Kafka is and how to authenticate, according to the settings. */
 export interface KafkaSettings {
@@ -33,11 +31,9 @@ const KNOWN_WITHIN_MS = 15_000
  */
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
-  passEmptiedBatches()
+  patchKafkaJs()
   boundFetchedBytes()
   hideAbortedRecords()
-  waitLongerWhileIdle()
-  calmRequestQueues()
   return new kafkajs.Kafka({
     clientId,
     ...connectionTo(at),

@@ -4,7 +4,6 @@ import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
 import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
-import { openMetricsOf } from './open-metrics.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
@@ -65,4 +64,23 @@ export function prometheusMetrics({ identity, ...measured }: Measured & { readon
         : { type: registry.contentType, text }
     },
   }
+}
+
+const HEAD = /^# (?:HELP|TYPE) (\S+)/
+
+/**
+ * A page of Prometheus' text format in OpenMetrics' form, in which a counter's family is named without `_total`, no line
+ * is empty, and the last line says that it is. prom-client's own writer renames the counters of its registry for good, so
+ * that no page in the other form can follow.
+ */
+function openMetricsOf(page: string): string {
+  const counters = new Set([...page.matchAll(/^# TYPE (\S+)_total counter$/gm)].map(([, name]) => `${name}_total`))
+  const lines = page.split('\n').flatMap((line) => {
+    if (line === '') return []
+    const name = HEAD.exec(line)?.[1]
+    return [
+      name !== undefined && counters.has(name) ? line.replace(`${name} `, `${name.slice(0, -'_total'.length)} `) : line,
+    ]
+  })
+  return `${lines.join('\n')}\n# EOF\n`
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, threadKeys } from './keys.ts'
-import { claimedEntries, readEntries, type VerdictOf } from './outbox-entries.ts'
+import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
 const done = script('outbox/done', {
@@ -184,4 +184,45 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       return first === undefined ? null : Number.parseInt(first[0], 10)
     },
   }
+}
+
+/** The part of a verdict's entry that only `done` needs: the thread that the verdict is about. */
+interface VerdictOf {
+  readonly member: string
+  readonly protocol: string
+  /** Its case was shown content of other subjects, which may have been deleted. */
+  readonly shown: boolean
+}
+
+const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
+/** The one stream's name and its entries: RESP3's map, flattened. */
+const readReply = z.tuple([z.string(), rows])
+const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
+
+type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
+
+/** What XREADGROUP returned. */
+function readEntries(reply: unknown): Read[] {
+  return reply === null ? [] : readReply.parse(reply)[1].flatMap(entryOf)
+}
+
+/** What XAUTOCLAIM returned. */
+function claimedEntries(reply: unknown): Read[] {
+  return claimReply.parse(reply)[1].flatMap(entryOf)
+}
+
+function entryOf([id, flat]: z.infer<typeof rows>[number]): Read[] {
+  // Claimed by a publisher, and deleted from the stream.
+  if (flat === null) return []
+  const field = Object.fromEntries(pairs(flat))
+  if (field.kind === 'dead-letter')
+    return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
+  if (field.kind !== 'verdict') return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
+  const { case: caseId = '', verdict = '', transcript = '', member = '', protocol = '' } = field
+  return [
+    {
+      entry: { id, kind: 'verdict', caseId, verdict, transcript },
+      of: { member, protocol, shown: field.shown !== undefined },
+    },
+  ]
 }

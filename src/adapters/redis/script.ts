@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { entryOf } from '../../domain/entry-of.ts'
-import { luaOf } from './lua.ts'
 import { type ListLayout, type ReadLua, readScript, type ScriptFile } from './script-file.ts'
 
 /** A value for a key or argument: true is sent as 1, false as 0, null as the empty string. */
@@ -98,4 +98,24 @@ function text(value: unknown): string {
 
 function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Runs a script with these keys and arguments, in order. */
+type Lua = (client: Redis, keys: readonly string[], args: readonly string[]) => Promise<unknown>
+
+/**
+ * A script that is sent by its hash, or in full to a server that does not have it. ioredis' own `defineCommand` does the
+ * same, but keeps each call's arguments until V8's next full collection: it assigns a function to a property of each
+ * command, and V8 allocates such functions in the old space.
+ */
+export function luaOf(text: string): Lua {
+  const sha = createHash('sha1').update(text).digest('hex')
+  return async (client, keys, args) => {
+    try {
+      return await client.evalsha(sha, keys.length, ...keys, ...args)
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
+      return client.eval(text, keys.length, ...keys, ...args)
+    }
+  }
 }

@@ -1,0 +1,105 @@
+import { createRequire } from 'node:module'
+import { entryOf } from '../../domain/entry-of.ts'
+
+// Small changes to kafkajs 2.2.4 itself, as it is loaded; two larger ones are `fetched-bytes.ts` and `aborted-records.ts`.
+
+const require = createRequire(import.meta.url)
+let done = false
+
+/** Changes kafkajs in this process, once. Call it before the first connection. */
+export function patchKafkaJs(): void {
+  if (done) return
+  done = true
+  passEmptiedBatches()
+  waitLongerWhileIdle()
+  calmRequestQueues()
+}
+
+/** The parts used here of kafkajs 2.2.4's decoded record batch. */
+interface DecodedBatch {
+  readonly firstOffset: string
+  readonly lastOffsetDelta: number
+  readonly maxTimestamp: string
+  readonly records: readonly { readonly offset: string }[]
+}
+type DecodeBatch = (bytes: unknown) => Promise<DecodedBatch>
+
+const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
+/**
+ * Lets kafkajs continue after batches that compaction has emptied, entirely or at their end. It advances by the last
+ * record that it sees, so it would fetch a batch without records again and again, and never reach what follows. Here the
+ * last offset of such a batch gets a control record, like a transaction marker, which kafkajs skips without showing it
+ * to anyone.
+ */
+function passEmptiedBatches(): void {
+  const decode = require(DECODER) as DecodeBatch
+  const loaded = entryOf(require.cache, require.resolve(DECODER))
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
+  loaded.exports = async (bytes: unknown): Promise<DecodedBatch> => {
+    const batch = await decode(bytes)
+    const { firstOffset, lastOffsetDelta, maxTimestamp, records } = batch
+    const end = BigInt(firstOffset) + BigInt(lastOffsetDelta)
+    if (BigInt(records.at(-1)?.offset ?? -1) >= end) return batch
+    const record = { offset: String(end), timestamp: maxTimestamp, key: null, value: null, headers: {} }
+    const mark = { ...record, isControlRecord: true, batchContext: batch }
+    return { ...batch, records: [...records, mark] }
+  }
+}
+
+/** The parts used here of kafkajs 2.2.4's broker; each consumer has brokers of its own. */
+interface Fetch {
+  readonly maxWaitTime: number
+  readonly minBytes: number
+}
+interface Fetched {
+  readonly responses: readonly { readonly partitions: readonly { readonly messages: readonly unknown[] }[] }[]
+}
+interface Broker {
+  fetch(asked: Fetch): Promise<Fetched>
+}
+
+/**
+ * How long a fetch waits for the first byte, in ms, if the one before found nothing. A consumer sends its heartbeats
+ * between two fetches, so that it also learns of a rebalance that much later.
+ */
+const IDLE_WAIT_MS = 250
+/**
+ * Lets consumers that wait a short while for many bytes wait longer for the first one, as long as there are none: they
+ * have it sooner, and ask less often. After messages they wait for many bytes again.
+ */
+function waitLongerWhileIdle(): void {
+  const { prototype } = require('kafkajs/src/broker/index.js') as { prototype: Broker }
+  const { fetch } = prototype
+  /** Brokers whose last fetch found nothing. */
+  const idle = new WeakSet<Broker>()
+  prototype.fetch = async function (asked) {
+    const waits = asked.minBytes > 1 && asked.maxWaitTime < IDLE_WAIT_MS && idle.has(this)
+    // If it fails, nothing is known: the next one is an ordinary one.
+    idle.delete(this)
+    const fetched = await fetch.call(this, waits ? { ...asked, minBytes: 1, maxWaitTime: IDLE_WAIT_MS } : asked)
+    if (fetched.responses.every(({ partitions }) => partitions.every(({ messages }) => messages.length === 0)))
+      idle.add(this)
+    return fetched
+  }
+}
+
+/** The parts used here of kafkajs 2.2.4's queue of a connection's requests. */
+interface RequestQueue {
+  readonly pending: readonly unknown[]
+  /** Until when the broker wants no more requests, ms since 1970; -1 if it never said so. */
+  readonly throttledUntil: number
+  scheduleCheckPendingRequests(): void
+}
+
+/**
+ * Lets kafkajs look for requests that wait only where some may wait: in the original each connection looks every
+ * millisecond from its first response on, for as long as it lives.
+ */
+function calmRequestQueues(): void {
+  const path = 'kafkajs/src/network/requestQueue/index.js'
+  const { prototype } = require(path) as { prototype: RequestQueue }
+  const schedule = prototype.scheduleCheckPendingRequests
+  prototype.scheduleCheckPendingRequests = function () {
+    if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this)
+  }
+}
