@@ -73,6 +73,8 @@ export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
 const DONE: Advance = { next: 'done' }
 /** The job is retried: meanwhile another process may handle the case, or the store may allow it to be taken. */
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
+/** A large case for which others leave no room is tried again after this, in ms, or up to twice as long: there may be a thousand. */
+const LARGE_MS = 3_000
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 function advancer(
@@ -87,7 +89,7 @@ function advancer(
     const known = waiting ?? parts.opened?.use(caseId)
     const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
     const use = await large.use(caseId, length)
-    if (use === null) return LATER
+    if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
     try {
       return await advanceUsed(caseId, waiting, known)
     } finally {

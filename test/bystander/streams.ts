@@ -95,4 +95,23 @@ export const STREAMS: readonly WorstStream[] = [
     ],
     most: (messages) => messages,
   },
+  {
+    name: 'posts of one account with an image of most of a megabyte in their address',
+    protocol: 'safety',
+    make: (messages) => [
+      posts(
+        ...times(Math.ceil(messages / 2), (nth) => ({
+          ...POST,
+          id: `p${nth}`,
+          media: [
+            {
+              kind: 'image',
+              url: `data:image/png;base64,iVBORw0KGgo${String(nth).padStart(9, 'A')}${'A'.repeat(900_000)}`,
+            },
+          ],
+        })),
+      ),
+    ],
+    most: (messages) => 6 * messages,
+  },
 ]
