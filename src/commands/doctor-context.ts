@@ -10,21 +10,23 @@ import { isOwnServer } from './own-server.ts'
  * What a question, its thoughts and the answer have room in, in tokens: twenty comments of 500 characters with those that they
  * answer, 4,096 tokens of thought, and an answer for each comment.
  */
-const ENOUGH = 16_384
-const NEEDED = `a question about twenty comments needs some ${ENOUGH}, with thoughts and answer`
+export const ENOUGH_CONTEXT = 16_384
+/** The same for five comments. */
+const ENOUGH_FOR_FEW = 8_192
+const NEEDED = `a question about twenty comments needs some ${ENOUGH_CONTEXT}, with thoughts and answer`
 const FEWER =
   'long questions lose their beginning without any message, so that verdicts on them may be wrong, or they fail'
 
 /** How more room is given; the same for all models of a server. */
 const MORE: Readonly<Record<LocalServer, string>> = {
-  Ollama: `set OLLAMA_CONTEXT_LENGTH=${ENOUGH} where Ollama is started (the environment of its service; in its app there is a slider), and start it anew`,
-  'LM Studio': `load it anew: lms load NAME --context-length ${ENOUGH}`,
-  'llama.cpp': `start llama-server with --ctx-size ${ENOUGH}; with --parallel N as many times that`,
-  vLLM: `start it with --max-model-len ${ENOUGH} or more`,
+  Ollama: `set OLLAMA_CONTEXT_LENGTH=${ENOUGH_CONTEXT} where Ollama is started (the environment of its service; in its app there is a slider), and start it anew`,
+  'LM Studio': `load it anew: lms load NAME --context-length ${ENOUGH_CONTEXT}`,
+  'llama.cpp': `start llama-server with --ctx-size ${ENOUGH_CONTEXT}; with --parallel N as many times that`,
+  vLLM: `start it with --max-model-len ${ENOUGH_CONTEXT} or more`,
 }
 
 const UNSEEN = [
-  `Look first. Ollama: ollama ps, column CONTEXT, while the model is loaded. LM Studio: lms ps. llama.cpp: n_ctx in /props. vLLM: max_model_len in /v1/models. With ${ENOUGH} or more there is nothing to do. Else:`,
+  `Look first. Ollama: ollama ps, column CONTEXT, while the model is loaded. LM Studio: lms ps. llama.cpp: n_ctx in /props. vLLM: max_model_len in /v1/models. With ${ENOUGH_CONTEXT} or more there is nothing to do. Else:`,
   ...Object.entries(MORE).map(([server, how]) => `${server}: ${how}.`),
 ].join('\n')
 
@@ -39,14 +41,14 @@ export function contextFindings(what: string, { model, roles, context }: ModelCh
   }
   const { tokens, server } = context
   const has = `has a context of ${tokens} tokens${server === null ? '' : ` (${server})`}`
-  if (tokens >= ENOUGH) return isOwn ? [{ what, state: 'ok', detail: `${has}; ${NEEDED}` }] : []
+  if (tokens >= ENOUGH_CONTEXT) return isOwn ? [{ what, state: 'ok', detail: `${has}; ${NEEDED}` }] : []
   const more = server === null ? 'name a model with a longer one in models.roles' : MORE[server]
   return [
     {
       ...{ what, state: 'warning', detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}` },
       todo: [
         `${FIRST}: ${more}. Then run gavel doctor again.`,
-        'If its memory does not suffice, this asks about fewer comments at a time; posts without comments need little:',
+        `If its memory does not suffice for that, give it ${ENOUGH_FOR_FEW} or more, and ask about fewer comments at a time:`,
         pasted('protocols.rumor: { batchSize: 5, k: 5 }'),
       ].join('\n'),
     },

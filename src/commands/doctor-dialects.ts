@@ -2,6 +2,7 @@ import type { Settings } from '../../config/schema.ts'
 import { dialectsOf } from '../composition/gateway.ts'
 import type { Finding } from '../domain/finding.ts'
 import type { Remark } from '../domain/verdict.ts'
+import { ENOUGH_CONTEXT } from './doctor-context.ts'
 import { pasted } from './doctor-lines.ts'
 import { hasThought, type ModelCheck } from './model-checks.ts'
 import { counted } from './terminal.ts'
@@ -16,7 +17,8 @@ export function dialectFindings(what: string, check: ModelCheck, settings: Setti
 
 /** How it has to be asked. */
 function askedFindings(what: string, check: ModelCheck, settings: Settings): Finding[] {
-  const { model, roles, stopsThinking } = check
+  const { model, roles, stopsThinking, context } = check
+  const isSmall = context !== null && context.tokens < ENOUGH_CONTEXT
   const { thinkingTokens } = dialectsOf(settings)(model)
   // That it takes no images is said of the role that shows one.
   const learnt = check.lessons.filter(({ parameter }) => parameter !== 'images')
@@ -41,7 +43,7 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
       : []),
     ...(lacksRoom
       ? [
-          'thinks before it answers, and its thoughts use up the tokens that are meant for the answer. Where they leave too few, the question is asked again with more room, at twice the time and cost, and all its questions have that room for an hour.',
+          'thinks before it answers, and its thoughts use up the tokens that are meant for the answer. Where they leave too few, the question is asked again with more room, at twice the time and cost, and all its questions have that room at once for the next hour.',
         ]
       : []),
   ].join(' It ')
@@ -61,7 +63,7 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
         todo: [
           `Worth doing. Tried just now: with this the model answers without thinking${taken}, and needs less time and fewer tokens; on hard posts it may be less careful:`,
           settingOf(model, [...kept, 'effort: none']),
-          `Or this, if it is to think${lacksRoom ? ` (${BOUND}${varies})` : ''}. Paste one of the two; if in doubt this one, which leaves the model as careful as it is:`,
+          `Or this, if it is to think${lacksRoom ? ` (${BOUND}${varies})` : ''}. Paste one of the two; if in doubt ${isSmall ? 'the first, for thoughts would fill a context as small as this model has' : 'this one, which leaves the model as careful as it is'}:`,
           thinking,
         ].join('\n'),
       },

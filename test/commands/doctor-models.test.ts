@@ -65,6 +65,12 @@ test('what doctor advises for a dialect leaves nothing of it to be advised', asy
   expect((await found('nameless', { dialect: 'openai-since' }, set)).join('\n')).not.toContain('models.dialects')
 })
 
+test('which of two ways to ask is advised goes by the room that a model has', async () => {
+  expect((await found('qwen3:8b', { dialect: 'ollama' })).join('\n')).toMatch(/if in doubt the first/)
+  await running?.close()
+  expect((await found('small', { dialect: 'ollama' })).join('\n')).toMatch(/if in doubt this one/)
+})
+
 test('a model that goes on thinking is advised to have room for it alone', async () => {
   const lines = await found('small', { dialect: 'vllm' })
   expect(advised(lines, 'models.dialects')).toEqual(['{ "small": { thinkingTokens: 4096 } }'])
