@@ -76,7 +76,7 @@ export function publisher(deps: {
       try {
         if (clock() - kept > STILL_SENDING_MS) {
           kept = clock()
-          await outbox.keep(
+          await outbox.heartbeat(
             name,
             inHand().map(({ entry }) => entry.id),
           )

@@ -19,7 +19,7 @@ import { verdictLine } from './verdict-line.ts'
 import { withModel } from './with-model.ts'
 import { withRecording } from './with-recording.ts'
 
-export interface Judged {
+export interface JudgedCounts {
   readonly verdicts: number
   readonly undecided: number
   /** Undecided ones for which a model, or Gavel, is to blame. */
@@ -51,7 +51,7 @@ interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' |
 }
 
 /** `gavel judge`: a file's subjects, judged in this process. */
-export const command: Command<Options, Judged> = {
+export const command: Command<Options, JudgedCounts> = {
   options: [
     new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on'),
     formatOption(),
@@ -100,7 +100,12 @@ type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
  * If the settings name no model, the understudy answers, and a line says so. With `out`, every answer is kept in that
  * folder, and no question is asked again whose answer is there.
  */
-export async function judgeFile(settings: Settings, file: string, options: JudgeOptions, io: JudgeIo): Promise<Judged> {
+export async function judgeFile(
+  settings: Settings,
+  file: string,
+  options: JudgeOptions,
+  io: JudgeIo,
+): Promise<JudgedCounts> {
   const { terminal, signal } = io
   const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
   const protocols = options.protocol === undefined ? enabledIn(settings) : [options.protocol]

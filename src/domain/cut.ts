@@ -5,7 +5,7 @@ export const leftOut = z.object({ left: z.int(), of: z.int() })
 export type LeftOut = z.infer<typeof leftOut>
 
 /** The part of a text that is kept. */
-export interface Kept {
+export interface KeptText {
   readonly text: string
   /** Characters left out that are more than padding. */
   readonly left: number
@@ -20,7 +20,7 @@ export interface Kept {
  * first 16 stay. The numbers in the marks and the remaining text add up to the text's length. No character is split, nor
  * a word whose end is near. Deterministic; a text that is short enough is returned unchanged.
  */
-export function cut(text: string, most: number, place?: number): Kept {
+export function cut(text: string, most: number, place?: number): KeptText {
   if (text.length <= most) return { text, left: 0 }
   return cutSqueezed(squeeze(text), most, place)
 }
@@ -38,7 +38,7 @@ export function squeeze(text: string): Squeezed {
 }
 
 /** {@link cut}, of a text that is longer than `most` and was squeezed before. */
-export function cutSqueezed({ squeezed, padding }: Squeezed, most: number, place?: number): Kept {
+export function cutSqueezed({ squeezed, padding }: Squeezed, most: number, place?: number): KeptText {
   const squeezeMark = padding === 0 ? '' : `\n[squeezed: ${padding} characters of padding]`
   const bound = Math.max(0, most - squeezeMark.length)
   if (squeezed.length <= bound) return { text: `${squeezed}${squeezeMark}`, left: 0 }

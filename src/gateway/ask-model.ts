@@ -2,7 +2,7 @@ import type { Ask } from '../domain/ask.ts'
 import { PermanentError } from '../domain/errors.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { type Breaker, type Pass, withPass } from './breaker.ts'
-import type { Answered, CallSettings, Calls } from './call.ts'
+import type { CallAnswer, CallSettings, Calls } from './call.ts'
 import { type AskContext, askerOf, type CallContext } from './context.ts'
 import { CallDeferred } from './deferred.ts'
 import { repair } from './format.ts'
@@ -41,7 +41,7 @@ export function askModel(deps: {
     context: CallContext,
     guards: Guards,
     thinkingTokens: number,
-  ): Promise<Answered | null> {
+  ): Promise<CallAnswer | null> {
     const question = async (pass: Pass) => {
       try {
         return await calls.call(ask, pass, messages, context, guards, thinkingTokens)
@@ -62,7 +62,7 @@ export function askModel(deps: {
       const cut = wasCutInThought(first.reply, { readable, most: ask.maxTokens + room })
       const larger = cut === 'no' ? null : rooms.larger(model, room)
       /** Asks in the larger room, if there is one. */
-      const further = async (asked: readonly ChatMessage[]): Promise<Answered | null> => {
+      const further = async (asked: readonly ChatMessage[]): Promise<CallAnswer | null> => {
         const next = await again(ask, model, asked, context, guards, larger ?? room)
         if (next === null || larger === null) return next
         if (next.reading.readable) rooms.sufficed(model, larger)

@@ -30,7 +30,7 @@ export interface CallSettings extends ReservationSettings, ThinkingSettings {
 }
 
 /** The result of one call. */
-export interface Answered {
+export interface CallAnswer {
   readonly reply: ModelReply
   readonly charge: Charge
   readonly reading: ReplyReading<unknown>
@@ -50,7 +50,7 @@ export interface Calls {
     context: CallContext,
     guards: Guards,
     thinkingTokens: number,
-  ): Promise<Answered>
+  ): Promise<CallAnswer>
   /** Throws like `call` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
   checkRoom(
     ask: Ask,
@@ -99,7 +99,7 @@ export function modelCalls(deps: {
       guards: Guards,
       thinkingTokens: number,
     ) =>
-    async (trial?: Trial): Promise<Answered> => {
+    async (trial?: Trial): Promise<CallAnswer> => {
       const id = randomUUID()
       const { effort } = settings.thinkingOf(pass.model)
       const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context, thinkingTokens)
@@ -168,7 +168,7 @@ export function modelCalls(deps: {
   return {
     async call(ask, pass, messages, context, guards, thinkingTokens) {
       const call = once(ask, pass, messages, context, guards, thinkingTokens)
-      const asked = (trial?: Trial): Promise<Answered> =>
+      const asked = (trial?: Trial): Promise<CallAnswer> =>
         call(trial).catch((error: unknown) => {
           if (error instanceof ParameterRefused) return error.again(asked, context.signal)
           throw error

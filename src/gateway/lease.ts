@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Kept, Looked, Memo, MemoEntry } from '../ports/memo.ts'
+import type { KeptAnswer, Looked, Memo, MemoEntry } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 
 export interface LeaseSettings {
@@ -52,7 +52,7 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
           }
         },
         keep(answers) {
-          const kept: Kept[] = []
+          const kept: KeptAnswer[] = []
           const tooLong: string[] = []
           for (const [key, answer] of answers) {
             const entry = bounded(answer, settings.maxBytes)

@@ -1,6 +1,6 @@
 import { addUsage, noUsage, type Remark, type Usage } from '../domain/verdict.ts'
 import type { ModelReply } from '../ports/model.ts'
-import type { Answered, CallSettings } from './call.ts'
+import type { CallAnswer, CallSettings } from './call.ts'
 
 /** The result of an ask that was sent to a model. */
 export interface Paid {
@@ -16,7 +16,7 @@ export interface Paid {
 }
 
 /** The result of one attempt's calls; the last one decides. */
-export function paidFor(answered: readonly Answered[], { keepThoughts }: Pick<CallSettings, 'keepThoughts'>): Paid {
+export function paidFor(answered: readonly CallAnswer[], { keepThoughts }: Pick<CallSettings, 'keepThoughts'>): Paid {
   const last = answered.at(-1)
   if (last === undefined) throw new Error('an ask ended without a call')
   const { reading, reply } = last

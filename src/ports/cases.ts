@@ -182,7 +182,7 @@ export interface Outbox {
   /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
   /** A heartbeat: this publisher is still sending these entries. */
-  keep(publisher: string, ids: readonly string[]): Promise<void>
+  heartbeat(publisher: string, ids: readonly string[]): Promise<void>
   /** Acknowledged by Kafka: the entries are removed, and their subjects may open the next revision. */
   done(entries: readonly OutboxEntry[]): Promise<void>
   /** This publisher ends: it is forgotten, unless it leaves entries for another to adopt. */

@@ -33,7 +33,7 @@ export interface Ticket {
   readonly at: number
 }
 
-export type Reservation =
+export type LimitReply =
   | { readonly granted: true; readonly ticket: Ticket }
   /** Nothing was reserved; `scope` is the one with the longest wait. */
   | { readonly granted: false; readonly waitMs: number; readonly scope: string }
@@ -51,10 +51,7 @@ export interface Limits {
    * late. The capacity that the first in line waits for is given to no other, so that small calls can't starve a large
    * one. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
-  reserve(
-    scopes: readonly LimitScope[],
-    call: { readonly asker: string; readonly tokens: number },
-  ): Promise<Reservation>
+  reserve(scopes: readonly LimitScope[], call: { readonly asker: string; readonly tokens: number }): Promise<LimitReply>
   /**
    * Replaces the reservation by the real usage, and frees the in-flight slot. Lower usage frees the difference at once;
    * higher usage is recorded as of now. If one ticket is ended several times, the first counts.
@@ -65,7 +62,7 @@ export interface Limits {
   /** What these scopes' windows hold now, in order. */
   usage(scopes: readonly string[]): Promise<LimitUsage[]>
   /** Extends the in-flight leases of long calls; those of a dead process expire. */
-  keep(tickets: readonly Ticket[]): Promise<void>
+  extend(tickets: readonly Ticket[]): Promise<void>
 }
 
 export interface LimitSettings {

@@ -34,7 +34,7 @@ export interface Memo {
    * Stores answers and ends their leases. False, with nothing stored, for a question whose expired lease another asker
    * has taken, or that was forgotten meanwhile.
    */
-  keep(answers: readonly Kept[], asker: string, keepMs: number, subject: ThreadRef): Promise<readonly boolean[]>
+  keep(answers: readonly KeptAnswer[], asker: string, keepMs: number, subject: ThreadRef): Promise<readonly boolean[]>
   /** Links stored answers to this subject as well; false, with nothing done, while nothing about it is stored. */
   share(keys: readonly string[], subject: ThreadRef): Promise<boolean>
   /** There will be no answer: the next asker may ask. */
@@ -50,7 +50,7 @@ export interface Memo {
 }
 
 /** An answer with its question's key, a {@link MemoEntry} as JSON. */
-export interface Kept {
+export interface KeptAnswer {
   readonly key: string
   readonly entry: string
 }

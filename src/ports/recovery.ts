@@ -35,7 +35,7 @@ export interface RecoveryStore {
 }
 
 /** Stops all processes from opening cases and, soon after, from reading messages, while the store is rebuilt. */
-export interface StoreHold {
+export interface StoreSuspension {
   /** Returns true if they were already stopped. */
   hold(): Promise<boolean>
   /** While on hold: whether all revisions that were ever published are known, so that an unknown post has had none. */

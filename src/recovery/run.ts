@@ -4,7 +4,7 @@ import type { ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { CaseStore, Outbox } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { RecoveryStore, StoreHold } from '../ports/recovery.ts'
+import type { RecoveryStore, StoreSuspension } from '../ports/recovery.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { StreamMarks, ThreadStore } from '../ports/threads.ts'
 import type { GroupProgress, TopicHistory } from '../ports/topic.ts'
@@ -27,7 +27,7 @@ export interface RecoveryParts {
   readonly outbox: Pick<Outbox, 'putDeadLetters'>
   readonly marks: StreamMarks
   readonly store: RecoveryStore
-  readonly hold: StoreHold
+  readonly hold: StoreSuspension
   readonly protocols: readonly Protocol[]
   readonly routes: Routes
   /** By topic name. */

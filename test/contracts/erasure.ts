@@ -90,7 +90,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const inHand = await stores.outbox.next('one', 10, 10)
         await deletePost()
         await stores.pass(IDLE / 2)
-        await stores.outbox.keep(
+        await stores.outbox.heartbeat(
           'one',
           inHand.map(({ id }) => id),
         )

@@ -113,7 +113,7 @@ describe('limits in Redis', () => {
     for (let n = 0; n < 60; n++) {
       const ticket = await grant(limits, 1)
       await expireInTime()
-      if (n % 7 === 0) await limits.keep([stays])
+      if (n % 7 === 0) await limits.extend([stays])
       await grant(limits, 1)
       await expireInTime()
       if (n % 3 === 0) await sleep(60)

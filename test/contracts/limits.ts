@@ -171,7 +171,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
       await grant(two)
       for (let n = 0; n < 4; n++) {
         await pass(SHORT.leaseMs / 3)
-        await limits.keep([kept])
+        await limits.extend([kept])
       }
       expect(await granted(two)).toBe(true)
       expect(await granted(two)).toBe(false)
@@ -181,7 +181,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
       const one = [scope({ inFlight: 1 })]
       const ticket = await grant(one)
       await limits.settle(ticket, 0)
-      await limits.keep([ticket])
+      await limits.extend([ticket])
       expect(await granted(one)).toBe(true)
     })
 
@@ -218,7 +218,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
       const ticket = await grant(hundred, 50)
       await refusal(hundred, 80, 'gone')
       expect(await granted(hundred, 30)).toBe(false)
-      await limits.keep([ticket])
+      await limits.extend([ticket])
       await pass(SHORT.recheckMs + SHORT.lateMs + SLACK)
       expect(await granted(hundred, 30)).toBe(true)
     })

@@ -87,8 +87,8 @@ export function outboxContract(name: string, make: MakeStores): void {
       await letters('a', 'b')
       const [a, b] = await next('one')
       await stores.pass(100)
-      await stores.outbox.keep('one', [a?.id ?? ''])
-      await stores.outbox.keep('one', [])
+      await stores.outbox.heartbeat('one', [a?.id ?? ''])
+      await stores.outbox.heartbeat('one', [])
       await stores.pass(60)
       expect(keysOf(await stores.outbox.adopt('two', 10, 120))).toEqual(['b'])
       expect(b).toBeDefined()
@@ -98,7 +98,7 @@ export function outboxContract(name: string, make: MakeStores): void {
       await letters('a')
       const entries = await next('one')
       await stores.outbox.done(entries)
-      await stores.outbox.keep(
+      await stores.outbox.heartbeat(
         'one',
         entries.map(({ id }) => id),
       )

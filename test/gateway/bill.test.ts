@@ -9,7 +9,7 @@ import type { Call } from '../../src/domain/case.ts'
 import { usageOf } from '../../src/domain/case.ts'
 import type { AdaptiveLimit } from '../../src/gateway/adaptive.ts'
 import type { Breaker, Pass } from '../../src/gateway/breaker.ts'
-import { type Answered, type CallSettings, modelCalls } from '../../src/gateway/call.ts'
+import { type CallAnswer, type CallSettings, modelCalls } from '../../src/gateway/call.ts'
 import { upperBound } from '../../src/gateway/cost.ts'
 import { withFormat } from '../../src/gateway/format.ts'
 import type { Guards } from '../../src/gateway/model-slots.ts'
@@ -62,7 +62,7 @@ async function spending(
     times: { watch: () => () => {} },
   } as unknown as Guards
   const context = { protocol: 'rumor', tenant: 't', attempt: 1, last: false, others: false, deadline: 2_000_000 }
-  const asked = async (at: number): Promise<Answered | Error> => {
+  const asked = async (at: number): Promise<CallAnswer | Error> => {
     const ids = { caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger }
     for (;;) {
       try {
@@ -75,7 +75,7 @@ async function spending(
   }
   const results = await Promise.all(Array.from({ length: times }, (_, at) => asked(at)))
   const used = (await budgets.total())?.used
-  return { answered: results.filter((one) => !(one instanceof Error)) as Answered[], used, ledger, reported }
+  return { answered: results.filter((one) => !(one instanceof Error)) as CallAnswer[], used, ledger, reported }
 }
 
 describe('budgets', () => {

@@ -128,7 +128,7 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
         const { entries, places } = scopeNow(name)
         return { calls: sum(entries, 'calls'), tokens: sum(entries, 'tokens'), inFlight: places.size }
       }),
-    async keep(tickets) {
+    async extend(tickets) {
       for (const { id } of tickets) {
         const taken = granted.get(id)
         if (taken === undefined) continue

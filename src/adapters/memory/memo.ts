@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Kept, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
+import type { KeptAnswer, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
 
 interface StoredQuestion {
   /** The entry is JSON. */
@@ -60,7 +60,7 @@ export function memoryMemo(clock: Clock): Memo {
     question.lease = { asker, until: clock() + leaseMs }
     return { state: 'mine' }
   }
-  function keep({ key, entry }: Kept, asker: string, keepMs: number, subject: string): boolean {
+  function keep({ key, entry }: KeptAnswer, asker: string, keepMs: number, subject: string): boolean {
     const question = find(key)
     if (question === undefined) return false
     if (question.lease?.asker !== asker) return question.answer?.entry === entry

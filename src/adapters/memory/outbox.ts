@@ -141,7 +141,7 @@ export function memoryOutbox(
       for (const one of left) inHand.set(one.entry.id, { ...one, publisher, at: clock() })
       return left.map(({ entry }) => entry)
     },
-    async keep(publisher, ids) {
+    async heartbeat(publisher, ids) {
       for (const id of ids) {
         const one = inHand.get(id)
         if (one !== undefined) inHand.set(id, { ...one, publisher, at: clock() })

@@ -25,7 +25,7 @@ const settle = script('limits/settle', {
   args: ['id', 'used', 'callsBack', 'width', 'span'],
 })
 const usage = script('limits/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
-const keep = script('limits/keep', { keys: ['ticket', 'inFlight[]'], args: ['id', 'lease', 'window', 'width'] })
+const extend = script('limits/extend', { keys: ['ticket', 'inFlight[]'], args: ['id', 'lease', 'window', 'width'] })
 
 const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
 const usageReply = z.array(z.tuple([z.number(), z.number(), z.number()]))
@@ -82,12 +82,12 @@ export function redisLimits(
       const used = usageReply.parse(await usage(client, { scopes: windows, width, span }))
       return used.map(([calls, tokens, inFlight]) => ({ calls, tokens, inFlight }))
     },
-    async keep(tickets) {
+    async extend(tickets) {
       const times = { lease: leaseMs, window: settings.windowMs, width }
       await Promise.all(
         tickets.map(({ id, scopes }) => {
           const inFlight = scopes.map((scope) => keysOf(scope).inFlight)
-          return keep(client, { ticket: ticketKey(id), inFlight, id, ...times })
+          return extend(client, { ticket: ticketKey(id), inFlight, id, ...times })
         }),
       )
     },

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
-import { frameOf, type Kept, type Looked, type Memo } from '../../ports/memo.ts'
+import { frameOf, type KeptAnswer, type Looked, type Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
 import { keepTogether } from './memo-keep.ts'
 import { pairs } from './pairs.ts'
@@ -113,7 +113,7 @@ function shortHash(member: string): string {
 }
 
 const itself = (key: string) => key
-const keyOf = ({ key }: Kept) => key
+const keyOf = ({ key }: KeptAnswer) => key
 
 /** Runs a step for each prompt of these questions; returns the results in the order of the questions. */
 async function byFrame<Of, Result>(

@@ -153,7 +153,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       )
       return handOut(claimedEntries(reply))
     },
-    async keep(publisher, ids) {
+    async heartbeat(publisher, ids) {
       if (ids.length === 0) return
       await client.call('XCLAIM', keys.outbox, PUBLISHERS, publisher, 0, ...ids, 'JUSTID')
       await erased.touch(ids)
