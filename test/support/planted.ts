@@ -113,18 +113,22 @@ export function plantedAnswer(seed: string): (shown: { text: string; stage: stri
     ...{ id: counterspeech, unit: counterspeech, hateSpeech: '', counterspeech, ratings: [rating], rating },
   })
   return async ({ text, stage }) => {
-    const listed = [...text.matchAll(/^\d+: "(?:[^"\\]|\\.)*", reply ("(?:[^"\\]|\\.)*");/gm)].map(([, said]) =>
-      String(JSON.parse(said ?? '""')),
+    const listed = [...text.matchAll(/^\d+: (?:statement )?"(?:[^"\\]|\\.)*", reply ("(?:[^"\\]|\\.)*");/gm)].map(
+      ([, said]) => String(JSON.parse(said ?? '""')),
     )
     const fenced = [...text.matchAll(/<<counterspeech:(\w+)>>\n(.*)\n<<end:\1>>/g)].map(([, , said]) => said ?? '')
     const replies = [...listed, ...fenced]
-    const ratings = [...text.matchAll(/; the experts' rating: (\S+) \(/g)].map(([, given]) => Number(given))
-    const scores = [...text.matchAll(/; the model's score: (\S+) \(/g)].map(([, given]) => Number(given))
-    const [, steps] = /\n(?:Evaluation|The) steps:\n([\s\S]*?)\n\n/.exec(text) ?? []
+    const ratings = [...text.matchAll(/; the experts' rating: ([\d.]+)/g)].map(([, given]) => Number(given))
+    const scores = [...text.matchAll(/; the model's score: ([\d.]+)/g)].map(([, given]) => Number(given))
+    const [, steps] = /\n(?:Evaluation|The) steps:\n(?:<<steps:\w+>>\n)?([\s\S]*?)\n(?:<<end:|\n)/.exec(text) ?? []
     const rated = replies.map((reply, at) => ({ ...item(reply, ratings[at] ?? 0), score: scores[at] ?? 0 }))
     const written = (said: string | null) => ({ steps: [String(said).replace(/^1\. /, '')] })
     if (stage === 'draft') return written(await asking.draft(rated, { temperature: 0, draw: text }))
-    if (stage === 'refine') return written(await asking.refine(steps ?? '', rated, { temperature: null, draw: text }))
+    if (stage === 'refine')
+      return {
+        findings: 'one trait parts them best',
+        ...written(await asking.refine(steps ?? '', rated, { temperature: null, draw: text })),
+      }
     return {
       reasoning: 'by the traits that the steps name',
       score: await asking.score(steps, item(replies[0] ?? '', 0)),
