@@ -31,10 +31,10 @@ const FIGURE_4 = [
   'Examples:\n<<',
   'They all lie.',
   'Do they?',
-  /[Tt]he experts' rating: 1\.5 \(aggressiveness, 1 to 5\)/,
+  /[Tt]he experts' rating: 1\.5( \(aggressiveness, 1 to 5\))?\n/,
   'They steal.',
   'You thief!',
-  /[Tt]he experts' rating: 5 \(aggressiveness, 1 to 5\)/,
+  /[Tt]he experts' rating: 5( \(aggressiveness, 1 to 5\))?\n/,
 ]
 
 const FIGURE_6 = [
@@ -43,9 +43,9 @@ const FIGURE_6 = [
   /don't always agree with the experts'/,
   'refine the steps so that they agree better',
   'Evaluation criterion:\nAggressiveness',
-  'The steps:\n1. Look for insults.\n',
-  /[Tt]he model's score: 4 \(aggressiveness, 1 to 5\)/,
-  /[Tt]he experts' rating: 1\.5 \(aggressiveness, 1 to 5\)/,
+  /The steps:\n(<<steps:\d+>>\n)?1\. Look for insults\.\n/,
+  /[Tt]he model's score: 4( \(aggressiveness, 1 to 5\))?[;\n]/,
+  /[Tt]he experts' rating: 1\.5( \(aggressiveness, 1 to 5\))?\n/,
   'Go about it in this order:\n1. Read each case with care, the hateful statement and the reply, and judge the reply on this metric yourself',
   "2. Compare the model's score with the experts' rating",
   'find out what in the steps led the model there',
@@ -58,7 +58,7 @@ const FIGURE_6 = [
   'put into other words, shorter and clearer, what is good enough',
   "add a rule that the cases show and the steps lack, but don't let them grow long or say a thing twice",
   'whatever else brings scores and ratings closer together',
-  'Answer with the refined steps alone',
+  /Answer with the refined steps alone|then give the refined steps, at most twelve/,
 ]
 
 describe.each(['none', 'paper'] as const)('under the preset %s', (preset) => {
@@ -94,14 +94,12 @@ it('has a list in one block and says no form by default; under `paper` two block
     ]
     return asks.map(({ messages }) => asked(messages))
   }
-  const one = '1: "They all lie.", reply "Do they?"; '
+  const one = '1: statement "They all lie.", reply "Do they?"; '
   const [draft, refine] = words('none')
   expect(draft).toContain(
-    `>>\n${one}the experts' rating: 1.5 (aggressiveness, 1 to 5)\n2: "They steal.", reply "You thief!"; the experts' rating: 5`,
+    `>>\n${one}the experts' rating: 1.5\n2: statement "They steal.", reply "You thief!"; the experts' rating: 5\n<<end:`,
   )
-  expect(refine).toContain(
-    `>>\n${one}the model's score: 4 (aggressiveness, 1 to 5); the experts' rating: 1.5 (aggressiveness, 1 to 5)\n<<end:`,
-  )
+  expect(refine).toContain(`>>\n${one}the model's score: 4; the experts' rating: 1.5\n<<end:`)
   for (const text of words('none')) expect(text).not.toMatch(/\{"|in this form/)
   for (const text of words('paper')) {
     expect(text).toMatch(/<<hate-speech 1:[0-9a-f]{16}>>\nThey all lie\.\n<<end:[\s\S]*<<counterspeech 1:/)
