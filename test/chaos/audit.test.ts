@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { noComments } from '../../src/domain/verdict.ts'
 import type { Asked } from './asked.ts'
 import { audit, type Evidence } from './audit.ts'
 import { DEAD_HEADER } from './expected.ts'
@@ -23,7 +24,14 @@ function verdictOf(subjectId: string, revision = 1, change: object = {}) {
   return {
     ...{ schema: 1, id: id(revision), subjectId, tenant: 'default', protocol: 'rumor', revision, final: true },
     ...{ supersedes: revision === 1 ? null : id(revision - 1), label: 'rumor', scores: {}, rationale: '' },
-    ...{ decidedBy: 'judge', rounds: 1, evidence: { support: [], oppose: [], precedents: [] }, degraded: [] },
+    ...{
+      decidedBy: 'judge',
+      rounds: 1,
+      evidence: { support: [], oppose: [], precedents: [] },
+      degraded: [],
+      faults: [],
+    },
+    counts: noComments(),
     usage: { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 },
     ...{ models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
     timing: { createdAt: AT, receivedAt: AT, openedAt: AT, decidedAt: AT, modelMs: 0, overheadMs: 0 },
