@@ -46,7 +46,7 @@ const unfenced = (file: string, from: string, to: string): Mutant => ({
 const MUTANTS: readonly Mutant[] = [
   {
     name: 'no reason in the subjectivity answer',
-    ...{ file: ANSWERS, from: /(?<=subjectivityAnswer = z\.object\(\{ )reason: [^,]+, /, to: '' },
+    ...{ file: ANSWERS, from: /(?<=subjectivityOf = [^\n]*\n {2}z\.object\(\{ )reason: [^,]+, /, to: '' },
     ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have these fields in this order' },
   },
   {
@@ -56,7 +56,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'two tokens for a stance answer',
-    ...{ file: 'src/protocols/rumor/questions.ts', from: /(?<=const STANCE_TOKENS = )\d+/, to: '2' },
+    ...{ file: 'src/protocols/rumor/questions.ts', from: /(?<=const STANCE_SHARE = )\d+/, to: '1' },
     ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have room for the reasons' },
   },
   ...['rumor', 'hate', 'safety', 'counterspeech'].map((protocol) => ({
@@ -119,9 +119,10 @@ const MUTANTS: readonly Mutant[] = [
   unfenced('gateway/format.ts', 'content: neutralized(reply.text)', 'content: reply.text'),
   unfenced('protocols/counterspeech/steps.ts', "neutralized(step.replace(/\\s+/g, ' '))", "step.replace(/\\s+/g, ' ')"),
   unfenced('protocols/rumor/questions.ts', "fence('argument', said(reply))", 'said(reply)'),
-  unfenced('protocols/rumor/questions.ts', "fence('comment', comment.text) }", 'comment.text }'),
-  unfenced('protocols/hate/questions.ts', "fence('example', one.text, at + 1)", 'one.text'),
-  unfenced('protocols/hate/questions.ts', "fence('reason', reason, index + 1)", 'reason'),
+  unfenced('protocols/rumor/questions.ts', "comment: fence('comment', comment.text)", 'comment: comment.text'),
+  unfenced('protocols/rumor/questions.ts', "fence('parent', parent.text)", 'parent.text'),
+  unfenced('protocols/rumor/questions.ts', "{ kind: 'comment', text: comment.text }", 'comment.text'),
+  unfenced('protocols/hate/questions.ts', '{ kind, text }]', 'text]'),
   unfenced('protocols/safety/input.ts', "fence('alt', alt, number)", 'alt'),
   unfenced('protocols/safety/questions.ts', "known('Its text', '', text)", 'text'),
   unfenced('protocols/safety/questions.ts', "fence('argument', said.reasoning)", 'said.reasoning'),
@@ -140,6 +141,7 @@ beforeAll(() => {
     'package.json',
     'vitest.config.ts',
     'vitest.alone.config.ts',
+    'vitest.shared.ts',
   ])
     cpSync(join(PROJECT, name), join(copy, name), { recursive: true })
   symlinkSync(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
