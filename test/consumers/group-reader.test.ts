@@ -192,6 +192,7 @@ describe('work that a batch begins for later', () => {
     last().join()
     last().steps.length = 0
     await last().batch()
+    // The fields of kafkajs' payload that the reader uses.
     await last().batch(second() as unknown as Partial<EachBatchPayload>)
     await vi.advanceTimersByTimeAsync(60_000)
     expect(last().steps).toEqual(['resolve 7', 'resolve 8'])

@@ -6,6 +6,7 @@ import { waitingScripts } from '../../src/engine/waiting-scripts.ts'
 
 // What a process keeps of cases is bounded by what their subjects hold, too: a few threads may be as large as thousands.
 
+/** The fields of a record that are weighed; the others are not read here. */
 const record = (id: string, characters: number) =>
   ({
     id,
@@ -26,6 +27,7 @@ test('records of opened cases are kept while their subjects have two million cha
 
 test('of scripts that wait the oldest goes when their subjects have sixteen million', () => {
   const scripts = waitingScripts(() => 0)
+  // A script that waits; it is kept and never run here.
   const progress = { asked: [] } as unknown as Progress
   const keep = (id: string, characters: number) =>
     scripts.keep({ record: record(id, characters), run: 0, epoch: 1, journal: new Map(), lostCalls: [] }, progress, [])

@@ -1384,6 +1384,7 @@ describe('the set for platforms', () => {
     const says = (perspectives: string[], over: Partial<HateSettings> = {}) =>
       run(platform({ perspectives, ...over }), (asked) => {
         if (asked.ask.stage !== 'perspective') return others(asked)
+        // Zod types a JSON Schema more loosely than an answer's own form is.
         const { properties } = asked.ask.answer.toJSONSchema() as unknown as { properties: Labels }
         return { reason: 'r', label: properties.label.enum[0] }
       })

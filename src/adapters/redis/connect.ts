@@ -140,6 +140,7 @@ function withCleanEnd(client: Redis): Redis {
  * them. Those answers are not heard: the commands are sent again, to the new master.
  */
 function withPromptChange(client: Redis): Redis {
+  // ioredis' types leave out the connector, which alone knows of the change.
   const inside = client as unknown as WithConnector
   const { connector } = inside
   const disconnect = connector.disconnect.bind(connector)

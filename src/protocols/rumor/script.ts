@@ -30,7 +30,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return conclude(before.decision)
   const told = toldOf(heard, found, evidence)
-  if (!settings.debate) return conclude(yield* alone(ask.opinion('alone', told.both, true)))
+  if (!settings.debate) return conclude(yield* single(ask.opinion('alone', told.both, true)))
 
   // Lines 10–11, equation 3: the first opinions.
   const debate = new Debate(ask, told)
@@ -53,7 +53,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   // Lines 17–21, equation 5: what both say, or else what a judge says.
   const cutShort = rounds < settings.rounds && !isOver()
   const wrong = [...debate.lost, ...(cutShort ? [`under load: ${rounds} of ${settings.rounds} rounds of debate`] : [])]
-  const reached = debate.agreed ? consensus(debate) : yield* judged(ask.judge(...debate.views, told.judge))
+  const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))
   return conclude({
     ...{ ...reached, rounds },
     again: debate.lost.length > 0 || cutShort,
@@ -67,24 +67,14 @@ function consensus({ views: [support, oppose] }: Debate): Reached {
   return { label: labelOf(support), rationale, decidedBy: 'consensus', rounds: 0 }
 }
 
-function* judged(question: Ask<View>): SubScript<Reached> {
-  const [judge] = yield* round([question])
-  if (!judge.ok) return undecided(`judge failed: ${failure(judge)}`)
-  const { answer, model } = judge
-  return {
-    ...{ label: labelOf(answer), rationale: answer.reasoning, decidedBy: 'judge', rounds: 0 },
-    models: { judge: model },
-  }
-}
-
-/** Table 2, "w/o Debate": one agent, one call, over the comments of both sides. */
-function* alone(question: Ask<View>): SubScript<Reached> {
+/** One agent's answer as the decision: the judge's (equation 5), or a single agent's (Table 2, "w/o Debate"). */
+function* single(question: Ask<View>): SubScript<Reached> {
   const [only] = yield* round([question])
-  if (!only.ok) return undecided(`opinion failed: ${failure(only)}`)
+  if (!only.ok) return undecided(`${question.stage} failed: ${failure(only)}`)
   const { answer, model } = only
   return {
     ...{ label: labelOf(answer), rationale: answer.reasoning, decidedBy: 'judge', rounds: 0 },
-    models: { debater: model },
+    models: { [question.role]: model },
   }
 }
 
@@ -94,7 +84,7 @@ function* vanilla({ thread, ask, settings, rankOf, tie, says }: Hearing): Script
   const weighed = weigh(unheard, settings, tie)
   const all = weighed.comments.map(({ comment }) => comment)
   const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
-  const { degraded = [], models: _, ...reached } = yield* alone(ask.vanilla(shown))
+  const { degraded = [], models: _, ...reached } = yield* single(ask.vanilla(shown))
   const { folded, author } = weighed
   return {
     ruling: {
