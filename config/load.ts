@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { OperatorError } from '../src/domain/errors.ts'
 import { root } from '../src/package-folder.js'
+import { OperatorError } from '../src/service/domain/errors.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'

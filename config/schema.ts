@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { dialectPart } from '../src/domain/dialect.ts'
-import { tenantName } from '../src/domain/messages.ts'
-import { canonicalName, DEFAULT_ENDPOINT } from '../src/domain/model-name.ts'
-import { ROUTED_TOPICS } from '../src/engine/routes.ts'
-import { TIERS } from '../src/ports/model.ts'
-import { COMPRESSIONS } from '../src/ports/topic.ts'
-import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
+import { dialectPart } from '../src/service/domain/dialect.ts'
+import { tenantName } from '../src/service/domain/messages.ts'
+import { canonicalName, DEFAULT_ENDPOINT } from '../src/service/domain/model-name.ts'
+import { ROUTED_TOPICS } from '../src/service/engine/routes.ts'
+import { TIERS } from '../src/service/ports/model.ts'
+import { COMPRESSIONS } from '../src/service/ports/topic.ts'
+import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.ts'
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 

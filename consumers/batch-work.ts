@@ -1,7 +1,7 @@
 import type { EachBatchPayload } from 'kafkajs'
-import type { PassedOver } from '../src/adapters/kafka/passed-over.ts'
-import { incomingOf } from '../src/adapters/kafka/record.ts'
-import type { Later, TopicReader } from '../src/ports/topic.ts'
+import type { PassedOver } from '../src/service/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/service/adapters/kafka/record.ts'
+import type { Later, TopicReader } from '../src/service/ports/topic.ts'
 import type { OffsetCommits } from './offset-commits.ts'
 
 export type Handle = Parameters<TopicReader['start']>[0]

@@ -1,6 +1,6 @@
 import type { Consumer, EachBatchHandler, Kafka } from 'kafkajs'
-import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
-import type { Report } from '../src/ports/report.ts'
+import { onPassedOver } from '../src/service/adapters/kafka/passed-over.ts'
+import type { Report } from '../src/service/ports/report.ts'
 import { batchWork, type Handle } from './batch-work.ts'
 import { offsetCommits } from './offset-commits.ts'
 

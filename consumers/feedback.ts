@@ -1,10 +1,10 @@
 import type { Consumer, Kafka } from 'kafkajs'
-import { onPassedOver } from '../src/adapters/kafka/passed-over.ts'
-import { incomingOf } from '../src/adapters/kafka/record.ts'
-import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/adapters/kafka/settled.ts'
-import { entryOf } from '../src/domain/entry-of.ts'
-import { OperatorError } from '../src/domain/errors.ts'
-import type { Incoming } from '../src/ports/topic.ts'
+import { onPassedOver } from '../src/service/adapters/kafka/passed-over.ts'
+import { incomingOf } from '../src/service/adapters/kafka/record.ts'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/service/adapters/kafka/settled.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
+import { OperatorError } from '../src/service/domain/errors.ts'
+import type { Incoming } from '../src/service/ports/topic.ts'
 
 export interface ReadToEndSettings {
   readonly group: string

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
-import { groupAdmin } from '../src/adapters/kafka/group-admin.ts'
-import { entryOf } from '../src/domain/entry-of.ts'
-import type { Position } from '../src/ports/topic.ts'
+import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
+import type { Position } from '../src/service/ports/topic.ts'
 import type { ConsumerSession } from './consumer-session.ts'
 import { partitionEnds } from './partition-ends.ts'
 

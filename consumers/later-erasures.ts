@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ThreadRef } from '../src/domain/thread.ts'
-import type { Later } from '../src/ports/topic.ts'
+import type { ThreadRef } from '../src/service/domain/thread.ts'
+import type { Later } from '../src/service/ports/topic.ts'
 import type { Heartbeat } from './intake.ts'
 
 /** Erases deleted comments from everything that was derived from the post's thread. Repeatable. */

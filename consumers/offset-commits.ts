@@ -1,5 +1,5 @@
 import type { Consumer } from 'kafkajs'
-import type { Report } from '../src/ports/report.ts'
+import type { Report } from '../src/service/ports/report.ts'
 
 /** Handled offsets are committed this often: each commit is a request, and a batch may be a single message. */
 const COMMIT_EVERY_MS = 250

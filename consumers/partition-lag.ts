@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
-import { groupAdmin } from '../src/adapters/kafka/group-admin.ts'
-import type { Clock } from '../src/ports/clock.ts'
-import type { PartitionLag } from '../src/ports/report.ts'
+import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
+import type { Clock } from '../src/service/ports/clock.ts'
+import type { PartitionLag } from '../src/service/ports/report.ts'
 import { type PartitionEnd, partitionEnds } from './partition-ends.ts'
 
 /**

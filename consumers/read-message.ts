@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { CORRUPT_BATCH } from '../src/adapters/kafka/corrupt-batch.ts'
-import { cut, type LeftOut } from '../src/domain/cut.ts'
-import { entryOf } from '../src/domain/entry-of.ts'
-import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../src/domain/message-json.ts'
-import { type DeadLetterReason, MESSAGE_FIELDS } from '../src/domain/messages.ts'
-import type { Place } from '../src/ports/threads.ts'
-import type { Incoming } from '../src/ports/topic.ts'
+import { CORRUPT_BATCH } from '../src/service/adapters/kafka/corrupt-batch.ts'
+import { cut, type LeftOut } from '../src/service/domain/cut.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
+import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../src/service/domain/message-json.ts'
+import { type DeadLetterReason, MESSAGE_FIELDS } from '../src/service/domain/messages.ts'
+import type { Place } from '../src/service/ports/threads.ts'
+import type { Incoming } from '../src/service/ports/topic.ts'
 
 export interface ReadLimits {
   /** Longest message value, in bytes. */

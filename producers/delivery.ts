@@ -1,9 +1,9 @@
-import { shortenedTranscript } from '../src/domain/transcript.ts'
-import type { Verdict } from '../src/domain/verdict.ts'
-import type { Outbox, OutboxEntry } from '../src/ports/cases.ts'
-import type { Clock } from '../src/ports/clock.ts'
-import type { Report } from '../src/ports/report.ts'
-import { type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
+import { shortenedTranscript } from '../src/service/domain/transcript.ts'
+import type { Verdict } from '../src/service/domain/verdict.ts'
+import type { Outbox, OutboxEntry } from '../src/service/ports/cases.ts'
+import type { Clock } from '../src/service/ports/clock.ts'
+import type { Report } from '../src/service/ports/report.ts'
+import { type Outgoing, RefusedRecord, type TopicWriter } from '../src/service/ports/topic.ts'
 import { deadLetterOf, shortenedLetter } from './dead-letter.ts'
 
 export interface PublishedTopics {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer } from 'kafkajs'
-import { NoAnswer, withTimeout } from '../src/adapters/kafka/with-timeout.ts'
-import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/ports/topic.ts'
+import { NoAnswer, withTimeout } from '../src/service/adapters/kafka/with-timeout.ts'
+import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/service/ports/topic.ts'
 
 const { CompressionTypes } = kafkajs
 const TYPES: Record<Compression, number> = {

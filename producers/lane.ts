@@ -1,7 +1,7 @@
-import type { Verdict } from '../src/domain/verdict.ts'
-import type { Outbox } from '../src/ports/cases.ts'
-import type { Clock } from '../src/ports/clock.ts'
-import { casesNamed, type Report } from '../src/ports/report.ts'
+import type { Verdict } from '../src/service/domain/verdict.ts'
+import type { Outbox } from '../src/service/ports/cases.ts'
+import type { Clock } from '../src/service/ports/clock.ts'
+import { casesNamed, type Report } from '../src/service/ports/report.ts'
 import { caseIdsOf, type delivery, type Parcel } from './delivery.ts'
 
 /** Most entries sent together… */

@@ -3,9 +3,9 @@ import type { Settings } from '../config/schema.ts'
 import { COMMANDS } from './commands/all.ts'
 import type { Command, Invocation, ListedCommand } from './commands/command.ts'
 import { terminal } from './commands/terminal.ts'
-import { unexpected } from './domain/error-line.ts'
-import { OperatorError } from './domain/errors.ts'
 import { version } from './package-folder.js'
+import { unexpected } from './service/domain/error-line.ts'
+import { OperatorError } from './service/domain/errors.ts'
 import { stopRequests } from './stop-requests.ts'
 
 const io = terminal(process.stdout, process.stderr)

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
-import { commentMessage, counterspeechMessage, postMessage } from '../src/domain/messages.ts'
-import { answer } from '../src/tools/understudy/answer.ts'
+import { answer } from '../src/kit/understudy/answer.ts'
+import { commentMessage, counterspeechMessage, postMessage } from '../src/service/domain/messages.ts'
 
 const time = z.iso.datetime()
 const id = z.string().min(1).max(512)

@@ -10,11 +10,11 @@ import { dashboardFiles } from '../grafana/code/all.ts'
 import { drawAll } from '../grafana/code/pictures.ts'
 import { kafkaWriter } from '../producers/kafka-writer.ts'
 import { produce } from '../src/commands/produce.ts'
-import { startApp } from '../src/composition/service.ts'
-import type { Events } from '../src/ports/report.ts'
-import { UnavailableError } from '../src/tools/stack/servers/local-server.ts'
-import { startPrometheus } from '../src/tools/stack/servers/prometheus.ts'
-import { startStack } from '../src/tools/stack/stack.ts'
+import { UnavailableError } from '../src/kit/stack/servers/local-server.ts'
+import { startPrometheus } from '../src/kit/stack/servers/prometheus.ts'
+import { startStack } from '../src/kit/stack/stack.ts'
+import { startApp } from '../src/service/composition/service.ts'
+import type { Events } from '../src/service/ports/report.ts'
 import {
   clientOf,
   environmentOn,

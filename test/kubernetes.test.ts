@@ -6,10 +6,10 @@ import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import { loadSettings, PROJECT } from '../config/load.ts'
 import type { Settings } from '../config/schema.ts'
-import { serveHttp } from '../src/adapters/http.ts'
 import { command as run } from '../src/commands/run.ts'
-import { ROLES } from '../src/composition/service.ts'
-import { findOnPath, runCommand } from '../src/tools/stack/servers/command.ts'
+import { findOnPath, runCommand } from '../src/kit/stack/servers/command.ts'
+import { serveHttp } from '../src/service/adapters/http.ts'
+import { ROLES } from '../src/service/composition/service.ts'
 import { tell } from './support/pipeline.ts'
 
 // There is no Kubernetes here: this reads the manifests as it would, and holds them against the code.

@@ -6,8 +6,8 @@ import { PROJECT } from '../config/load.ts'
 /** Objects made without a prototype, by the names of their types: these inherit nothing. */
 const BARE = new Set(['LooseObject', 'Tree'])
 /** Of the service itself; local servers, the understudy and the bench are told no name from outside. */
-const LOOKED_AT = /^(src\/(?!tools\/(stack|understudy|bench)\/)|consumers\/|producers\/|config\/)/
-const HELPER = 'src/domain/entry-of.ts'
+const LOOKED_AT = /^(src\/(?!kit\/(stack|understudy|bench)\/)|consumers\/|producers\/|config\/)/
+const HELPER = 'src/service/domain/entry-of.ts'
 
 /** Places that look into a record by a name that is known only when it runs, which finds what every object inherits. */
 function plainLookups(files: readonly string[], options: ts.CompilerOptions, sources?: ReadonlyMap<string, string>) {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PROJECT } from '../config/load.ts'
-import { findOnPath, runCommand } from '../src/tools/stack/servers/command.ts'
+import { findOnPath, runCommand } from '../src/kit/stack/servers/command.ts'
 import { tell } from './support/pipeline.ts'
 
 const RULES = join(PROJECT, 'config', 'prometheus')

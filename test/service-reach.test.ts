@@ -39,8 +39,8 @@ function reachOfRun(): string[] {
 
 it('the service can load nothing of data sets, evaluations and tools', () => {
   const reached = reachOfRun()
-  expect(reached).toEqual(expect.arrayContaining(['src/composition/service.ts', 'src/engine/judge.ts']))
+  expect(reached).toEqual(expect.arrayContaining(['src/service/composition/service.ts', 'src/service/engine/judge.ts']))
   expect(reached.length).toBeGreaterThan(150)
-  expect(reached.filter((file) => /^src\/(evaluation|baselines|calibration|tools)\//.test(file))).toEqual([])
+  expect(reached.filter((file) => /^src\/(lab|kit)\//.test(file))).toEqual([])
   expect(reached.filter((file) => /^src\/commands\/.*\//.test(file))).toEqual([])
 })

@@ -35,12 +35,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'eval',
     description: 'how good verdicts are, by people’s labels, and whether the debate earns its cost',
-    load: () => import('./eval/eval.ts'),
+    load: () => import('../lab/commands/eval/eval.ts'),
   },
   {
     path: 'calibrate',
     description: 'finds evaluation steps by which a model scores counterspeech as people do',
-    load: () => import('./calibrate/calibrate.ts'),
+    load: () => import('../lab/commands/calibrate/calibrate.ts'),
   },
 
   { path: 'cases', description: 'open cases: what each waits for, and what can be done about it' },
@@ -197,7 +197,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'stack',
     description: 'runs local Redis, Kafka and understudy until it is stopped',
-    load: () => import('../tools/stack/command.ts'),
+    load: () => import('../kit/stack/command.ts'),
   },
   {
     path: 'doctor',
@@ -207,12 +207,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'bench',
     description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
-    load: () => import('../tools/bench/command.ts'),
+    load: () => import('../kit/bench/command.ts'),
   },
   {
     path: 'demo',
     description: 'judges a sample event live; starts any missing servers; no API key needed',
     withoutSettings: true,
-    load: () => import('../tools/demo/command.ts'),
+    load: () => import('../kit/demo/command.ts'),
   },
 ]

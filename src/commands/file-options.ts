@@ -1,7 +1,7 @@
 import { Option } from 'commander'
-import { CONTRADICTIONS, type Contradictions } from '../evaluation/contradictions.ts'
-import { FORMATS } from '../evaluation/formats.ts'
-import type { OwnReading } from '../evaluation/own-rows.ts'
+import { CONTRADICTIONS, type Contradictions } from '../lab/evaluation/contradictions.ts'
+import { FORMATS } from '../lab/evaluation/formats.ts'
+import type { OwnReading } from '../lab/evaluation/own-rows.ts'
 
 // Options by which commands read files of messages and data sets.
 

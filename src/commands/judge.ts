@@ -1,13 +1,13 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
-import { entryOf } from '../domain/entry-of.ts'
-import { OperatorError } from '../domain/errors.ts'
-import type { Verdict } from '../domain/verdict.ts'
-import type { BadLine } from '../evaluation/file-message.ts'
-import { type Format, fileMessages } from '../evaluation/formats.ts'
-import type { OwnReading } from '../evaluation/own-rows.ts'
-import type { Tier } from '../ports/model.ts'
-import { PROTOCOLS } from '../protocols/registry.ts'
+import type { BadLine } from '../lab/evaluation/file-message.ts'
+import { type Format, fileMessages } from '../lab/evaluation/formats.ts'
+import type { OwnReading } from '../lab/evaluation/own-rows.ts'
+import { entryOf } from '../service/domain/entry-of.ts'
+import { OperatorError } from '../service/domain/errors.ts'
+import type { Verdict } from '../service/domain/verdict.ts'
+import type { Tier } from '../service/ports/model.ts'
+import { PROTOCOLS } from '../service/protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
 import { formatOption, readingOf, repliesReadingOptions } from './file-options.ts'
 import { preparedLibrary } from './judging/prepared-library.ts'
@@ -120,7 +120,7 @@ export async function judgeFile(
         // What searches the shelves loads beside the rest of the program, which is most of it.
         const library = await preparedLibrary(reachable, protocol)
         const { judgeFileSubjects } = await import('./judging/file-judging.ts')
-        const { modelOf } = await import('../composition/gateway.ts')
+        const { modelOf } = await import('../service/composition/gateway.ts')
         const model = recording?.model(modelOf(reachable))
         const judging = {
           ...options,

@@ -1,17 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../config/schema.ts'
-import type { Lesson } from '../adapters/openai/learning.ts'
-import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../adapters/openai/listed-models.ts'
-import { dialectsOf, modelOf } from '../composition/gateway.ts'
-import type { Ask } from '../domain/ask.ts'
-import { entryOf } from '../domain/entry-of.ts'
-import { ParameterRefused, PermanentError, type Trial } from '../domain/errors.ts'
-import { DEFAULT_ENDPOINT, placeOf } from '../domain/model-name.ts'
-import { jsonSchema, withFormat } from '../gateway/format.ts'
-import { readReply } from '../gateway/read-answer.ts'
-import { wasCutInThought, withThoughtsApart } from '../gateway/thinking.ts'
-import { tierOf, timeoutOf } from '../gateway/tiers.ts'
-import type { Model, ModelReply, Tier } from '../ports/model.ts'
+import type { Lesson } from '../service/adapters/openai/learning.ts'
+import {
+  type ContextLength,
+  type ListedModel,
+  listedModels,
+  loadedContext,
+} from '../service/adapters/openai/listed-models.ts'
+import { dialectsOf, modelOf } from '../service/composition/gateway.ts'
+import type { Ask } from '../service/domain/ask.ts'
+import { entryOf } from '../service/domain/entry-of.ts'
+import { ParameterRefused, PermanentError, type Trial } from '../service/domain/errors.ts'
+import { DEFAULT_ENDPOINT, placeOf } from '../service/domain/model-name.ts'
+import { jsonSchema, withFormat } from '../service/gateway/format.ts'
+import { readReply } from '../service/gateway/read-answer.ts'
+import { wasCutInThought, withThoughtsApart } from '../service/gateway/thinking.ts'
+import { tierOf, timeoutOf } from '../service/gateway/tiers.ts'
+import type { Model, ModelReply, Tier } from '../service/ports/model.ts'
 import { isOwnServer } from './own-server.ts'
 import { COLOUR_OF_IMAGE, roleQuestions } from './role-questions.ts'
 

@@ -1,8 +1,8 @@
 import type { Settings } from '../../config/schema.ts'
-import { entryOf } from '../domain/entry-of.ts'
-import { chainOf } from '../gateway/fallback.ts'
-import type { ProtocolKind } from '../protocols/kind.ts'
-import { PROTOCOLS } from '../protocols/registry.ts'
+import { entryOf } from '../service/domain/entry-of.ts'
+import { chainOf } from '../service/gateway/fallback.ts'
+import type { ProtocolKind } from '../service/protocols/kind.ts'
+import { PROTOCOLS } from '../service/protocols/registry.ts'
 
 /**
  * A line for each protocol that runs as in its paper but with other models than its paper's; it names both. A dated

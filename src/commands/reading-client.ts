@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
+import { checkBrokers, kafkaClient } from '../service/adapters/kafka/client.ts'
 import { printable, type Terminal } from './terminal.ts'
 
 /** A client for commands that only read: its errors are shown to the person at the terminal. */

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { Settings } from '../../config/schema.ts'
-import type { Answered, Ask } from '../domain/ask.ts'
-import { fences } from '../domain/fence.ts'
-import { samplingRanks } from '../domain/sampling-rank.ts'
-import type { Snapshot } from '../domain/thread.ts'
-import type { Protocol } from '../engine/script.ts'
-import { chainOf } from '../gateway/fallback.ts'
-import { makeProtocols } from '../protocols/make.ts'
+import type { Answered, Ask } from '../service/domain/ask.ts'
+import { fences } from '../service/domain/fence.ts'
+import { samplingRanks } from '../service/domain/sampling-rank.ts'
+import type { Snapshot } from '../service/domain/thread.ts'
+import type { Protocol } from '../service/engine/script.ts'
+import { chainOf } from '../service/gateway/fallback.ts'
+import { makeProtocols } from '../service/protocols/make.ts'
 
 /** A tiny question in the form of a role's own, and who may be asked it. */
 export interface RoleQuestion {

@@ -1,8 +1,8 @@
 import { Option } from 'commander'
 import { modelsInUse, modelsWithoutKey } from '../../config/models.ts'
-import { ROLES, type Role, startApp } from '../composition/service.ts'
-import { OperatorError } from '../domain/errors.ts'
-import { dependenciesAnswer } from '../operations/dependencies.ts'
+import { ROLES, type Role, startApp } from '../service/composition/service.ts'
+import { OperatorError } from '../service/domain/errors.ts'
+import { dependenciesAnswer } from '../service/operations/dependencies.ts'
 import type { Command } from './command.ts'
 import { listOf } from './options.ts'
 

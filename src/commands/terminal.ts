@@ -1,7 +1,7 @@
 import Table from 'cli-table3'
-import { printable, printableJson } from '../domain/printable.ts'
+import { printable, printableJson } from '../service/domain/printable.ts'
 
-export { printable, printableJson } from '../domain/printable.ts'
+export { printable, printableJson } from '../service/domain/printable.ts'
 
 /** Where a command prints: results on `out`, everything else on `say`. Control characters are escaped in both. */
 export interface Terminal {

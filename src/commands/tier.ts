@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
-import { TIERS, type Tier } from '../ports/model.ts'
+import { TIERS, type Tier } from '../service/ports/model.ts'
 
 /** The tier that all of a command's calls ask for. */
 export function tierOption(): Option {

@@ -1,5 +1,5 @@
-import { entryOf } from '../domain/entry-of.ts'
-import type { Verdict } from '../domain/verdict.ts'
+import { entryOf } from '../service/domain/entry-of.ts'
+import type { Verdict } from '../service/domain/verdict.ts'
 import { printable } from './terminal.ts'
 
 /** What happened to the comments, if there were any: `18 of 23 comments (cap 2, late 3)`. */

@@ -1,6 +1,6 @@
 import { modelsInUse, modelsWithoutKey, unpricedFinding, unpricedRefusal } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
-import { OperatorError } from '../domain/errors.ts'
+import { OperatorError } from '../service/domain/errors.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Runs `work` with the settings' model. If none is set, the understudy answers, and a line says so. */
@@ -20,7 +20,7 @@ export async function withModel<Result>(
     terminal.say(
       `${unasked.join(', ')} (models.roles) belong to the default endpoint, which has no key: set OPENAI_API_KEY, or name models of another endpoint as ENDPOINT/MODEL.`,
     )
-  const { startUnderstudy } = await import('../tools/understudy/server.ts')
+  const { startUnderstudy } = await import('../kit/understudy/server.ts')
   const understudy = await startUnderstudy()
   terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = understudy.settings

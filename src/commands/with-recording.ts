@@ -1,4 +1,4 @@
-import { openRecording, type Recording } from '../evaluation/recordings.ts'
+import { openRecording, type Recording } from '../lab/evaluation/recordings.ts'
 import { counted, type Terminal } from './terminal.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readPart, weakByLength } from '../../src/adapters/embedders/characters.ts'
+import { readPart, weakByLength } from '../../src/service/adapters/embedders/characters.ts'
 
 test('of a long text beginning and end are embedded, and how much was not is said', () => {
   const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`).join(' ')

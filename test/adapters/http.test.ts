@@ -3,9 +3,9 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { exposure, type HttpSettings, serveHttp } from '../../src/adapters/http.ts'
-import type { MetricsPage } from '../../src/adapters/prometheus/metrics.ts'
-import { OperatorError } from '../../src/domain/errors.ts'
+import { exposure, type HttpSettings, serveHttp } from '../../src/service/adapters/http.ts'
+import type { MetricsPage } from '../../src/service/adapters/prometheus/metrics.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
 
 const TOKEN = 'a-token-of-this-test-0123456789'
 const closing: (() => Promise<void>)[] = []

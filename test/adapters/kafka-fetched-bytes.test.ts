@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { registerCodecs } from '../../src/adapters/kafka/codecs.ts'
-import { boundFetchedBytes } from '../../src/adapters/kafka/fetched-bytes.ts'
+import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
+import { boundFetchedBytes } from '../../src/service/adapters/kafka/fetched-bytes.ts'
 
 registerCodecs()
 boundFetchedBytes()

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { patchKafkaJs } from '../../src/adapters/kafka/kafkajs-patches.ts'
+import { patchKafkaJs } from '../../src/service/adapters/kafka/kafkajs-patches.ts'
 
 const load = createRequire(import.meta.url)
 const RequestQueue = load('kafkajs/src/network/requestQueue/index.js')

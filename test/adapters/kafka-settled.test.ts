@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { onceTopicSettled } from '../../src/adapters/kafka/settled.ts'
-import { OperatorError } from '../../src/domain/errors.ts'
+import { onceTopicSettled } from '../../src/service/adapters/kafka/settled.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
 
 /** kafkajs' types leave out its argument. */
 const NotFound = kafkajs.KafkaJSGroupCoordinatorNotFound as unknown as new (message: string) => Error

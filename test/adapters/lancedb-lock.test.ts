@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { breakingFile, withLock } from '../../src/adapters/lancedb/lock.ts'
-import { isGone, thisProcess } from '../../src/adapters/lancedb/process-identity.ts'
+import { breakingFile, withLock } from '../../src/service/adapters/lancedb/lock.ts'
+import { isGone, thisProcess } from '../../src/service/adapters/lancedb/process-identity.ts'
 
-const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'adapters', 'lancedb', 'lock.ts'))
+const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'service', 'adapters', 'lancedb', 'lock.ts'))
 /** No lock is taken because of its age. */
 const NEVER = { staleMs: Number.POSITIVE_INFINITY }
 const SILENT_MS = 1_000

@@ -6,7 +6,7 @@ import { PROJECT } from '../../config/load.ts'
 
 /** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
 const SCRIPT = `
-import { logListener } from ${JSON.stringify(join(PROJECT, 'src/adapters/log.ts'))}
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/service/adapters/log.ts'))}
 let clock = 0
 const log = logListener('debug', () => clock, { gavel: 'g', host: 'h', version: '1', settings: 'abc' })
 const trouble = (where, error) => log('error', { where, error })

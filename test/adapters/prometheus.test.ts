@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { prometheusMetrics } from '../../src/adapters/prometheus/metrics.ts'
-import { CALL_OUTCOMES } from '../../src/domain/errors.ts'
-import { DECIDED_BY, FAULTS } from '../../src/domain/verdict.ts'
-import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/ports/report.ts'
+import { prometheusMetrics } from '../../src/service/adapters/prometheus/metrics.ts'
+import { CALL_OUTCOMES } from '../../src/service/domain/errors.ts'
+import { DECIDED_BY, FAULTS } from '../../src/service/domain/verdict.ts'
+import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/service/ports/report.ts'
 
 const metrics = () => {
   const { listen, page } = prometheusMetrics({

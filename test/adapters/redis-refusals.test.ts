@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refusalOf } from '../../src/adapters/redis/refusals.ts'
-import { luaOf } from '../../src/adapters/redis/script.ts'
-import type { LocalServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { LocalServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { refusalOf } from '../../src/service/adapters/redis/refusals.ts'
+import { luaOf } from '../../src/service/adapters/redis/script.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 
 // What a full disk, missing replicas, a replica in the place of its master and one that loads its data come to in a service:

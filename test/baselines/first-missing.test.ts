@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { stopsAtMissing } from '../../src/baselines/first-missing.ts'
-import type { Answered } from '../../src/domain/ask.ts'
-import type { Conclusion, Script } from '../../src/engine/script.ts'
-import type { ProtocolKind } from '../../src/protocols/kind.ts'
+import { stopsAtMissing } from '../../src/lab/baselines/first-missing.ts'
+import type { Answered } from '../../src/service/domain/ask.ts'
+import type { Conclusion, Script } from '../../src/service/engine/script.ts'
+import type { ProtocolKind } from '../../src/service/protocols/kind.ts'
 
 /** Two rounds without questions; it says how many it has been through. */
 function* rounds(): Script {

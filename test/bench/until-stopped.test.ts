@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { OperatorError } from '../../src/domain/errors.ts'
-import { untilStopped } from '../../src/tools/bench/until-stopped.ts'
+import { untilStopped } from '../../src/kit/bench/until-stopped.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
 
 function setUp() {
   const said: string[] = []

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { memoryTopics } from '../../src/adapters/memory/topics.ts'
 import { memoryService } from '../../src/commands/judging/memory-service.ts'
-import { RetryLaterError } from '../../src/domain/errors.ts'
-import type { Verdict } from '../../src/domain/verdict.ts'
-import type { Model } from '../../src/ports/model.ts'
-import { answer } from '../../src/tools/understudy/answer.ts'
+import { answer } from '../../src/kit/understudy/answer.ts'
+import { memoryTopics } from '../../src/service/adapters/memory/topics.ts'
+import { RetryLaterError } from '../../src/service/domain/errors.ts'
+import type { Verdict } from '../../src/service/domain/verdict.ts'
+import type { Model } from '../../src/service/ports/model.ts'
 import { type Arriving, STREAMS } from './streams.ts'
 
 const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' }

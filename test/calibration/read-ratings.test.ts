@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { readRatings } from '../../src/calibration/read-ratings.ts'
+import { readRatings } from '../../src/lab/calibration/read-ratings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-read-ratings-'))
 afterAll(() => rmSync(folder, { recursive: true }))

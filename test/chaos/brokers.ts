@@ -1,5 +1,5 @@
-import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
-import { freePort } from '../../src/tools/stack/servers/local-server.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { startProxy, type Way } from './proxy.ts'
 
 /** One broker, or three that each hold a copy of everything; between each of them and each process a proxy. */

@@ -2,7 +2,7 @@
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { table } from '../../src/commands/terminal.ts'
-import { UnavailableError } from '../../src/tools/stack/servers/local-server.ts'
+import { UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { KINDS, type Kind, kindsOf } from './plan.ts'
 import { type Outcome, runSeed } from './run.ts'
 import { SABOTAGE } from './sabotage.ts'

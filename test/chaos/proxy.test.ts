@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { freePort } from '../../src/tools/stack/servers/local-server.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { type Asked, tapRequests } from './asked.ts'
 import { startProxy, type Way } from './proxy.ts'
 

@@ -26,7 +26,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A case is concluded without asking whether it is still this worker's to conclude. */
   'no-epoch': [
     {
-      file: 'src/adapters/redis/scripts/cases/conclude.lua',
+      file: 'src/service/adapters/redis/scripts/cases/conclude.lua',
       text: "if status ~= 'open' or latest ~= epoch then return 0 end",
       instead: '',
     },
@@ -34,7 +34,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** An answer is called stored, and is not. */
   'no-journal': [
     {
-      file: 'src/adapters/redis/scripts/cases/answer.lua',
+      file: 'src/service/adapters/redis/scripts/cases/answer.lua',
       text: "local stored = redis.call('HSETNX', journal, key, entry) == 1",
       instead: 'local stored = true',
     },
@@ -50,7 +50,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A post that comes again after its thread was forgotten counts its revisions from one. */
   'forget-revisions': [
     {
-      file: 'src/adapters/redis/scripts/threads/put-post.lua',
+      file: 'src/service/adapters/redis/scripts/threads/put-post.lua',
       text: '  restore_numbers(thread, revisions)\n',
       instead: '',
     },
@@ -58,7 +58,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Cases of a protocol that is off are ended at once, though others may have it on a moment later. */
   'give-up-early': [
     {
-      file: 'src/engine/unworked.ts',
+      file: 'src/service/engine/unworked.ts',
       text: 'deadline + settings.handBack < clock() && ',
       instead: '',
     },
@@ -66,7 +66,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Offsets that hold no record count as unread. */
   'count-marks': [
     {
-      file: 'src/adapters/kafka/passed-over.ts',
+      file: 'src/service/adapters/kafka/passed-over.ts',
       text: '    if (batchSize > 0) return\n',
       instead: '    if (batchSize >= 0) return\n',
     },
@@ -74,12 +74,12 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Of a comment that waits for its post and has no room, nothing is kept. */
   'lose-orphans': [
     {
-      file: 'src/adapters/redis/scripts/threads/put-comments.lua',
+      file: 'src/service/adapters/redis/scripts/threads/put-comments.lua',
       text: ' else keep_origin(id, change.origin) end\n',
       instead: ' end\n',
     },
     {
-      file: 'src/adapters/redis/scripts/threads/put-comments.lua',
+      file: 'src/service/adapters/redis/scripts/threads/put-comments.lua',
       text: "if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end",
       instead: "redis.call('HDEL', orphans, id)",
     },
@@ -87,7 +87,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A recovery brings no revisions back. */
   'forget-published': [
     {
-      file: 'src/adapters/redis/scripts/recovery/restore-revisions.lua',
+      file: 'src/service/adapters/redis/scripts/recovery/restore-revisions.lua',
       text: 'local is_behind = known < revision',
       instead: 'local is_behind = false',
     },

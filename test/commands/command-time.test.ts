@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { recoveryParts } from '../../src/commands/recovery-parts.ts'
 import { casesParts, inspectionParts } from '../../src/commands/show/parts.ts'
 import { topParts } from '../../src/commands/top/parts.ts'
-import { makeTopics } from '../../src/composition/kafka.ts'
-import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { makeTopics } from '../../src/service/composition/kafka.ts'
 import { clientOf, environmentOn, settingsOf } from '../support/pipeline.ts'
 
 const OFF_MS = 9 * 60_000

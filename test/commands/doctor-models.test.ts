@@ -7,8 +7,8 @@ import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { modelFindings } from '../../src/commands/doctor-models.ts'
 import { isOwnServer } from '../../src/commands/own-server.ts'
-import { DIALECTS, type DialectName } from '../../src/tools/understudy/dialects/all.ts'
-import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+import { DIALECTS, type DialectName } from '../../src/kit/understudy/dialects/all.ts'
+import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 
 let running: Understudy | undefined
 afterEach(() => running?.close())

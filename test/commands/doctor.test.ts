@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { command as doctor } from '../../src/commands/doctor.ts'
-import type { Finding } from '../../src/domain/finding.ts'
+import type { Finding } from '../../src/service/domain/finding.ts'
 import { invocation } from '../support/commands.ts'
 
 const found = async (what: string, environment: Record<string, string>) => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
-import { type Verdict, verdict } from '../../src/domain/verdict.ts'
+import { type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import { type Misbehaviour, startMisbehaving } from '../support/misbehaving.ts'
 import { ownFolder } from '../support/own-folder.ts'
 

@@ -14,9 +14,9 @@ import {
 import { command as listShelves } from '../../src/commands/library/list.ts'
 import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
 import { command as searchShelf } from '../../src/commands/library/search.ts'
-import { OperatorError } from '../../src/domain/errors.ts'
-import { DEFAULT_TENANT } from '../../src/library/names.ts'
-import { startUnderstudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+import { startUnderstudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
+import { DEFAULT_TENANT } from '../../src/service/library/names.ts'
 import { invocation, perform } from '../support/commands.ts'
 
 const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
-import { verdict } from '../../src/domain/verdict.ts'
+import { verdict } from '../../src/service/domain/verdict.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const folder = ownFolder('paper-memo')

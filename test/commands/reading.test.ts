@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
-import { readTopic } from '../../src/adapters/kafka/bounded-reader.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
 import {
   clientOf,
   environmentOn,

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { printable, printableJson, table, terminal } from '../../src/commands/terminal.ts'
 import { verdictLine } from '../../src/commands/verdict-line.ts'
-import { noComments, type Verdict } from '../../src/domain/verdict.ts'
+import { noComments, type Verdict } from '../../src/service/domain/verdict.ts'
 
 /** What moves a cursor, sets a title, colours, rings, erases, opens a link, or turns text around. */
 const ATTACKS = {

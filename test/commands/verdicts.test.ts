@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { printAudit } from '../../src/commands/verdicts.ts'
-import type { VerdictAudit } from '../../src/recovery/audit.ts'
+import type { VerdictAudit } from '../../src/service/recovery/audit.ts'
 
 const CLEAN: VerdictAudit = { records: 4, unreadable: 0, ids: 3, repeats: 1, contested: [] }
 const open = { id: 'rumor~p~r1', contents: 2, superseded: false }

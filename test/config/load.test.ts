@@ -6,7 +6,7 @@ import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { variablesOf } from '../../config/variables.ts'
 import { mappingOf } from '../../config/yaml.ts'
-import { OperatorError } from '../../src/domain/errors.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
 
 const MINUTE = 60_000
 const folder = mkdtempSync(join(tmpdir(), 'gavel-settings-'))

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { unpricedFinding, unpricedRefusal } from '../../config/models.ts'
 import { withModel } from '../../src/commands/with-model.ts'
-import { startApp } from '../../src/composition/service.ts'
+import { startApp } from '../../src/service/composition/service.ts'
 
 const given = (changes: Record<string, string>) =>
   loadSettings({ OPENAI_API_KEY: 'k', GAVEL_LOG_LEVEL: 'silent', ...changes })

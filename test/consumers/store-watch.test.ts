@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { storeWatch } from '../../consumers/store-watch.ts'
-import type { Incarnation, Loss } from '../../src/adapters/redis/incarnation.ts'
-import { refusalOf } from '../../src/adapters/redis/refusals.ts'
-import type { Events } from '../../src/ports/report.ts'
-import type { Batch, TopicReader } from '../../src/ports/topic.ts'
+import type { Incarnation, Loss } from '../../src/service/adapters/redis/incarnation.ts'
+import { refusalOf } from '../../src/service/adapters/redis/refusals.ts'
+import type { Events } from '../../src/service/ports/report.ts'
+import type { Batch, TopicReader } from '../../src/service/ports/topic.ts'
 
 const FULL = new Error("OOM command not allowed when used memory > 'maxmemory'.")
 const BATCH: Batch = {

@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { redisBudgets } from '../../src/adapters/redis/budgets.ts'
-import { connect } from '../../src/adapters/redis/connect.ts'
-import type { BudgetSettings } from '../../src/ports/budgets.ts'
+import { redisBudgets } from '../../src/service/adapters/redis/budgets.ts'
+import { connect } from '../../src/service/adapters/redis/connect.ts'
+import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 
 const [, , url = '', prefix = '', settings = '', number = ''] = process.argv
 const client = connect(url, () => {}, 'retrying')

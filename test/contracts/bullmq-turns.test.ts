@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { bullQueues } from '../../src/adapters/bullmq/queues.ts'
-import { connect } from '../../src/adapters/redis/connect.ts'
-import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import type { StageQueues } from '../../src/ports/queues.ts'
-import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { bullQueues } from '../../src/service/adapters/bullmq/queues.ts'
+import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
+import type { StageQueues } from '../../src/service/ports/queues.ts'
 import { askOf, notedWork, STAGES } from './stage-queues.ts'
 
 const SOON = { timeout: 20_000, interval: 10 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/domain/thread.ts'
-import type { Looked, Memo, MemoEntry } from '../../src/ports/memo.ts'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import type { Looked, Memo, MemoEntry } from '../../src/service/ports/memo.ts'
 import { thread } from './samples.ts'
 
 /** A memo apart from those of every other test. */

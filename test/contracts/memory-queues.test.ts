@@ -1,4 +1,4 @@
-import { memoryQueues } from '../../src/adapters/memory/queues.ts'
+import { memoryQueues } from '../../src/service/adapters/memory/queues.ts'
 import { ATTEMPTS, BACKOFF_MS, STAGES, stageQueuesContract } from './stage-queues.ts'
 
 stageQueuesContract('in memory', async () =>

@@ -1,4 +1,4 @@
-import { memoryStores } from '../../src/adapters/memory/stores.ts'
+import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { judgeAgainContract } from './judge-again.ts'

@@ -1,5 +1,5 @@
-import { fences } from '../../src/domain/fence.ts'
-import type { Model, ModelRequest } from '../../src/ports/model.ts'
+import { fences } from '../../src/service/domain/fence.ts'
+import type { Model, ModelRequest } from '../../src/service/ports/model.ts'
 
 export const SCHEMA = {
   type: 'object',

@@ -1,8 +1,8 @@
-import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import { samplingRanks } from '../../src/domain/sampling-rank.ts'
-import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/domain/thread.ts'
-import { noUsage, verdictId } from '../../src/domain/verdict.ts'
-import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/ports/threads.ts'
+import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
+import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
+import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/service/domain/thread.ts'
+import { noUsage, verdictId } from '../../src/service/domain/verdict.ts'
+import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/service/ports/threads.ts'
 
 // Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import { ownerOf } from '../../src/library/names.ts'
-import { CaseWithheld, type UnpublishedCase } from '../../src/ports/cases.ts'
+import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
+import { ownerOf } from '../../src/service/library/names.ts'
+import { CaseWithheld, type UnpublishedCase } from '../../src/service/ports/cases.ts'
 import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, thread } from './samples.ts'
 import { type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
 

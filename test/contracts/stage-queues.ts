@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Advance, AskGroup, Attempt, AttemptEnd, StagedAsk, StageQueues, Work } from '../../src/ports/queues.ts'
+import type {
+  Advance,
+  AskGroup,
+  Attempt,
+  AttemptEnd,
+  StagedAsk,
+  StageQueues,
+  Work,
+} from '../../src/service/ports/queues.ts'
 
 export const STAGES = [
   { protocol: 'rumor', stage: 'stance' },

@@ -1,9 +1,9 @@
-import type { CaseRecord } from '../../src/domain/case.ts'
-import type { ThreadRef } from '../../src/domain/thread.ts'
-import type { CaseStore, Outbox, TakenCase } from '../../src/ports/cases.ts'
-import type { Erasures } from '../../src/ports/erasures.ts'
-import type { JudgeAgainStore } from '../../src/ports/judge-again.ts'
-import type { StreamMarks, ThreadState, ThreadStore } from '../../src/ports/threads.ts'
+import type { CaseRecord } from '../../src/service/domain/case.ts'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import type { CaseStore, Outbox, TakenCase } from '../../src/service/ports/cases.ts'
+import type { Erasures } from '../../src/service/ports/erasures.ts'
+import type { JudgeAgainStore } from '../../src/service/ports/judge-again.ts'
+import type { StreamMarks, ThreadState, ThreadStore } from '../../src/service/ports/threads.ts'
 import { endOf, recordOf } from './samples.ts'
 
 /** The stores of one Gavel: they share their state, and a contract of one needs the others. */

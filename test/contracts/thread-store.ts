@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord } from '../../src/domain/case.ts'
-import { samplingRanks } from '../../src/domain/sampling-rank.ts'
-import type { Post, ThreadRef } from '../../src/domain/thread.ts'
-import type { CommentChange, Origin, ThreadRules } from '../../src/ports/threads.ts'
+import type { CaseRecord } from '../../src/service/domain/case.ts'
+import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
+import type { Post, ThreadRef } from '../../src/service/domain/thread.ts'
+import type { CommentChange, Origin, ThreadRules } from '../../src/service/ports/threads.ts'
 import {
   ARRIVAL,
   endOf,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { firstOf } from '../../src/domain/first-of.ts'
+import { firstOf } from '../../src/service/domain/first-of.ts'
 
 test('of a long list only the first entries are looked at, whatever the others are', () => {
   let looked = 0

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import type { LocalKafka } from '../../src/tools/stack/servers/kafka.ts'
-import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
-import type { Understudy } from '../../src/tools/understudy/server.ts'
+import type { LocalKafka } from '../../src/kit/stack/servers/kafka.ts'
+import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import type { Understudy } from '../../src/kit/understudy/server.ts'
 import { PERSPECTIVES_WITH_SHELVES } from '../support/pipeline.ts'
 
 /** The chain of models in every drill. */

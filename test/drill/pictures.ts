@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { drawAll } from '../../grafana/code/pictures.ts'
-import { findOnPath, runCommand } from '../../src/tools/stack/servers/command.ts'
+import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 
 /** Pictures begin this long before the fault, in s. */
 export const BEFORE_S = 180

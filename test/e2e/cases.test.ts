@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { ListedCase } from '../../src/inspection/open-cases.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import type { ListedCase } from '../../src/service/inspection/open-cases.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { UnavailableError } from '../../src/tools/stack/servers/local-server.ts'
+import { UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { runSeed } from '../chaos/run.ts'
 import { tell } from '../support/pipeline.ts'
 

@@ -4,9 +4,9 @@ import kafkajs, { type Message } from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
-import { readTopic, type TopicRecord } from '../../src/adapters/kafka/bounded-reader.ts'
-import { type DeadLetter, deadLetter } from '../../src/domain/messages.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { readTopic, type TopicRecord } from '../../src/service/adapters/kafka/bounded-reader.ts'
+import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   clientOf,

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
-import { libraryOf } from '../../src/composition/library.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { libraryOf } from '../../src/service/composition/library.ts'
 import {
   clientOf,
   environmentOn,

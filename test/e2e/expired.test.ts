@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { samplesOf } from '../../src/adapters/prometheus/samples.ts'
-import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
 import { command, type JudgeAgainOptions } from '../../src/commands/judge-again.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { samplesOf } from '../../src/service/adapters/prometheus/samples.ts'
+import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
 import { perform } from '../support/commands.ts'
 import {
   environmentOn,

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import {
   allFinal,
   environmentOn,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { faultBench } from '../../src/tools/bench/faults.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import { faultBench } from '../../src/kit/bench/faults.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
 import { startServers, tell } from '../support/pipeline.ts'
 
 /** So many subjects of each of the four protocols, before a model that fails in every way that the understudy knows. */

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { sumOf } from '../../src/adapters/prometheus/samples.ts'
-import { connect } from '../../src/adapters/redis/connect.ts'
-import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { sumOf } from '../../src/service/adapters/prometheus/samples.ts'
+import { connect } from '../../src/service/adapters/redis/connect.ts'
 import {
   environmentOn,
   eventually,
@@ -76,9 +76,9 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
   for (const part of ['src', 'config', 'consumers', 'producers', 'package.json'])
     cpSync(join(PROJECT, part), join(project, part), { recursive: true })
   symlinkSync(join(PROJECT, 'node_modules'), join(project, 'node_modules'))
-  mkdirSync(join(project, 'src', 'protocols', 'volume'))
-  writeFileSync(join(project, 'src', 'protocols', 'volume', 'index.ts'), FOLDER)
-  const all = join(project, 'src', 'protocols', 'all.ts')
+  mkdirSync(join(project, 'src', 'service', 'protocols', 'volume'))
+  writeFileSync(join(project, 'src', 'service', 'protocols', 'volume', 'index.ts'), FOLDER)
+  const all = join(project, 'src', 'service', 'protocols', 'all.ts')
   writeFileSync(all, `${readFileSync(all, 'utf8')}${LINE}`)
 
   const environment = environmentOn(stack, protocolsOn())

@@ -6,8 +6,8 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { inputsOf, topicsOf } from '../../config/topics.ts'
 import { type Recovered, recover } from '../../src/commands/recover.ts'
-import { makeTopics } from '../../src/composition/kafka.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { makeTopics } from '../../src/service/composition/kafka.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

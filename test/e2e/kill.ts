@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { ledgerOf } from '../../src/tools/bench/ledger.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import { ledgerOf } from '../../src/kit/bench/ledger.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

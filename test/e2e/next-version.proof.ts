@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
 import {
   allFinal,
   environmentOn,
@@ -19,7 +19,7 @@ import {
 } from '../support/pipeline.ts'
 
 const LATENCY_MS = 200
-const SCRIPT = 'src/protocols/rumor/index.ts'
+const SCRIPT = 'src/service/protocols/rumor/index.ts'
 /** The number of rumor's script here; the next version has the next one. */
 const VERSION = Number(/const VERSION = (\d+)/.exec(readFileSync(join(PROJECT, SCRIPT), 'utf8'))?.[1])
 const SAID = 'Judge every comment by itself, as if the others were not there.'

@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
-import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import { environmentOn, eventually, type Service, startService, tell } from '../support/pipeline.ts'
 
 let stack: Stack | undefined

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { deadLetter } from '../../src/domain/messages.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { deadLetter } from '../../src/service/domain/messages.ts'
 import {
   allFinal,
   environmentOn,

@@ -5,9 +5,9 @@ import { expect } from 'vitest'
 import { z } from 'zod'
 import { PROJECT } from '../../config/load.ts'
 import type { Pace } from '../../producers/replay.ts'
-import { snapshot } from '../../src/domain/thread.ts'
-import { noComments, type Turn } from '../../src/domain/verdict.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { snapshot } from '../../src/service/domain/thread.ts'
+import { noComments, type Turn } from '../../src/service/domain/verdict.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { checkBrokers } from '../../src/adapters/kafka/client.ts'
-import { checkRedis, connect, serversOf } from '../../src/adapters/redis/connect.ts'
 import { command as doctor } from '../../src/commands/doctor.ts'
-import type { Finding } from '../../src/domain/finding.ts'
-import { type ApacheKafka, startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
-import {
-  type LocalServer,
-  type RestartableServer,
-  UnavailableError,
-} from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
-import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { type ApacheKafka, startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
+import { type LocalServer, type RestartableServer, UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
+import { checkBrokers } from '../../src/service/adapters/kafka/client.ts'
+import { checkRedis, connect, serversOf } from '../../src/service/adapters/redis/connect.ts'
+import type { Finding } from '../../src/service/domain/finding.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { perform } from '../support/commands.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'

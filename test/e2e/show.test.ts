@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { keysUnder, memberOf } from '../../src/adapters/redis/keys.ts'
-import type { Shown } from '../../src/inspection/standing.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
+import type { Shown } from '../../src/service/inspection/standing.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,

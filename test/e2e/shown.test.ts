@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { connect } from '../../src/adapters/redis/connect.ts'
 import { recover } from '../../src/commands/recover.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
 import {
   eventually,

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { recover } from '../../src/commands/recover.ts'
-import { startKafka } from '../../src/tools/stack/servers/kafka.ts'
-import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
+import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { handful } from '../support/handful.ts'
 import { repeats } from '../support/ledger.ts'
 import {

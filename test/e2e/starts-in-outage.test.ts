@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
-import { freePort, type RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
-import { startStack } from '../../src/tools/stack/stack.ts'
+import { freePort, type RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { startStack } from '../../src/kit/stack/stack.ts'
 import { environmentOn, eventually, type Service, startService } from '../support/pipeline.ts'
 
 const closing: (() => Promise<unknown>)[] = []

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { type Stack, startStack } from '../../src/tools/stack/stack.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import { environmentOn, eventually, send, tell } from '../support/pipeline.ts'
 
 /** Long enough that calls are in flight whenever a signal comes, and far within what a drain waits for. */

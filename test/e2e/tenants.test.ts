@@ -4,9 +4,9 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { libraryOf } from '../../src/composition/library.ts'
-import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { libraryOf } from '../../src/service/composition/library.ts'
+import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import {
   environmentOn,
   eventually,

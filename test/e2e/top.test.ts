@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import type { ServiceState } from '../../src/commands/top/parts.ts'
-import type { Stack } from '../../src/tools/stack/stack.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandIn } from '../support/command-in.ts'
 import {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/domain/ask.ts'
-import type { CaseRecord, JournalEntry } from '../../src/domain/case.ts'
-import { noUsage, type Ruling, transcript } from '../../src/domain/verdict.ts'
-import { type Ended, transcriptOf, verdictOf } from '../../src/engine/conclude.ts'
+import type { Ask } from '../../src/service/domain/ask.ts'
+import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
+import { noUsage, type Ruling, transcript } from '../../src/service/domain/verdict.ts'
+import { type Ended, transcriptOf, verdictOf } from '../../src/service/engine/conclude.ts'
 import { HOUR, T0 } from '../contracts/samples.ts'
 
 const record: CaseRecord = {

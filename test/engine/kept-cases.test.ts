@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { CaseRecord } from '../../src/domain/case.ts'
-import { openedCases } from '../../src/engine/opened-cases.ts'
-import type { Progress } from '../../src/engine/replay.ts'
-import { waitingScripts } from '../../src/engine/waiting-scripts.ts'
+import type { CaseRecord } from '../../src/service/domain/case.ts'
+import { openedCases } from '../../src/service/engine/opened-cases.ts'
+import type { Progress } from '../../src/service/engine/replay.ts'
+import { waitingScripts } from '../../src/service/engine/waiting-scripts.ts'
 
 // What a process keeps of cases is bounded by what their subjects hold, too: a few threads may be as large as thousands.
 

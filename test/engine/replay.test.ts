@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/domain/ask.ts'
-import type { JournalEntry } from '../../src/domain/case.ts'
-import { noUsage } from '../../src/domain/verdict.ts'
-import { begin, proceed, type ReplayState, replay } from '../../src/engine/replay.ts'
-import { type Conclusion, round, type Script } from '../../src/engine/script.ts'
+import type { Ask } from '../../src/service/domain/ask.ts'
+import type { JournalEntry } from '../../src/service/domain/case.ts'
+import { noUsage } from '../../src/service/domain/verdict.ts'
+import { begin, proceed, type ReplayState, replay } from '../../src/service/engine/replay.ts'
+import { type Conclusion, round, type Script } from '../../src/service/engine/script.ts'
 
 const said = z.object({ word: z.string() })
 

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { PROJECT } from '../../config/load.ts'
-import { commentMessage, postMessage } from '../../src/domain/messages.ts'
-import { type Format, fileMessages } from '../../src/evaluation/formats.ts'
-import { type GoldOptions, goldOf } from '../../src/evaluation/gold.ts'
-import { type LabelledFormat, labelledItems } from '../../src/evaluation/labelled-sets.ts'
+import { type Format, fileMessages } from '../../src/lab/evaluation/formats.ts'
+import { type GoldOptions, goldOf } from '../../src/lab/evaluation/gold.ts'
+import { type LabelledFormat, labelledItems } from '../../src/lab/evaluation/labelled-sets.ts'
+import { commentMessage, postMessage } from '../../src/service/domain/messages.ts'
 
 // Each data set in the form in which it is published, in files of this project's own making.
 

@@ -2,12 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
-import { libraryOf } from '../../src/composition/library.ts'
-import { compare } from '../../src/evaluation/against.ts'
-import type { Cell } from '../../src/evaluation/evaluation.ts'
-import type { ProtocolKind } from '../../src/protocols/kind.ts'
-import { sameWords } from '../../src/protocols/rumor/near-identical.ts'
-import { parentsIn } from '../../src/protocols/rumor/parents.ts'
+import { compare } from '../../src/lab/evaluation/against.ts'
+import type { Cell } from '../../src/lab/evaluation/evaluation.ts'
+import { libraryOf } from '../../src/service/composition/library.ts'
+import type { ProtocolKind } from '../../src/service/protocols/kind.ts'
+import { sameWords } from '../../src/service/protocols/rumor/near-identical.ts'
+import { parentsIn } from '../../src/service/protocols/rumor/parents.ts'
 import {
   dataSetOf,
   evaluated,

@@ -8,11 +8,11 @@ import { command as approveProposals } from '../../src/commands/learn/approve.ts
 import { learnFile } from '../../src/commands/learn/learning.ts'
 import { command as dropShelf } from '../../src/commands/library/drop.ts'
 import { importShelf } from '../../src/commands/library/import.ts'
-import { found } from '../../src/domain/library.ts'
-import { transcript, verdict } from '../../src/domain/verdict.ts'
-import { type Format, fileMessages } from '../../src/evaluation/formats.ts'
-import { SHELF_FORMATS, type ShelfFormat } from '../../src/evaluation/shelf-items.ts'
-import { startUnderstudy, type Understudy } from '../../src/tools/understudy/server.ts'
+import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
+import { type Format, fileMessages } from '../../src/lab/evaluation/formats.ts'
+import { SHELF_FORMATS, type ShelfFormat } from '../../src/lab/evaluation/shelf-items.ts'
+import { found } from '../../src/service/domain/library.ts'
+import { transcript, verdict } from '../../src/service/domain/verdict.ts'
 import { perform } from '../support/commands.ts'
 
 /** One item: words that no other has, so that it is known wherever it is shown. */

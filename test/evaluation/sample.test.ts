@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { goldOf } from '../../src/evaluation/gold.ts'
-import type { GoldItem } from '../../src/evaluation/gold-item.ts'
-import { type SampleOptions, sampleOf } from '../../src/evaluation/sample.ts'
+import { goldOf } from '../../src/lab/evaluation/gold.ts'
+import type { GoldItem } from '../../src/lab/evaluation/gold-item.ts'
+import { type SampleOptions, sampleOf } from '../../src/lab/evaluation/sample.ts'
 import { tell } from '../support/pipeline.ts'
 
 const HATE = { name: 'hatecheck', labels: ['hate', 'non-hate'] }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { type Pair, statementScores, trialsOf } from '../../src/evaluation/statement-scores.ts'
-import { spearman } from '../../src/evaluation/statistics/correlation.ts'
-import { seededRandom } from '../../src/evaluation/statistics/random.ts'
+import { type Pair, statementScores, trialsOf } from '../../src/lab/evaluation/statement-scores.ts'
+import { spearman } from '../../src/lab/evaluation/statistics/correlation.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 
 const pairsOf = (unit: string, ...pairs: [people: number, score: number][]): Pair[] =>
   pairs.map(([people, score]) => ({ unit, people, score }))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { noComments } from '../../src/domain/verdict.ts'
-import { type Cell, cellOf, type DataSet } from '../../src/evaluation/evaluation.ts'
-import { pText, summaryOf } from '../../src/evaluation/summary.ts'
+import { type Cell, cellOf, type DataSet } from '../../src/lab/evaluation/evaluation.ts'
+import { pText, summaryOf } from '../../src/lab/evaluation/summary.ts'
+import { noComments } from '../../src/service/domain/verdict.ts'
 
 const LABELS = ['hate', 'non-hate']
 const data: DataSet = {

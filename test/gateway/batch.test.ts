@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/domain/ask.ts'
-import { noUsage } from '../../src/domain/verdict.ts'
-import { askOf, entriesOf, questionsOf, readEntry, settledOf } from '../../src/gateway/batch.ts'
-import type { Paid } from '../../src/gateway/paid.ts'
-import type { MemoEntry } from '../../src/ports/memo.ts'
+import type { Ask } from '../../src/service/domain/ask.ts'
+import { noUsage } from '../../src/service/domain/verdict.ts'
+import { askOf, entriesOf, questionsOf, readEntry, settledOf } from '../../src/service/gateway/batch.ts'
+import type { Paid } from '../../src/service/gateway/paid.ts'
+import type { MemoEntry } from '../../src/service/ports/memo.ts'
 
 const answer = z.array(z.string())
 

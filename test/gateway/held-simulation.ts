@@ -1,7 +1,7 @@
-import { PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
-import { breaker, type Pass } from '../../src/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/gateway/deferred.ts'
-import { holding } from '../../src/gateway/held.ts'
+import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
+import { breaker, type Pass } from '../../src/service/gateway/breaker.ts'
+import { ModelAvoided } from '../../src/service/gateway/deferred.ts'
+import { holding } from '../../src/service/gateway/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 /** How a model ends a call. */

@@ -1,8 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { type AwayReason, PermanentError, RetryLaterError, TO_MEND, type ToMend } from '../../src/domain/errors.ts'
-import { type Breaker, breaker } from '../../src/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/gateway/deferred.ts'
-import { holding } from '../../src/gateway/held.ts'
+import {
+  type AwayReason,
+  PermanentError,
+  RetryLaterError,
+  TO_MEND,
+  type ToMend,
+} from '../../src/service/domain/errors.ts'
+import { type Breaker, breaker } from '../../src/service/gateway/breaker.ts'
+import { ModelAvoided } from '../../src/service/gateway/deferred.ts'
+import { holding } from '../../src/service/gateway/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 const CHAIN = ['small', 'large']

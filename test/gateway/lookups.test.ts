@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { embedderRoles } from '../../src/composition/library.ts'
-import { type AwayReason, PermanentError, RetryLaterError } from '../../src/domain/errors.ts'
-import { lookups } from '../../src/gateway/lookups.ts'
-import type { Report } from '../../src/ports/report.ts'
+import { embedderRoles } from '../../src/service/composition/library.ts'
+import { type AwayReason, PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
+import { lookups } from '../../src/service/gateway/lookups.ts'
+import type { Report } from '../../src/service/ports/report.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 function setUp() {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { metered } from '../../src/gateway/metered.ts'
-import type { ModelRequest } from '../../src/ports/model.ts'
+import { metered } from '../../src/service/gateway/metered.ts'
+import type { ModelRequest } from '../../src/service/ports/model.ts'
 
 const model = {
   complete: async () => ({

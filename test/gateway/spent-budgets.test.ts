@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { spentBudgets } from '../../src/gateway/spent-budgets.ts'
-import type { Refused } from '../../src/ports/budgets.ts'
+import { spentBudgets } from '../../src/service/gateway/spent-budgets.ts'
+import type { Refused } from '../../src/service/ports/budgets.ts'
 
 function setUp() {
   let now = 0

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/domain/ask.ts'
-import { type GatewaySettings, gateway } from '../../src/gateway/gateway.ts'
-import { questionKeys } from '../../src/gateway/question-key.ts'
-import { thoughtsApart } from '../../src/gateway/reading/text.ts'
-import type { ModelReply, ModelRequest } from '../../src/ports/model.ts'
+import type { Ask } from '../../src/service/domain/ask.ts'
+import { type GatewaySettings, gateway } from '../../src/service/gateway/gateway.ts'
+import { questionKeys } from '../../src/service/gateway/question-key.ts'
+import { thoughtsApart } from '../../src/service/gateway/reading/text.ts'
+import type { ModelReply, ModelRequest } from '../../src/service/ports/model.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
 
 const REPLY: ModelReply = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { behindReport } from '../../src/operations/behind.ts'
-import type { Report } from '../../src/ports/report.ts'
+import { behindReport } from '../../src/service/operations/behind.ts'
+import type { Report } from '../../src/service/ports/report.ts'
 
 function setUp() {
   let now = Date.parse('2026-01-31T12:00:00Z')

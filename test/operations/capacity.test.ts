@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { memoryBudgets } from '../../src/adapters/memory/budgets.ts'
-import { memoryLimits } from '../../src/adapters/memory/limits.ts'
-import { usedCapacity } from '../../src/operations/capacity.ts'
-import type { LimitsOf } from '../../src/ports/limits.ts'
-import type { UsedShare } from '../../src/ports/report.ts'
+import { memoryBudgets } from '../../src/service/adapters/memory/budgets.ts'
+import { memoryLimits } from '../../src/service/adapters/memory/limits.ts'
+import { usedCapacity } from '../../src/service/operations/capacity.ts'
+import type { LimitsOf } from '../../src/service/ports/limits.ts'
+import type { UsedShare } from '../../src/service/ports/report.ts'
 import { budgetSettings, purchase } from '../contracts/budgets.ts'
 
 const clock = () => 1_000_000

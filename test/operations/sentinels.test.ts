@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { sentinelReport } from '../../src/operations/sentinels.ts'
-import type { Events } from '../../src/ports/report.ts'
+import { sentinelReport } from '../../src/service/operations/sentinels.ts'
+import type { Events } from '../../src/service/ports/report.ts'
 
 it('silent sentinels are told of once, and again once when they answer', async () => {
   const told: (keyof Events)[] = []

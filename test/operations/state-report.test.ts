@@ -1,9 +1,9 @@
 import { beforeEach, expect, it } from 'vitest'
-import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { stateReport } from '../../src/operations/state-report.ts'
-import type { Exporter } from '../../src/ports/exporter.ts'
-import type { StageBacklog } from '../../src/ports/queues.ts'
-import type { Events } from '../../src/ports/report.ts'
+import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
+import { stateReport } from '../../src/service/operations/state-report.ts'
+import type { Exporter } from '../../src/service/ports/exporter.ts'
+import type { StageBacklog } from '../../src/service/ports/queues.ts'
+import type { Events } from '../../src/service/ports/report.ts'
 
 const STAGE: StageBacklog = {
   ...{ protocol: 'rumor', stage: 'stance', oldestWaitingSeconds: 3 },

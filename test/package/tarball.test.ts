@@ -62,7 +62,7 @@ describe('the package', () => {
     for (const needed of [
       ...['src/launch.js', 'dist/src/main.js', 'config/gavel.yaml', 'config/prompts/rumor/stance.md', 'LICENSE'],
       ...[
-        'dist/src/adapters/redis/scripts/threads/put-comments.lua',
+        'dist/src/service/adapters/redis/scripts/threads/put-comments.lua',
         'grafana/dashboards/overview.json',
         'config/kafka/pom.xml',
       ],

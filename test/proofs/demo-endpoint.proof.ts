@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { demo } from '../../src/tools/demo/demo.ts'
+import { demo } from '../../src/kit/demo/demo.ts'
 import { startMisbehaving } from '../support/misbehaving.ts'
 import { tell } from '../support/pipeline.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { pairedDifference } from '../../src/evaluation/statistics/compare.ts'
+import { pairedDifference } from '../../src/lab/evaluation/statistics/compare.ts'
 import {
   accuracyOf,
   type Confusion,
@@ -7,9 +7,9 @@ import {
   confusionOf,
   macroF1Of,
   sumOf,
-} from '../../src/evaluation/statistics/confusion.ts'
-import { bootstrap } from '../../src/evaluation/statistics/intervals.ts'
-import { type Random, seededRandom } from '../../src/evaluation/statistics/random.ts'
+} from '../../src/lab/evaluation/statistics/confusion.ts'
+import { bootstrap } from '../../src/lab/evaluation/statistics/intervals.ts'
+import { type Random, seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { tell } from '../support/pipeline.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { hammerLimits } from '../support/hammer-limits.ts'
 
 const seconds = Number(process.env.GAVEL_PROOF_SECONDS ?? 600)

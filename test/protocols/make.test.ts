@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadSettings } from '../../config/load.ts'
-import { OperatorError } from '../../src/domain/errors.ts'
-import type { ProtocolKind } from '../../src/protocols/kind.ts'
-import { makeProtocols, promptsOf } from '../../src/protocols/make.ts'
+import { OperatorError } from '../../src/service/domain/errors.ts'
+import type { ProtocolKind } from '../../src/service/protocols/kind.ts'
+import { makeProtocols, promptsOf } from '../../src/service/protocols/make.ts'
 import { plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})

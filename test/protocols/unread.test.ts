@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { shortened } from '../../consumers/read-message.ts'
-import { fences } from '../../src/domain/fence.ts'
-import type { Post, Snapshot } from '../../src/domain/thread.ts'
-import type { Protocol } from '../../src/engine/script.ts'
-import { makeProtocols } from '../../src/protocols/make.ts'
-import { cutIn, partlyReadComments } from '../../src/protocols/unread.ts'
+import { fences } from '../../src/service/domain/fence.ts'
+import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
+import type { Protocol } from '../../src/service/engine/script.ts'
+import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { cutIn, partlyReadComments } from '../../src/service/protocols/unread.ts'
 import { type Asked, drive, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { demo } from '../../src/tools/demo/demo.ts'
+import { demo } from '../../src/kit/demo/demo.ts'
 import { type Misbehaviour, startMisbehaving } from '../support/misbehaving.ts'
 
 const word = (message: string, code: string | null = null) => ({ error: { message, code } })

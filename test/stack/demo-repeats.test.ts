@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { repeatsIn } from '../../src/tools/demo/repeats.ts'
+import { repeatsIn } from '../../src/kit/demo/repeats.ts'
 
 const record = (id: string, label: string) => ({ id, value: JSON.stringify({ id, label }) })
 

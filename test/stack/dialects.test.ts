@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { answer } from '../../src/tools/understudy/answer.ts'
-import { DIALECTS, type DialectName, dialectOf } from '../../src/tools/understudy/dialects/all.ts'
-import type { Dialect } from '../../src/tools/understudy/dialects/dialect.ts'
-import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/tools/understudy/server.ts'
+import { answer } from '../../src/kit/understudy/answer.ts'
+import { DIALECTS, type DialectName, dialectOf } from '../../src/kit/understudy/dialects/all.ts'
+import type { Dialect } from '../../src/kit/understudy/dialects/dialect.ts'
+import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 
 const NAMES = Object.keys(DIALECTS) as DialectName[]
 const SCHEMA = {

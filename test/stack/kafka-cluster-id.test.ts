@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
+import { startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { tell } from '../support/pipeline.ts'
 

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { consumerGroup } from '../../src/tools/stack/memory-kafka/group.ts'
-import { partitionLog } from '../../src/tools/stack/memory-kafka/partition.ts'
-import { type MemoryKafka, startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
+import { consumerGroup } from '../../src/kit/stack/memory-kafka/group.ts'
+import { partitionLog } from '../../src/kit/stack/memory-kafka/partition.ts'
+import { type MemoryKafka, startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
 
 describe('the in-memory broker', () => {
   let broker: MemoryKafka

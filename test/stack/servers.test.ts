@@ -9,12 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startApacheKafka } from '../../src/tools/stack/servers/apache-kafka.ts'
-import { startKafka } from '../../src/tools/stack/servers/kafka.ts'
-import { freePort, type LocalServer, spawnServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startMemoryKafka } from '../../src/tools/stack/servers/memory-kafka.ts'
-import { startPrometheus } from '../../src/tools/stack/servers/prometheus.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import { startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
+import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
+import { freePort, type LocalServer, spawnServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
+import { startPrometheus } from '../../src/kit/stack/servers/prometheus.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 
 const SECOND = 1000
 const DOWNLOADS = 900 * SECOND // the first start ever may fetch the server
@@ -404,7 +404,7 @@ interface Elsewhere {
 
 /** Runs a script that starts servers in a process of its own. */
 function elsewhere(script: string, env?: Record<string, string>): Elsewhere {
-  const servers = new URL('../../src/tools/stack/servers/', import.meta.url)
+  const servers = new URL('../../src/kit/stack/servers/', import.meta.url)
   const source = `
     import { writeSync } from 'node:fs'
     import { startKafka } from '${new URL('kafka.ts', servers)}'

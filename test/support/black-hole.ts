@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
-import { freePort } from '../../src/tools/stack/servers/local-server.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 
 /** A way to a server on this machine that can turn into a black hole: it goes on accepting, takes all and brings nothing. */
 export interface BlackHole {

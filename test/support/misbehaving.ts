@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 
 /** A question as a server gets it. */
 export interface Question {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { startUnderstudy } from '../../src/tools/understudy/server.ts'
+import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 
 /**
  * An endpoint with one model: the understudy's answers under that name, and 404 for any other, as OpenAI, vLLM and Ollama say it.

@@ -1,8 +1,8 @@
-import { type Asking, type CalibrationSizes, calibrate } from '../../src/calibration/calibrate.ts'
-import { gainOn } from '../../src/calibration/gain.ts'
-import { partsOf } from '../../src/calibration/parts.ts'
-import type { RatedItem } from '../../src/calibration/rated-item.ts'
-import { seededRandom } from '../../src/evaluation/statistics/random.ts'
+import { type Asking, type CalibrationSizes, calibrate } from '../../src/lab/calibration/calibrate.ts'
+import { gainOn } from '../../src/lab/calibration/gain.ts'
+import { partsOf } from '../../src/lab/calibration/parts.ts'
+import type { RatedItem } from '../../src/lab/calibration/rated-item.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 
 /** Traits that a reply has or lacks; a rating follows one of them, or none. */
 export const TRAITS = Array.from({ length: 24 }, (_, at) => `trait${String.fromCharCode(97 + at)}`)

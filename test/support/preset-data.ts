@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT } from '../../config/load.ts'
-import type { PresetTable } from '../../src/evaluation/presets/preset.ts'
+import type { PresetTable } from '../../src/lab/evaluation/presets/preset.ts'
 
 const SHARED = join(PROJECT, '..', 'shared', 'data')
 const OWN = join(PROJECT, 'test', 'evaluation', 'data-sets')

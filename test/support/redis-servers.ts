@@ -2,14 +2,14 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { findOnPath } from '../../src/tools/stack/servers/command.ts'
+import { findOnPath } from '../../src/kit/stack/servers/command.ts'
 import {
   freePort,
   type LocalServer,
   type RestartableServer,
   spawnServer,
-} from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+} from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import type { Certificates } from './certificates.ts'
 import { eventually, tell } from './pipeline.ts'
 

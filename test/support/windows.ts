@@ -1,4 +1,4 @@
-import type { LimitsOf } from '../../src/ports/limits.ts'
+import type { LimitsOf } from '../../src/service/ports/limits.ts'
 
 /** One call that was granted, and took place. */
 export interface Grant {

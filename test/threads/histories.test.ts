@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connect } from '../../src/adapters/redis/connect.ts'
-import type { RestartableServer } from '../../src/tools/stack/servers/local-server.ts'
-import { startRedis } from '../../src/tools/stack/servers/redis.ts'
+import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { sameHistories } from './same-histories.ts'
 
 let server: RestartableServer

@@ -2,12 +2,12 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { memoryStores } from '../../src/adapters/memory/stores.ts'
-import { threadTable } from '../../src/adapters/memory/thread-table.ts'
-import { redisCases } from '../../src/adapters/redis/cases.ts'
-import { keysUnder } from '../../src/adapters/redis/keys.ts'
-import { redisOutbox } from '../../src/adapters/redis/outbox.ts'
-import { redisThreads } from '../../src/adapters/redis/threads.ts'
+import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
+import { threadTable } from '../../src/service/adapters/memory/thread-table.ts'
+import { redisCases } from '../../src/service/adapters/redis/cases.ts'
+import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
+import { redisOutbox } from '../../src/service/adapters/redis/outbox.ts'
+import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
 import { HOUR, T0 } from '../contracts/samples.ts'
 import { history, rulesOf } from './histories.ts'
 import type { Step } from './history-steps.ts'
@@ -20,7 +20,7 @@ const READ_EVERY = 5
 const SEED = process.env.HISTORIES_SEED
 
 /**
- * Runs random histories through the rules of `src/threads/`, as the stores in memory keep threads by them, and through real
+ * Runs random histories through the rules of `src/service/threads/`, as the stores in memory keep threads by them, and through real
  * Redis. After every step both have said the same, and hold the same of the thread that it was about; every few steps, of
  * everything. Stops at the first difference, with the seed and the steps that are needed for it; as failed, if it takes longer
  * than `limitMs`. Returns how often each step ended how.

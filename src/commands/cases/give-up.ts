@@ -1,6 +1,6 @@
 import { Option } from 'commander'
-import { OperatorError } from '../../domain/errors.ts'
-import { giveUp } from '../../engine/give-up.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import { giveUp } from '../../service/engine/give-up.ts'
 import type { Command } from '../command.ts'
 import { casesParts } from '../show/parts.ts'
 import { printable } from '../terminal.ts'

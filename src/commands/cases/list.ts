@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { CASE_STATES, type CaseState, type ListedCase, listCases } from '../../inspection/open-cases.ts'
+import { CASE_STATES, type CaseState, type ListedCase, listCases } from '../../service/inspection/open-cases.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole } from '../options.ts'
 import { casesParts } from '../show/parts.ts'

@@ -1,4 +1,4 @@
-import { inspectCases } from '../../inspection/cases.ts'
+import { inspectCases } from '../../service/inspection/cases.ts'
 import type { Command } from '../command.ts'
 import { casesParts } from '../show/parts.ts'
 import { counted, printable } from '../terminal.ts'

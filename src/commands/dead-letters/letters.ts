@@ -2,10 +2,15 @@ import { Option } from 'commander'
 import type { Kafka } from 'kafkajs'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import { readTopic } from '../../adapters/kafka/bounded-reader.ts'
-import { OperatorError } from '../../domain/errors.ts'
-import { jsonOf } from '../../domain/json-of.ts'
-import { DEAD_LETTER_REASONS, type DeadLetter, type DeadLetterReason, deadLetter } from '../../domain/messages.ts'
+import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import { jsonOf } from '../../service/domain/json-of.ts'
+import {
+  DEAD_LETTER_REASONS,
+  type DeadLetter,
+  type DeadLetterReason,
+  deadLetter,
+} from '../../service/domain/messages.ts'
 import type { Invocation } from '../command.ts'
 import { listOf, time } from '../options.ts'
 

@@ -1,4 +1,4 @@
-import type { DeadLetter } from '../../domain/messages.ts'
+import type { DeadLetter } from '../../service/domain/messages.ts'
 import type { Command } from '../command.ts'
 import { readingClient } from '../reading-client.ts'
 import { REPLAYS } from '../replayed.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import type { Model, ModelRequest } from '../../ports/model.ts'
+import { PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
+import type { Model, ModelRequest } from '../../service/ports/model.ts'
 import type { WatchedEndpoint } from './watched-endpoint.ts'
 
 const WAIT_MS = 10_000

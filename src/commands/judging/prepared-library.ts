@@ -1,10 +1,10 @@
 import type { Settings } from '../../../config/schema.ts'
-import { libraryOf } from '../../composition/library.ts'
-import { fences } from '../../domain/fence.ts'
-import { samplingRanks } from '../../domain/sampling-rank.ts'
-import type { Library } from '../../ports/library.ts'
-import { makeProtocols } from '../../protocols/make.ts'
-import { PROTOCOLS } from '../../protocols/registry.ts'
+import { libraryOf } from '../../service/composition/library.ts'
+import { fences } from '../../service/domain/fence.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
+import type { Library } from '../../service/ports/library.ts'
+import { makeProtocols } from '../../service/protocols/make.ts'
+import { PROTOCOLS } from '../../service/protocols/registry.ts'
 
 /** Nothing is fenced or sampled here: the protocol only tells its shelves. */
 const NO_SECRET = 'no secret'

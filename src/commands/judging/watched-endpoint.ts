@@ -1,9 +1,9 @@
 import type { Settings } from '../../../config/schema.ts'
-import { endpointOf, modelOf } from '../../composition/gateway.ts'
-import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import { type EndpointNames, remedyFor } from '../../domain/remedies.ts'
-import type { Clock } from '../../ports/clock.ts'
-import type { Model } from '../../ports/model.ts'
+import { endpointOf, modelOf } from '../../service/composition/gateway.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
+import { type EndpointNames, remedyFor } from '../../service/domain/remedies.ts'
+import type { Clock } from '../../service/ports/clock.ts'
+import type { Model } from '../../service/ports/model.ts'
 
 /** The model of a command that judges a file, and whether there is anybody to answer. */
 export interface WatchedEndpoint {

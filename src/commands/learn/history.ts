@@ -1,4 +1,4 @@
-import type { LoggedChange } from '../../ports/library.ts'
+import type { LoggedChange } from '../../service/ports/library.ts'
 import type { Command } from '../command.ts'
 import { command as history } from '../library/history.ts'
 

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { Learning } from '../../curator/tally.ts'
+import type { Learning } from '../../service/curator/tally.ts'
 import type { Command } from '../command.ts'
 import { counted, printable, printableJson } from '../terminal.ts'
 import { learnFile, learnTopic } from './learning.ts'

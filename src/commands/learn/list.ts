@@ -1,6 +1,6 @@
 import { Option } from 'commander'
-import { rivalsIn } from '../../curator/proposals.ts'
-import type { Proposal } from '../../ports/library.ts'
+import { rivalsIn } from '../../service/curator/proposals.ts'
+import type { Proposal } from '../../service/ports/library.ts'
 import type { Command } from '../command.ts'
 import { withLibrary } from '../library/with-library.ts'
 import { printable, printableJson } from '../terminal.ts'

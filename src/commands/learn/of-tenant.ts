@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from '../../library/names.ts'
+import { DEFAULT_TENANT } from '../../service/library/names.ts'
 
 /** ` of TENANT`, to follow a shelf's name; empty for the default tenant. */
 export function ofTenant(tenant: string | null): string {

@@ -1,12 +1,12 @@
 import type { Settings } from '../../../config/schema.ts'
-import { gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
-import { learner } from '../../curator/learn.ts'
-import { fences } from '../../domain/fence.ts'
-import { samplingRanks } from '../../domain/sampling-rank.ts'
-import type { Library } from '../../ports/library.ts'
-import type { Model } from '../../ports/model.ts'
-import { makeCurations, makeProtocols } from '../../protocols/make.ts'
-import { PROTOCOLS } from '../../protocols/registry.ts'
+import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
+import { learner } from '../../service/curator/learn.ts'
+import { fences } from '../../service/domain/fence.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
+import type { Library } from '../../service/ports/library.ts'
+import type { Model } from '../../service/ports/model.ts'
+import { makeCurations, makeProtocols } from '../../service/protocols/make.ts'
+import { PROTOCOLS } from '../../service/protocols/registry.ts'
 
 /** Most questions to the model in parallel. */
 const ASKED_AT_ONCE = 8

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { LoggedChange } from '../../ports/library.ts'
+import type { LoggedChange } from '../../service/ports/library.ts'
 import type { Command } from '../command.ts'
 import { printable, printableJson } from '../terminal.ts'
 import { withLibrary } from './with-library.ts'

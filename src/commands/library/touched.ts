@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { Touched } from '../../curator/touched.ts'
+import type { Touched } from '../../service/curator/touched.ts'
 import type { Command } from '../command.ts'
 import { judgedOption } from '../options.ts'
 import { printable, printableJson } from '../terminal.ts'

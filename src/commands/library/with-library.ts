@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
-import { libraryOf } from '../../composition/library.ts'
-import { knownDeletions } from '../../composition/redis.ts'
-import { OperatorError, PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import type { Library } from '../../ports/library.ts'
+import { libraryOf } from '../../service/composition/library.ts'
+import { knownDeletions } from '../../service/composition/redis.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
+import type { Library } from '../../service/ports/library.ts'
 
 export type LibrarySettings = Pick<Settings, 'library' | 'openai' | 'endpoints' | 'redis'>
 

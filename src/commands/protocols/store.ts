@@ -1,9 +1,9 @@
 import type { Settings } from '../../../config/schema.ts'
-import { checkRedis, connect } from '../../adapters/redis/connect.ts'
-import { keysUnder } from '../../adapters/redis/keys.ts'
-import { redisThreads } from '../../adapters/redis/threads.ts'
-import { OperatorError } from '../../domain/errors.ts'
-import type { ThreadStore } from '../../ports/threads.ts'
+import { checkRedis, connect } from '../../service/adapters/redis/connect.ts'
+import { keysUnder } from '../../service/adapters/redis/keys.ts'
+import { redisThreads } from '../../service/adapters/redis/threads.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import type { ThreadStore } from '../../service/ports/threads.ts'
 
 /** Throws an `OperatorError` if no protocol, switched on or not, has this name. */
 export function mustExist({ protocols }: Settings, name: string): void {

@@ -1,6 +1,6 @@
-import type { RecordedMessage } from '../../domain/verdict.ts'
-import { WITHHELD } from '../../inspection/cases.ts'
-import type { Inspection } from '../../inspection/inspection.ts'
+import type { RecordedMessage } from '../../service/domain/verdict.ts'
+import { WITHHELD } from '../../service/inspection/cases.ts'
+import type { Inspection } from '../../service/inspection/inspection.ts'
 import { printable, type Terminal } from '../terminal.ts'
 
 const MOST_SAID = 20_000

@@ -1,4 +1,4 @@
-import type { UsedShare } from '../../ports/report.ts'
+import type { UsedShare } from '../../service/ports/report.ts'
 import { printableJson } from '../terminal.ts'
 import type { ServiceState, ShownReplica } from './parts.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { presetNamed } from '../../../src/evaluation/presets/all.ts'
-import type { Measure, PresetTable } from '../../../src/evaluation/presets/preset.ts'
+import { presetNamed } from '../../../src/lab/evaluation/presets/all.ts'
+import type { Measure, PresetTable } from '../../../src/lab/evaluation/presets/preset.ts'
 
 // The papers' figures read a second time and typed again, down the columns where the presets go along the rows.
 

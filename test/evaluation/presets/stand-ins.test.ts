@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { presetNamed } from '../../../src/evaluation/presets/all.ts'
-import { namedByAnswers, paperModelsOf, whoStoodIn, withStandIns } from '../../../src/evaluation/presets/stand-ins.ts'
+import { presetNamed } from '../../../src/lab/evaluation/presets/all.ts'
+import {
+  namedByAnswers,
+  paperModelsOf,
+  whoStoodIn,
+  withStandIns,
+} from '../../../src/lab/evaluation/presets/stand-ins.ts'
 
 const TABLE = presetNamed('s2mad-table-1')
 const MINE = { of: new Map<string, string>(), all: 'mine' }

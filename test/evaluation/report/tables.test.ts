@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { csvTable } from '../../../src/evaluation/report/csv.ts'
-import { latexTable } from '../../../src/evaluation/report/latex.ts'
+import { csvTable } from '../../../src/lab/evaluation/report/csv.ts'
+import { latexTable } from '../../../src/lab/evaluation/report/latex.ts'
 
 const table = { head: ['row', 'items', 'ρ'], rows: [['hate, "all"', '40', '-0.310']] }
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { kendallTauB } from '../../../src/evaluation/statistics/correlation.ts'
-import { normalTail } from '../../../src/evaluation/statistics/normal-tail.ts'
+import { kendallTauB } from '../../../src/lab/evaluation/statistics/correlation.ts'
+import { normalTail } from '../../../src/lab/evaluation/statistics/normal-tail.ts'
 
 /** Values of scipy.stats.norm.sf, twice; far out 1 − Φ would be 0. */
 it.each([

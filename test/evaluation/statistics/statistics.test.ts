@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fleissKappa, humanCeiling, krippendorffAlpha } from '../../../src/evaluation/statistics/agreement.ts'
-import { holm, mcNemar, pairedDifference } from '../../../src/evaluation/statistics/compare.ts'
+import { fleissKappa, humanCeiling, krippendorffAlpha } from '../../../src/lab/evaluation/statistics/agreement.ts'
+import { holm, mcNemar, pairedDifference } from '../../../src/lab/evaluation/statistics/compare.ts'
 import {
   calibrationError,
   reliability,
   riskAtBudget,
   riskCoverage,
-} from '../../../src/evaluation/statistics/confidence.ts'
+} from '../../../src/lab/evaluation/statistics/confidence.ts'
 import {
   accuracyOf,
   classScores,
@@ -17,11 +17,11 @@ import {
   coverageOf,
   macroF1Of,
   sumOf,
-} from '../../../src/evaluation/statistics/confusion.ts'
-import { kendallTauB, spearman } from '../../../src/evaluation/statistics/correlation.ts'
-import { bootstrap, quantileOf, reachOf, wilson } from '../../../src/evaluation/statistics/intervals.ts'
-import { ndcg, randomNdcg } from '../../../src/evaluation/statistics/ndcg.ts'
-import { seededRandom } from '../../../src/evaluation/statistics/random.ts'
+} from '../../../src/lab/evaluation/statistics/confusion.ts'
+import { kendallTauB, spearman } from '../../../src/lab/evaluation/statistics/correlation.ts'
+import { bootstrap, quantileOf, reachOf, wilson } from '../../../src/lab/evaluation/statistics/intervals.ts'
+import { ndcg, randomNdcg } from '../../../src/lab/evaluation/statistics/ndcg.ts'
+import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 
 /** Values of scikit-learn, SciPy, statsmodels and krippendorff; `references.py` makes them. */
 const references = JSON.parse(readFileSync(join(import.meta.dirname, 'references.json'), 'utf8'))

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Model, ModelRequest } from '../../service/ports/model.ts'
+import { answered, contentOf, MODEL } from '../understudy/answer.ts'
+import type { JsonSchema } from '../understudy/json-schema.ts'
+import { readQuestion } from '../understudy/question.ts'
+
+/**
+ * A model of set latency for the bench. In a rumor debate it answers by the form that is asked for, without reading: the
+ * opinions differ and the first turn brings agreement, so that each verdict takes the same calls. Every other question the
+ * understudy answers, which reads it.
+ */
+export function benchModel(latencyMs: number): Model {
+  return {
+    async complete(request) {
+      if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: request.signal })
+      const text = benchAnswer(request)
+      const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0)
+      return {
+        text,
+        finish: 'stop',
+        model: 'bench',
+        promptTokens: Math.ceil(characters / CHARACTERS_A_TOKEN),
+        cachedTokens: 0,
+        completionTokens: Math.ceil(text.length / CHARACTERS_A_TOKEN),
+      }
+    },
+  }
+}
+
+/** The understudy inside this process: answers at once from word lists, and counts tokens as it does over HTTP. */
+export function understudyModel(): Model {
+  return {
+    async complete(request) {
+      const question = questionOf(request)
+      const { content, usage } = answered(question, contentOf(question))
+      return {
+        text: content,
+        finish: 'stop',
+        model: MODEL,
+        promptTokens: usage.prompt_tokens,
+        cachedTokens: 0,
+        completionTokens: usage.completion_tokens,
+      }
+    },
+  }
+}
+
+/** A rule of thumb for English. */
+const CHARACTERS_A_TOKEN = 4
+
+/** What the bench's model says to a question. */
+export function benchAnswer(request: Pick<ModelRequest, 'messages' | 'answer'>): string {
+  const rumor = rumorAnswer(request)
+  return rumor === undefined ? contentOf(questionOf(request)) : JSON.stringify(rumor)
+}
+
+function questionOf({ messages, answer: { name, schema } }: Pick<ModelRequest, 'messages' | 'answer'>) {
+  const format = { type: 'json_schema', json_schema: { name, schema: schema as JsonSchema } }
+  return readQuestion({ messages, response_format: format })
+}
+
+function rumorAnswer({ answer, messages }: Pick<ModelRequest, 'messages' | 'answer'>): unknown {
+  const prompt = messages.at(-1)?.content ?? ''
+  const fields = Object.keys((answer.schema as { properties?: object }).properties ?? {})
+  switch (answer.name) {
+    case 'stance': {
+      const items = [...prompt.matchAll(/^(\d+): "/gm)].map((match) => Number(match[1]))
+      if (items.length === 0) return { reason: 'bench', score: 0.5 }
+      return { scores: items.map((comment) => ({ comment, reason: 'bench', score: comment % 2 === 0 ? 0.5 : -0.5 })) }
+    }
+    case 'subjectivity':
+      return { reason: 'bench', answer: 'No' }
+    case 'opinion':
+      return { reasoning: 'bench', answer: prompt.includes('that oppose the claim') ? 'Fake' : 'Real' }
+    default:
+      return fields.includes('answer') ? { reasoning: 'bench', answer: 'Real' } : undefined
+  }
+}

@@ -1,0 +1,26 @@
+import { OperatorError } from '../../service/domain/errors.ts'
+
+type Say = (line: string) => void
+
+/**
+ * Runs a bench. If it is stopped before its end, throws an `OperatorError` with what it had measured until then: the lines that
+ * it said. Those that end with … only announce what is measured next.
+ */
+export async function untilStopped<Report>(
+  { say, signal }: { say: Say; signal: AbortSignal },
+  measure: (io: { say: Say; signal: AbortSignal }) => Promise<Report>,
+): Promise<Report> {
+  const measured: string[] = []
+  const noting: Say = (line) => {
+    if (!line.endsWith('…')) measured.push(line.trim())
+    say(line)
+  }
+  try {
+    return await measure({ say: noting, signal })
+  } catch (error) {
+    // Whatever ends first when everything is stopped says nothing.
+    if (!signal.aborted) throw error
+    const until = measured.length === 0 ? 'nothing was measured yet' : `measured until then: ${measured.join('; ')}`
+    throw new OperatorError(`Stopped before the end; ${until}`, { cause: error })
+  }
+}

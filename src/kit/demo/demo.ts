@@ -1,0 +1,309 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadSettings, PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { topicsOf } from '../../../config/topics.ts'
+import { untilAnswered } from '../../commands/judging/asked-models.ts'
+import { type WatchedEndpoint, watchedModel } from '../../commands/judging/watched-endpoint.ts'
+import { importShelf } from '../../commands/library/import.ts'
+import { produce } from '../../commands/produce.ts'
+import { readingClient } from '../../commands/reading-client.ts'
+import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
+import { fileMessages } from '../../lab/evaluation/formats.ts'
+import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
+import { whyNoLibrary } from '../../service/composition/library.ts'
+import { startApp } from '../../service/composition/service.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import { fences } from '../../service/domain/fence.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
+import { post as postSchema } from '../../service/domain/thread.ts'
+import { type Verdict, verdict } from '../../service/domain/verdict.ts'
+import { router } from '../../service/engine/routes.ts'
+import type { Events, Listener } from '../../service/ports/report.ts'
+import { makeProtocols } from '../../service/protocols/make.ts'
+import { namesModel, startStack } from '../stack/stack.ts'
+import { repeatsIn } from './repeats.ts'
+
+const DEMO = join(PROJECT, 'config', 'demo')
+const EVENT = join(DEMO, 'event.jsonl')
+/** Ninety minutes of event in about half a minute. */
+const PACE = { kind: 'recorded', speed: 200, maxPauseMs: 400 } as const
+/** How long the understudy takes to answer: about as long as a small hosted model. */
+const LATENCY_MS = 150
+const LONGEST_MS = 150_000
+
+/** A post or a reply of the event, and the protocols that judge it. */
+interface Subject {
+  readonly id: string
+  readonly words: string
+  readonly judgedBy: readonly string[]
+  comments: number
+}
+
+interface Tally {
+  readonly published: Map<string, { latencySeconds: number }>
+  readonly finals: Set<string>
+  messages: number
+}
+
+/**
+ * A breaking event, judged live. Starts the servers that are missing, fills the library's shelves, replays the sample
+ * event through the real service, shows each verdict as it is published, and finally reads the topic to count the
+ * verdicts. Resolves to whether none was lost, and no id has two different ones; byte-identical repeats are legal.
+ */
+export async function demo(
+  environment: Readonly<Record<string, string | undefined>>,
+  io: { terminal: Terminal; signal: AbortSignal },
+): Promise<boolean> {
+  const { terminal } = io
+  const gone = new AbortController()
+  const signal = AbortSignal.any([io.signal, gone.signal])
+  const endpoint = await answeringModel(environment, () => gone.abort(), io.signal)
+  terminal.say('Starting local servers …')
+  const stack = await startStack(environment, {
+    kafka: 'memory',
+    say: (line) => terminal.say(`  ${line}`),
+    understudy: { latencyMs: LATENCY_MS },
+  })
+  const run = randomBytes(3).toString('hex')
+  const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
+  const settings = loadSettings({
+    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
+    ...environment,
+    ...stack.settings,
+    GAVEL_CLOCK_AT_END: 'finish',
+    GAVEL_HTTP_PORT: '0',
+    GAVEL_LOG_LEVEL: environment.GAVEL_LOG_LEVEL ?? 'silent',
+    GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
+    GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
+    GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
+    GAVEL_LIBRARY_PATH: folder,
+  })
+  const tally: Tally = { published: new Map(), finals: new Set(), messages: 0 }
+  try {
+    const subjects = await subjectsOf(settings)
+    const expected = [...subjects.values()].flatMap(({ id, judgedBy }) => judgedBy.map((name) => pair(name, id)))
+    await fillShelves(settings, io)
+    const app = await startApp(settings, ['intake', 'judge', 'publish'], {
+      listeners: [narrate(tally, subjects, terminal)],
+      ...(endpoint === null ? {} : { model: endpoint.model }),
+    })
+    try {
+      terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
+      terminal.say(
+        `\nA fire at the harbor of Calvera: ${subjects.size} posts and replies, ninety minutes in half a minute.\n`,
+      )
+      await produce(settings, { file: EVENT, format: 'gavel' }, PACE, { terminal: quiet(terminal), signal })
+      terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
+      await until(() => expected.every((one) => tally.finals.has(one)), signal)
+    } catch (error) {
+      throw endpoint?.dead() ?? error
+    } finally {
+      await app.stop()
+    }
+    const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
+    return report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
+  } finally {
+    await stack.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * The model that the environment names, watched: nobody waits in a demo until somebody mends it. Throws an `OperatorError` if it
+ * can't answer. Null if none is named.
+ */
+async function answeringModel(
+  environment: Readonly<Record<string, string | undefined>>,
+  givenUp: () => void,
+  signal: AbortSignal,
+): Promise<WatchedEndpoint | null> {
+  if (!namesModel(environment)) return null
+  const settings = loadSettings(environment)
+  const endpoint = watchedModel(settings, givenUp)
+  await untilAnswered(endpoint, settings.models.roles, signal)
+  return endpoint
+}
+
+/** The fields of a post that routes read. */
+const routedPost = postSchema.omit({ authorSince: true })
+
+/** The event's subjects, and the protocols that the routes choose for each. */
+async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
+  const samplingRank = samplingRanks(settings.fences.key)
+  const routes = router(
+    makeProtocols(settings.protocols, fences('demo', 1_000), samplingRank),
+    settings.routes,
+    samplingRank,
+  )
+  const subjects = new Map<string, Subject>()
+  for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
+    if (type === 'comment') {
+      const post = subjects.get(key)
+      if (post !== undefined) post.comments++
+    } else if (type !== 'feedback') {
+      const kind = type === 'post' ? 'post' : 'reply'
+      const post = routedPost.parse({ text: '', ...value, createdAt: 0 })
+      const judges = routes.of({ tenant: 'default', postId: post.id, kind }, post)
+      const pictures = (post.media ?? []).map(({ alt = 'no description' }) => `[image: ${alt}]`)
+      const words = [...(kind === 'reply' ? ['↳'] : []), post.text, ...pictures].join(' ')
+      subjects.set(post.id, { id: post.id, words, judgedBy: judges.map(({ name }) => name), comments: 0 })
+    }
+  }
+  return subjects
+}
+
+async function fillShelves(settings: Settings, io: { terminal: Terminal; signal: AbortSignal }): Promise<void> {
+  const whyNot = await whyNoLibrary()
+  if (whyNot !== null) {
+    io.terminal.say(`  Library: none, so nothing is judged beside examples or earlier cases: ${whyNot}`)
+    return
+  }
+  const files = (await readdir(join(DEMO, 'shelves'))).filter((name) => name.endsWith('.jsonl')).sort()
+  const still = { ...io, terminal: quiet(io.terminal) }
+  for (const name of files) {
+    const shelf = name.slice(0, -'.jsonl'.length)
+    await importShelf(settings, join(DEMO, 'shelves', name), { shelf }, still)
+  }
+  io.terminal.say(`  Library: ${files.length} shelves of examples, searched by ${settings.library.embedder} embeddings`)
+}
+
+function pair(protocol: string, subjectId: string): string {
+  return `${protocol} ${subjectId}`
+}
+
+/** Prints each verdict as it is published. */
+function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal: Terminal): Listener {
+  const before = new Map<string, string>()
+  const tell = ({ verdict: one, latencySeconds }: Events['verdict:published']) => {
+    tally.published.set(one.id, { latencySeconds })
+    const of = pair(one.protocol, one.subjectId)
+    if (one.final) tally.finals.add(of)
+    const [said, was] = [outcome(one), before.get(of)]
+    before.set(of, said)
+    const turned = was !== undefined && was !== said ? ` (was ${was})` : ''
+    const words = printable(subjects.get(one.subjectId)?.words ?? '', 52)
+    terminal.say(
+      `  ${one.protocol} r${one.revision}${one.final ? ' final' : ''}  ${said}${turned}, ${how(one)}: "${words}"`,
+    )
+  }
+  return (name, event) => {
+    if (name === 'verdict:published') tell(event as Events['verdict:published'])
+    if (name === 'messages:settled') tally.messages += (event as Events['messages:settled']).count
+    terminal.progress(`  ${tally.messages} messages in, ${tally.published.size} verdicts out`)
+  }
+}
+
+/** Hides what clients log; errors are still thrown. */
+function quiet(terminal: Terminal): Terminal {
+  return { ...terminal, say() {}, progress() {} }
+}
+
+async function until(done: () => boolean, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + LONGEST_MS
+  while (!done() && !signal.aborted && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 100))
+  if (signal.aborted) throw new OperatorError('Stopped before the end.')
+}
+
+/** Every record of the verdicts topic, as any consumer would read it, with its text. */
+async function published(
+  settings: Parameters<typeof readingClient>[0],
+  io: { terminal: Terminal; signal: AbortSignal },
+) {
+  const records: { readonly verdict: Verdict; readonly value: string }[] = []
+  await readTopic(
+    await readingClient(settings, io.terminal),
+    topicsOf(settings).verdicts,
+    { follow: false, signal: io.signal },
+    ({ message }) => {
+      const value = message.value?.toString('utf8') ?? 'null'
+      records.push({ verdict: verdict.parse(JSON.parse(value)), value })
+    },
+  )
+  return records
+}
+
+function report(
+  records: Awaited<ReturnType<typeof published>>,
+  subjects: ReadonlyMap<string, Subject>,
+  tally: Tally,
+  understudy: boolean,
+  terminal: Terminal,
+): boolean {
+  const protocols = [...new Set([...subjects.values()].flatMap(({ judgedBy }) => judgedBy))]
+  const byPair = Map.groupBy(
+    records.map((record) => record.verdict),
+    ({ protocol, subjectId }) => pair(protocol, subjectId),
+  )
+  const rows: string[][] = []
+  const reasons: string[] = []
+  let [lost, calls] = [0, 0]
+  for (const { id, words, judgedBy, comments } of subjects.values()) {
+    const number = String(rows.length + 1)
+    const cells = protocols.map((protocol) => {
+      if (!judgedBy.includes(protocol)) return ''
+      const revisions = [...new Map(byPair.get(pair(protocol, id))?.map((one) => [one.id, one])).values()].sort(
+        (a, b) => a.revision - b.revision,
+      )
+      const last = revisions.at(-1)
+      if (last === undefined || !last.final) lost++
+      if (last === undefined) return 'LOST'
+      const spent = revisions.reduce((sum, { usage }) => sum + usage.calls, 0)
+      calls += spent
+      reasons.push(`${number.padStart(3)}  ${protocol}: ${printable(last.rationale, 300)}`)
+      const seconds = (tally.published.get(last.id)?.latencySeconds ?? 0).toFixed(2)
+      return [turns(revisions), how(last), scoresOf(last), `${counted(spent, 'call')}, last ${seconds} s`].join('\n')
+    })
+    const answers = comments === 0 ? '' : `\n${counted(comments, 'comment')}`
+    rows.push([number, `${wrapped(printable(words, 96), 36)}${answers}`, ...cells])
+  }
+  const repeats = repeatsIn(records.map(({ verdict: { id }, value }) => ({ id, value })))
+  terminal.out(table(['', 'post', ...protocols], rows))
+  terminal.out(`\nWhy:\n${reasons.join('\n')}\n`)
+  if (understudy)
+    terminal.out(
+      "The answers are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.",
+    )
+  terminal.out(
+    `${tally.messages} messages in, ${repeats.verdicts} verdicts out on ${subjects.size} posts and replies, ${calls} model calls; lost ${lost}, conflicting ${repeats.conflicting}, identical repeats ${repeats.identical}`,
+  )
+  return lost === 0 && repeats.conflicting === 0
+}
+
+/** The label, or the unified score if the protocol gives no label. */
+function outcome({ label, scores, decidedBy }: Verdict): string {
+  if (label !== null) return label
+  return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
+}
+
+function how({ decidedBy, rounds }: Verdict): string {
+  if (decidedBy === 'none') return 'not decided'
+  const debated = rounds === 0 ? '' : `, ${counted(rounds, 'round')}`
+  if (decidedBy === 'consensus') return `debaters agreed${debated}`
+  return `by ${decidedBy}${debated}`
+}
+
+function scoresOf({ scores }: Verdict): string {
+  const parts = Object.entries(scores).map(([name, score]) => `${name} ${Math.round(score * 100) / 100}`)
+  return wrapped(parts.join(', '), 24)
+}
+
+/** `non-rumor → rumor (r3)`: how the outcome changed over the revisions. */
+function turns(revisions: readonly Verdict[]): string {
+  const said = revisions.map(outcome)
+  const changes = said.filter((one, at) => at === 0 || one !== said[at - 1])
+  return revisions.length === 1 ? changes.join('') : `${changes.join(' → ')} (r${revisions.length})`
+}
+
+/** Breaks a line between words. */
+function wrapped(text: string, width: number): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,247 @@
+import { stat } from 'node:fs/promises'
+import { Option } from 'commander'
+import type { Settings } from '../../../../config/schema.ts'
+import type { Command } from '../../../commands/command.ts'
+import { readingOf, repliesReadingOptions } from '../../../commands/file-options.ts'
+import { positive, positiveWhole } from '../../../commands/options.ts'
+import { printable } from '../../../commands/terminal.ts'
+import { onTier, tierOption } from '../../../commands/tier.ts'
+import type { Calibration } from '../../../service/domain/calibration.ts'
+import { entryOf } from '../../../service/domain/entry-of.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import { PROTOCOLS } from '../../../service/protocols/registry.ts'
+import { type Gain, isNoChance } from '../../calibration/gain.ts'
+import { type Parts, partsOf } from '../../calibration/parts.ts'
+import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
+import { faultIn } from '../../evaluation/file-message.ts'
+import { OWN_FORMATS } from '../../evaluation/own-rows.ts'
+import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
+import { pText } from '../../evaluation/summary.ts'
+import { calibrationOf } from './calibration.ts'
+import { type CalibrationCost, costOf } from './plan.ts'
+import { type CalibrateOptions, type CalibrationResult, modelsOf, runCalibration, sizesOf } from './run.ts'
+
+const sizes = (text: string) => [...new Set(text.split(',').map((one) => positiveWhole(one.trim())))]
+const wholeOrNone = (text: string) => (text.trim() === '0' ? 0 : positiveWhole(text))
+
+/** `gavel calibrate`: evaluation steps that score as people do (Auto-CSEval, Algorithm 1). */
+export const command: Command<CalibrateOptions, CalibrationResult> = {
+  options: [
+    new Option('--aspect <name>', 'the aspect whose steps are to be found').makeOptionMandatory(),
+    new Option(
+      '--ratings <file>',
+      'JSON Lines or CSV: hateSpeech, text, and ratings with one or several numbers an aspect',
+    ).makeOptionMandatory(),
+    new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
+    ...repliesReadingOptions(),
+    new Option('--protocol <name>', 'the protocol that scores by them').default('counterspeech'),
+    new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
+      .default([4, 8], '4,8')
+      .argParser(sizes),
+    new Option('--trials <n>', 'drafts of each size').default(6).argParser(positiveWhole),
+    new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positiveWhole),
+    new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positiveWhole),
+    new Option('--iterations <n>', 'at most so many iterations; it ends before, when one gains nothing')
+      .default(3)
+      .argParser(wholeOrNone),
+    new Option('--no-halving', 'score every candidate on all items, also hopeless ones'),
+    new Option(
+      '--paper',
+      'as the paper does: its wording, selection on all ratings, every candidate scored on all; no part is left to tell the gain on',
+    ),
+    new Option('--seed <seed>', 'seed of the parts and of the drafts').default('1'),
+    new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
+    new Option('--steps <folder>', 'where the steps are written').default('.gavel/steps'),
+    tierOption(),
+    new Option('--yes', 'pay what the plan says'),
+    new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+  ],
+  json: true,
+  help: [
+    'Without --yes only the plan is printed: what would be asked, and for how much.',
+    '\nExample:',
+    '  $ gavel calibrate --aspect relevance --ratings ratings.jsonl --out .gavel/relevance --yes',
+  ].join('\n'),
+  async run({ options, settings: load, terminal, signal }) {
+    const settings = onTier(asSet(load(), options), options.tier)
+    const kind = PROTOCOLS.find(({ name }) => name === options.protocol)
+    if (kind === undefined) throw new OperatorError(`No protocol is called ${options.protocol}.`)
+    const calibration = calibrationOf(settings, kind, options.aspect)
+    const ratings = await readRatings(
+      options.ratings,
+      calibration.aspect,
+      (bad) => terminal.say(printable(faultIn(options.ratings, bad), 400)),
+      { ...readingOf(options), format: options.format },
+    )
+    const { seed, paper = false } = options
+    const parts = partsOf(ratings.items, { seed, paper })
+    const tooFew = options.fewShot.find((size) => size > parts.development.length)
+    if (tooFew !== undefined)
+      throw new OperatorError(
+        `--few-shot ${tooFew} is more than the ${parts.development.length} items of the development part.`,
+      )
+    const plan = planOf(settings, kind, calibration, parts, options)
+    for (const line of planLines(plan, parts, ratings, options.aspect)) terminal.say(line)
+    const result = {
+      ...{ aspect: options.aspect, plan, alpha: ratings.alpha, before: calibration.sourceNow },
+      items: { development: parts.development.length, selection: parts.selection.length, test: parts.test.length },
+    }
+    if (options.yes !== true) return { ...result, calibrated: null }
+    if (!paper && unseenOf(parts) < FEWEST_UNITS)
+      throw new OperatorError(
+        `Nothing was asked: with fewer than ${FEWEST_UNITS} unseen statements no steps could be adopted. Some ${FEWEST_UNITS * 3} statements are the least.`,
+      )
+    await checkFolder(options.steps)
+    const calibrated = await runCalibration(
+      settings,
+      { kind, calibration, parts, ratings, plan },
+      { options, terminal, signal },
+    )
+    return { ...result, calibrated }
+  },
+  print(result, { json, terminal, options }) {
+    const { calibrated } = result
+    if (json) return terminal.out(JSON.stringify(result))
+    if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to go on.')
+    for (const { from, spearman } of calibrated.course) terminal.out(`ρ ${told(spearman)} on selection: ${from}`)
+    const { gain, file, scorers, refused, steps } = calibrated
+    for (const line of countsOf(calibrated)) terminal.out(line)
+    terminal.out(`Scored by ${scorers.map(({ name, scores }) => `${printable(name, 80)} (${scores})`).join(', ')}.`)
+    if (gain !== null)
+      terminal.out(
+        `On the same ${gain.now.items} unseen items: ρ ${told(gain.before.spearman)} before (${BEFORE[result.before]}), ${told(gain.now.spearman)} now (${pOf(gain)}), difference ${changeOf(gain)}.`,
+      )
+    if (refused !== null) {
+      terminal.out(refused)
+      return
+    }
+    if (file === null) {
+      terminal.out(`No gain ${whyNone(gain)}: the steps of ${options.aspect} stay as they are.`)
+      return
+    }
+    for (const step of steps.split('\n')) terminal.out(`  ${printable(step, 1_100)}`)
+    terminal.out(`Written: ${file}`)
+    const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
+    terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)
+  },
+}
+
+const BEFORE: Readonly<Record<CalibrationResult['before'], string>> = {
+  shipped: 'the shipped steps',
+  calibrated: 'the calibrated steps of before',
+  own: 'your steps',
+  'model-written': 'steps that the model writes',
+  none: 'without steps',
+}
+
+/** What was lost or left out on the way; nothing where all went well. */
+function countsOf({
+  unreadable,
+  lost,
+  repeated,
+  stopped,
+  withoutTemperature,
+}: NonNullable<CalibrationResult['calibrated']>): string[] {
+  const told = [
+    ...(unreadable > 0 ? [`${unreadable} scores of the best could not be read`] : []),
+    ...(lost > 0 ? [`${lost} drafts and refinements could not be had`] : []),
+    ...(repeated > 0 ? [`${repeated} said the same as another`] : []),
+    ...(withoutTemperature > 0
+      ? [
+          `${withoutTemperature} drafts and refinements were written by a model that takes no temperature: they differ only as it does by itself`,
+        ]
+      : []),
+    ...(stopped > 0 ? [`${stopped} were stopped early`] : []),
+  ]
+  return told.length === 0 ? [] : [`Of the candidates: ${told.join(', ')}.`]
+}
+
+/** Throws an `OperatorError` where steps could not be written: it would be found out only after everything is paid. */
+async function checkFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => null)
+  if (found !== null && !found.isDirectory()) throw new OperatorError(`--steps ${folder} is a file; name a folder.`)
+}
+
+function unseenOf({ test }: Parts): number {
+  return new Set(test.map(({ unit }) => unit)).size
+}
+
+/** The settings, with `--paper` under the protocol's preset of that name: the wording and the temperature of the paper. */
+function asSet(settings: Settings, { protocol, paper = false }: CalibrateOptions): Settings {
+  const own = entryOf(settings.protocols, protocol)
+  if (!paper || own === undefined) return settings
+  return { ...settings, protocols: { ...settings.protocols, [protocol]: { ...own, preset: 'paper' } } } as Settings
+}
+
+function told(value: number | null): string {
+  return value === null ? '–' : value.toFixed(3)
+}
+
+function changeOf({ change: { value, interval, why } }: Gain): string {
+  if (value === null) return `– (${why})`
+  const signed = `${value > 0 ? '+' : ''}${value.toFixed(3)}`
+  return interval === null
+    ? `${signed} (${why})`
+    : `${signed} [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}]`
+}
+
+function pOf({ follows: { pValue } }: Gain): string {
+  if (pValue === null) return 'no p-value'
+  const told = pText(pValue)
+  return told.startsWith('<') ? `p ${told}` : `p = ${told}`
+}
+
+/** Where no gain was found, and, where the new steps beat those of before and follow nobody, that. */
+function whyNone(gain: Gain | null): string {
+  if (gain === null) return 'on all ratings'
+  const beats = (gain.change.interval?.low ?? 0) > 0
+  return beats && !isNoChance(gain.follows)
+    ? 'on unseen items, for the new steps are not shown to follow the raters'
+    : 'on unseen items'
+}
+
+function planOf(
+  settings: Settings,
+  kind: ProtocolKind,
+  calibration: Calibration,
+  parts: Parts,
+  options: CalibrateOptions,
+) {
+  const { prices, slots } = settings.models
+  return costOf(calibration, parts, sizesOf(options), { models: modelsOf(settings, kind), prices, slots })
+}
+
+function planLines(
+  plan: CalibrationCost,
+  parts: Parts,
+  { alpha, unrated, leftOut, others }: Ratings,
+  aspect: string,
+): string[] {
+  const { drafts, refinements, scores, tokens, usd, unpriced, secondsAtOneSecond } = plan
+  const { development, selection, test } = parts
+  const unseen = unseenOf(parts)
+  const agreed =
+    alpha === null
+      ? []
+      : [
+          `The raters' agreement is ${alpha.toFixed(2)} (Krippendorff's alpha)${alpha <= 0 ? ': no better than chance' : ''}.`,
+        ]
+  return [
+    `Items: ${development.length} for drafts, ${selection.length} for selection, ${test.length} unseen.`,
+    ...(unrated === 0
+      ? []
+      : [
+          `${unrated} lines have no rating of ${aspect}; they rate ${others.map((name) => printable(name, 80)).join(', ') || 'nothing'}.`,
+        ]),
+    ...(leftOut === 0 ? [] : [`${leftOut} ratings were left out: missing, or outside the scale.`]),
+    ...agreed,
+    ...(test.length > 0 && unseen < FEWEST_UNITS
+      ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be claimed.`]
+      : []),
+    `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores, and what is asked again because it could not be read: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
+    ...(unpriced.length === 0
+      ? []
+      : [`The settings have no price of ${unpriced.join(', ')} (models.prices): it counts as free here.`]),
+  ]
+}

@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Settings } from '../../../../config/schema.ts'
+import type { Invocation } from '../../../commands/command.ts'
+import { watchedModel } from '../../../commands/judging/watched-endpoint.ts'
+import { withModel } from '../../../commands/with-model.ts'
+import { withRecording } from '../../../commands/with-recording.ts'
+import { version } from '../../../package-folder.js'
+import type { Calibration } from '../../../service/domain/calibration.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import { chainOf } from '../../../service/gateway/fallback.ts'
+import { metered } from '../../../service/gateway/metered.ts'
+import type { Tier } from '../../../service/ports/model.ts'
+import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
+import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
+import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
+import type { Parts } from '../../calibration/parts.ts'
+import type { Ratings } from '../../calibration/read-ratings.ts'
+import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
+import type { OwnFormat, OwnReading } from '../../evaluation/own-rows.ts'
+import { askingFor, type Scorer } from './calibration.ts'
+import type { CalibrationCost } from './plan.ts'
+
+/** The understudy's name for itself: it is no language model, and steps that suit it suit none. */
+const STAND_IN = 'understudy'
+
+/** Steps are found for one model: it must have given at least this share of the scores. */
+const LEAST_OF_ONE_MODEL = 0.95
+
+/** Why steps that these models scored by are not to be written; null where nothing speaks against it. */
+function refusal(scorers: readonly Scorer[]): string | null {
+  if (scorers.some(({ name }) => name === STAND_IN))
+    return 'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.'
+  const all = scorers.reduce((sum, { scores }) => sum + scores, 0)
+  if ((scorers[0]?.scores ?? 0) < all * LEAST_OF_ONE_MODEL)
+    return 'Several models scored, and steps are found for one: nothing is written. Name one scorer in models.roles.'
+  return null
+}
+
+export interface CalibrateOptions extends OwnReading {
+  readonly tier?: Tier
+  readonly format: OwnFormat
+  readonly aspect: string
+  readonly ratings: string
+  readonly protocol: string
+  readonly fewShot: readonly number[]
+  readonly trials: number
+  readonly keep: number
+  readonly refinements: number
+  readonly iterations: number
+  readonly halving: boolean
+  readonly paper?: boolean
+  readonly seed: string
+  readonly out?: string
+  readonly steps: string
+  readonly yes?: boolean
+  readonly maxCost?: number
+}
+
+export interface CalibrationResult {
+  readonly aspect: string
+  /** What the steps of before are. */
+  readonly before: Calibration['sourceNow']
+  readonly plan: CalibrationCost
+  readonly items: { readonly development: number; readonly selection: number; readonly test: number }
+  /** Krippendorff's alpha of the raters. */
+  readonly alpha: number | null
+  /** Null where only the plan was asked for. */
+  readonly calibrated: {
+    readonly steps: string
+    readonly from: string
+    readonly course: readonly {
+      readonly from: string
+      readonly spearman: number | null
+      readonly kendall: number | null
+    }[]
+    readonly repeated: number
+    readonly lost: number
+    readonly stopped: number
+    /** Candidates of which the best was chosen. */
+    readonly tried: number
+    readonly unreadable: number
+    /** Drafts and refinements whose model took no temperature: they vary as it does by itself. */
+    readonly withoutTemperature: number
+    readonly gain: Gain | null
+    /** The models that scored, most scores first. */
+    readonly scorers: readonly Scorer[]
+    /** Why no steps are written whatever they gain; null where nothing speaks against it. */
+    readonly refused: string | null
+    /** The file that was written; null where the old steps stay. */
+    readonly file: string | null
+  } | null
+}
+
+/** The numbers of Algorithm 1, as the command line has them. */
+export function sizesOf(options: CalibrateOptions): CalibrationSizes {
+  const { fewShot, trials, keep, refinements, iterations, halving, paper = false } = options
+  return {
+    fewShot,
+    trials,
+    keep,
+    refinements,
+    iterations,
+    worst: 3,
+    highestTemperature: 0.5,
+    halving: halving && !paper,
+  }
+}
+
+export function modelsOf(settings: Settings, { name }: ProtocolKind) {
+  const first = (role: string) => chainOf(settings.models.roles, name, role)[0] ?? ''
+  return { scorer: first('scorer'), writer: first('steps-writer') }
+}
+
+export interface Planned {
+  readonly kind: ProtocolKind
+  readonly calibration: Calibration
+  readonly parts: Parts
+  readonly ratings: Ratings
+  readonly plan: CalibrationCost
+}
+
+/** Calibrates, tells the gain on the unseen part, and writes the steps where there is one. */
+export async function runCalibration(
+  settings: Settings,
+  { kind, calibration, parts, ratings, plan }: Planned,
+  { options, terminal, signal: stopping }: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'signal'>,
+): Promise<NonNullable<CalibrationResult['calibrated']>> {
+  const { seed, maxCost = Number.POSITIVE_INFINITY } = options
+  return withModel(settings, terminal, (reachable) =>
+    withRecording(options.out, terminal, async (recording) => {
+      const broke = new AbortController()
+      const dead = new AbortController()
+      const endpoint = watchedModel(reachable, () => dead.abort())
+      const meter = metered(endpoint.model, settings.models, maxCost, () => broke.abort())
+      const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
+      const { scorer: model } = modelsOf(settings, kind)
+      let asked = 0
+      const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
+        signal,
+        asked: () => {
+          asked++
+          const of = plan.drafts + plan.refinements + plan.scores
+          terminal.progress(
+            `${asked} of at most ${of} questions, ${meter.spent.calls} calls, $${meter.spent.usd.toFixed(4)}`,
+          )
+        },
+        waiting: (why) => terminal.progress(why),
+      })
+      try {
+        const found = await calibrate(parts, sizesOf(options), asking, seed)
+        if (found === null) throw new OperatorError('No draft could be had: the model gave no steps that can be read.')
+        const { spearman, items } = found.best.agreement
+        if (spearman === null)
+          throw new OperatorError(
+            items < 2
+              ? 'Hardly a score could be read: nothing can be calibrated for this model.'
+              : `The model gave all ${items} items the same score, by each text of steps: nothing can be chosen by that, and the steps stay as they are.`,
+          )
+        const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
+        const isBetter = gain === null ? await isBetterOnAll(asking, calibration, parts, found) : gain.claimed
+        const scorers = asking.scorers()
+        const refused = refusal(scorers)
+        const answeredAs = scorers[0]?.name ?? model
+        const file =
+          isBetter && refused === null
+            ? await written({ calibration, ratings, model, answeredAs }, options, found, gain)
+            : null
+        const { best, course, ...tally } = found
+        return {
+          ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
+          ...{ scorers, refused, withoutTemperature: asking.withoutTemperature() },
+          course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
+        }
+      } catch (error) {
+        if (!signal.aborted) throw error
+        const gone = endpoint.dead()
+        if (gone !== null && !stopping.aborted) throw gone
+        if (meter.unpriced() !== null)
+          throw new OperatorError(
+            `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+          )
+        const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
+        const how = options.out === undefined ? 'With --out answers are kept' : 'The answers are kept'
+        throw new OperatorError(`${why}: ${asked} questions were asked. ${how}: run it again to go on.`)
+      }
+    }),
+  )
+}
+
+/** The gain on the part that nothing was chosen by, over the steps of before. */
+async function gainBy(
+  asking: ReturnType<typeof askingFor>,
+  { stepsNow }: Calibration,
+  { test }: Parts,
+  { best }: Calibrated,
+  seed: string,
+): Promise<Gain> {
+  const scoresBy = async (steps: string | undefined) =>
+    new Map(await Promise.all(test.map(async (item) => [item.id, await asking.score(steps, item)] as const)))
+  const [before, now] = await Promise.all([scoresBy(stepsNow), scoresBy(best.steps)])
+  return gainOn(test, before, now, seed)
+}
+
+/**
+ * With `--paper` there is no unseen part: whether the best follow all ratings better than the steps of before, and by more than
+ * the best of so many candidates would by chance.
+ */
+async function isBetterOnAll(
+  asking: Pick<ReturnType<typeof askingFor>, 'score'>,
+  { stepsNow }: Calibration,
+  { selection }: Parts,
+  { best: { agreement, scores: given }, tried }: Calibrated,
+): Promise<boolean> {
+  const scores = await Promise.all(
+    selection.map(async (item) => [item.id, await asking.score(stepsNow, item)] as const),
+  )
+  return (
+    byAgreement(agreement, agreementOf(selection, new Map(scores))) < 0 && isNoChance(rhoOf(selection, given), tried)
+  )
+}
+
+async function written(
+  {
+    calibration,
+    ratings,
+    model,
+    answeredAs,
+  }: Pick<Planned, 'calibration' | 'ratings'> & Pick<Provenance, 'model' | 'answeredAs'>,
+  { steps: folder, seed }: CalibrateOptions,
+  found: Calibrated,
+  gain: Gain | null,
+): Promise<string> {
+  const { name, lowest, highest } = calibration.aspect
+  const provenance = {
+    ...{
+      aspect: name,
+      scale: [lowest, highest] as const,
+      model,
+      answeredAs,
+      ratings: ratings.digest,
+    },
+    ...{ seed, date: new Date().toISOString(), version: version() },
+  }
+  await mkdir(folder, { recursive: true })
+  const file = join(folder, `${name}.md`)
+  const whole = `${file}.${randomUUID()}.new`
+  await writeFile(whole, stepsFile(provenance, found, gain))
+  // What stood there stays beside it.
+  await rename(file, `${file}.old`).catch((error) => {
+    if (error.code !== 'ENOENT') throw error
+  })
+  await rename(whole, file)
+  return file
+}

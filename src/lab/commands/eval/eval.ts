@@ -1,0 +1,180 @@
+import { basename } from 'node:path'
+import { loadSettings } from '../../../../config/load.ts'
+import type { Settings } from '../../../../config/schema.ts'
+import type { Command, Invocation } from '../../../commands/command.ts'
+import { readingOf } from '../../../commands/file-options.ts'
+import { printable } from '../../../commands/terminal.ts'
+import { onTier } from '../../../commands/tier.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
+import { FORMATS } from '../../evaluation/formats.ts'
+import { makeFolder } from '../../evaluation/make-folder.ts'
+import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
+import type { Texts } from '../../evaluation/report/items.ts'
+import { isUnanswered } from '../../evaluation/unanswered.ts'
+import { type Compared, comparedWith, readBaseline } from './compared.ts'
+import { dataSet } from './data-sets.ts'
+import { judgeTable } from './judge-table.ts'
+import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
+import { printEvaluation } from './print.ts'
+import {
+  type GivenData,
+  kindNamed,
+  ownTable,
+  type Planned,
+  type PlannedTable,
+  paperTable,
+  protocolOf,
+} from './tables.ts'
+import { writeReports } from './write-reports.ts'
+
+export interface Evaluated {
+  /** Null where only the cost of a change of settings was asked for. */
+  readonly evaluation: Evaluation | null
+  readonly compared: readonly Compared[]
+}
+
+/** `gavel eval`: how good verdicts are, by people's labels, beside what a debate must beat. */
+export const command: Command<EvalOptions, Evaluated> = {
+  options: EVAL_OPTIONS,
+  json: true,
+  help: [
+    'Every answer goes through the engine and the gateway of the service; nothing is answered from its memo.',
+    '\nExamples:',
+    '  $ gavel eval --protocol hate --data cases.jsonl --format hatecheck --size 200 --balanced --out .gavel/hate',
+    '  $ gavel eval --preset s2mad-table-2 --data threads.jsonl --format rumoureval2017 --json',
+    '  $ gavel eval --protocol hate --data cases.jsonl --format hatecheck --replay .gavel/hate --against .gavel/hate/report.json',
+  ].join('\n'),
+  async run(invocation) {
+    const { options, terminal, misused } = invocation
+    const given = givenData(options, misused)
+    checkTogether(options, misused)
+    const settings = askedAs(
+      options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf),
+      options,
+    )
+    const table =
+      options.preset === undefined
+        ? ownTableOf(settings, options, given)
+        : paperTable(settings, options.preset, given, { standIns: standInsOf(options), only: options.only })
+    const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
+    const folder = options.report ?? options.out
+    // Nothing is paid for what could not be compared or written in the end.
+    const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)
+    if (folder !== undefined) await makeFolder(folder)
+    const evaluation = await judgeTable(settings, table, sets, invocation)
+    if (evaluation === null) return { evaluation, compared: [] }
+    const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
+    if (folder !== undefined) {
+      const texts = options.texts === true ? textsOf(sets) : null
+      terminal.say(await writeReports(folder, evaluation, compared, texts))
+    }
+    return { evaluation, compared }
+  },
+  print({ evaluation, compared }, { options, json, terminal }) {
+    if (evaluation === null) return
+    printEvaluation(evaluation, compared, { json, terminal })
+    if (isUnanswered(evaluation.table.flatMap(({ outcomes }) => outcomes)))
+      throw new OperatorError('No call was answered, so nothing is known. "gavel doctor" asks each model.')
+    if (compared.some(({ comparison }) => comparison.alarm))
+      throw new OperatorError(
+        `Changed since ${options.against} beyond chance and the margin of ${options.margin} points; see above.`,
+      )
+  },
+}
+
+function givenData({ data = [], format = [] }: EvalOptions, misused: Invocation['misused']): GivenData[] {
+  if (data.length === 0 && format.length === 0) return []
+  return data.map((file, at) => {
+    const named = format[at] ?? (format.length === 0 ? 'gavel' : undefined)
+    const known = FORMATS.find((one) => one === named)
+    if (known !== undefined && format.length <= data.length) return { file, format: known }
+    return misused(`each --data needs its --format, one of: ${FORMATS.join(', ')}`)
+  })
+}
+
+function checkTogether(options: EvalOptions, misused: Invocation['misused']): void {
+  const { protocol, preset, data = [], out, replay, whatIf, yes = false, maxCost } = options
+  if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
+  if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
+  if (preset === undefined && options.model !== undefined)
+    misused("--model stands in for a paper's model, with --preset; with --protocol the settings name the models")
+  if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
+  if (out !== undefined && replay !== undefined)
+    misused('--out asks what is missing and --replay never asks: give one of them')
+  if (whatIf !== undefined && replay === undefined)
+    misused('--what-if needs --replay FOLDER, whose answers it starts from')
+  if (yes && whatIf === undefined) misused('--yes asks what --what-if SETTINGS finds missing: give that too')
+  if (maxCost !== undefined && replay !== undefined && !yes)
+    misused('--replay asks nothing, so --max-cost limits nothing')
+}
+
+/** The settings, with `--models` in every role, on the tier of `--tier`. */
+function askedAs(given: Settings, { models, tier }: EvalOptions): Settings {
+  const settings = onTier(given, tier)
+  if (models === undefined) return settings
+  return { ...settings, models: { ...settings.models, roles: { default: [models] } } }
+}
+
+function standInsOf({ model = [], models }: EvalOptions): StandIns {
+  const of = new Map(model.map(({ theirs, ours }) => [theirs, ours]))
+  return models === undefined ? { of } : { of, all: models }
+}
+
+function ownTableOf(
+  settings: Settings,
+  { protocol = '', rows = 'baselines', only }: EvalOptions,
+  given: readonly GivenData[],
+): PlannedTable {
+  const kind = kindNamed(protocol)
+  return ownTable(protocol, protocolOf(settings, kind), given, { beside: rows, only })
+}
+
+/** The judged texts, by data set and id. */
+function textsOf(sets: readonly DataSet[]): Texts {
+  return new Map(sets.map(({ name, items }) => [name, new Map(items.map(({ id, text = '' }) => [id, text]))]))
+}
+
+async function dataSetsOf(
+  settings: Settings,
+  { kind, parts }: PlannedTable,
+  options: EvalOptions,
+  bad: (why: string) => void,
+): Promise<DataSet[]> {
+  const { labels, scales } = protocolOf(settings, kind)
+  const protocol = { name: kind.name, labels, ...(scales === undefined ? {} : { scales }) }
+  const names = dataNames(parts)
+  const sets: DataSet[] = []
+  for (const [at, part] of parts.entries())
+    sets.push(await dataSet({ ...wantedOf(part, options), name: names[at] ?? part.given.file }, protocol, bad))
+  return sets
+}
+
+/**
+ * A name for each data set: the paper's, else the file's; files of the same name in several folders have their paths. Throws an
+ * `OperatorError` where two would have the same all the same.
+ */
+export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): string[] {
+  const short = parts.map(({ given, name }) => name ?? basename(given.file))
+  const names = parts.map(({ given, name }, at) =>
+    name === undefined && short.filter((one) => one === short[at]).length > 1 ? given.file : (short[at] ?? given.file),
+  )
+  const twice = names.find((name, at) => names.indexOf(name) !== at)
+  if (twice !== undefined)
+    throw new OperatorError(
+      `Two data sets would be called ${twice}: give each file once, and one file for each of a paper's.`,
+    )
+  return names
+}
+
+function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
+  const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
+  const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
+  return {
+    ...{ ...given, seed, balanced, unverified, profanity, contradictions: options.contradictions, labelAs },
+    ...readingOf(options),
+    ...(size === undefined ? {} : { size }),
+    ...(split === undefined ? {} : { split }),
+    ...(batch === undefined ? {} : { batch }),
+  }
+}

@@ -1,0 +1,226 @@
+import type { Settings } from '../../../../config/schema.ts'
+import { entryOf } from '../../../service/domain/entry-of.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import { metered } from '../../../service/gateway/metered.ts'
+import type { Model } from '../../../service/ports/model.ts'
+import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import { stopsAtMissing } from '../../baselines/first-missing.ts'
+import { type Cell, type CellInput, cellOf, type DataSet, emptyCell } from '../../evaluation/evaluation.ts'
+import { byGoldStances } from '../../evaluation/gold-stances.ts'
+import type { Outcome } from '../../evaluation/outcomes.ts'
+import type { Recording } from '../../evaluation/recordings.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
+import { type JudgedCase, learningRows } from './learning-row.ts'
+import { judgeRow } from './row-judging.ts'
+
+/** What is judged, by what, and within which bounds. */
+export interface EvaluationPlan {
+  readonly kind: ProtocolKind
+  readonly labels: readonly string[]
+  /** Where it looks up what it has learnt; empty for a protocol that does not learn. */
+  readonly shelf: string
+  /** The data sets, and the rows that are judged on each. */
+  readonly parts: readonly { readonly data: DataSet; readonly rows: readonly RowPlan[] }[]
+  /** What the paper prints for a row on a data set. */
+  readonly paper: (row: string, data: string) => Cell['paper']
+  readonly recording: Recording
+  /** What answers that are not recorded are asked of; null for a replay. */
+  readonly model: Model | null
+  /** Whether a replay goes on where an answer is missing, to find out what else is. */
+  readonly countMissing?: boolean
+  /** US dollars that this run may pay for answers that are not recorded; may be infinite. */
+  readonly maxCost: number
+  readonly seed: string
+  readonly keepNearDuplicates: boolean
+  /** Whether cells say how long their calls took: without it two runs with the same answers are the same to the last digit. */
+  readonly timed?: boolean
+}
+
+/** How far an evaluation has come. */
+export interface Progress {
+  readonly row: string
+  readonly data: string
+  /** Verdicts in all rows on all data sets, and how many there will be. */
+  readonly done: number
+  readonly of: number
+  /** What this run has asked and paid itself; recorded answers cost nothing. */
+  readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
+}
+
+export interface EvaluationIo {
+  readonly signal: AbortSignal
+  progress(so: Progress): void
+  /** A line that could not be judged, or an error that did not end the run, in words. */
+  say(why: string): void
+}
+
+/** Fewest and most chains of thought that self-consistency draws, whatever the debate's tokens would pay for. */
+const DRAWS = { least: 3, most: 40 }
+
+/**
+ * Judges every row on every data set, one after the other; within a row as much at once as the limits allow. Throws an
+ * `OperatorError` if it is stopped, if the money runs out, and where a replay lacks an answer; what was answered is kept.
+ */
+export async function evaluate(settings: Settings, plan: EvaluationPlan, io: EvaluationIo): Promise<Cell[]> {
+  const { kind, parts, recording, model, maxCost, countMissing: counting = false } = plan
+  const stop = new AbortController()
+  const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
+  const signal = AbortSignal.any([io.signal, stop.signal])
+  const spent = meter?.spent ?? { calls: 0, tokens: 0, usd: 0 }
+  const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (how.by === 'nothing' || how.by === 'gold-stances' ? 0 : repeats)
+  const of = parts
+    .map(({ data, rows }) => data.items.length * rows.reduce((sum, row) => sum + repeatsOf(row), 0))
+    .reduce((sum, verdicts) => sum + verdicts, 0)
+  /** Every row reads the file; what is wrong with it is said once. */
+  const said = new Set<string>()
+  let done = 0
+
+  const learning = learningRows(settings, { kind, shelf: plan.shelf, model: recording.model(meter?.model ?? null) })
+
+  async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
+    const noting = noted(recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`))
+    const judging = {
+      ...{
+        kind: counting ? stopsAtMissing(kind) : kind,
+        row,
+        model: noting.model,
+        draws,
+        data: set,
+        keepNearDuplicates: plan.keepNearDuplicates,
+        ...(row.learns === true ? { library: learning.of(row).library } : {}),
+      },
+      shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
+    }
+    const judged = await judgeRow(settings, judging, {
+      signal,
+      judged() {
+        done++
+        io.progress({ row: row.name, data: set.name, done, of, spent })
+        if (recording.missing.size > 0 && !counting) stop.abort()
+      },
+      failed: io.say,
+    })
+    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
+    if (meter?.unpriced() != null)
+      throw new OperatorError(
+        `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+      )
+    if (stop.signal.aborted)
+      throw new OperatorError(
+        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to go on.`,
+      )
+    if (io.signal.aborted)
+      throw new OperatorError(
+        `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to go on.`,
+      )
+    return {
+      ...{ ...judged, asked: noting.asked, tookMs: noting.tookMs() },
+      unpriced: [...noting.asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
+    }
+  }
+
+  async function judgedCell(row: RowPlan, set: DataSet, before: readonly Cell[]): Promise<Cell> {
+    const paper = plan.paper(row.name, set.name)
+    const { how } = row
+    if (how.by === 'nothing') return emptyCell(row.name, set.name, how.why, paper)
+    if (set.items.length === 0) return emptyCell(row.name, set.name, 'no items', paper)
+    const draws = drawsOf(row, set, before)
+    const input = { row, data: set, draws: how.by === 'self-consistency' ? draws : null, paper }
+    if (how.by === 'gold-stances') return stanceCell(input, plan)
+    const outcomes: Outcome[] = []
+    const refused = new Set<string>()
+    const models = new Set<string>()
+    const answered = new Map<string, Set<string>>()
+    const unpriced = new Set<string>()
+    let [comments, tookMs]: [number, number | null] = [0, 0]
+    for (let repeat = 1; repeat <= (row.repeats ?? 1); repeat++) {
+      const judged = await once(row, set, draws, repeat)
+      outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
+      for (const why of judged.refused) refused.add(why)
+      for (const named of judged.models) models.add(named)
+      for (const [asked, by] of judged.asked) answered.set(asked, new Set([...by, ...(answered.get(asked) ?? [])]))
+      for (const named of judged.unpriced) unpriced.add(named)
+      comments += judged.comments
+      tookMs = tookMs === null || judged.tookMs === null ? null : tookMs + judged.tookMs
+      await learnFrom(row, set, judged.cases)
+    }
+    for (const why of refused) if (!said.has(why)) io.say(why)
+    for (const why of refused) said.add(why)
+    return cellOf(
+      {
+        ...input,
+        ...{ outcomes, tookMs: plan.timed === true ? tookMs : null },
+        models: [...models].sort(),
+        answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
+        unpriced: [...unpriced].sort(),
+        refused: refused.size,
+        comments,
+      },
+      plan.labels,
+      plan.seed,
+    )
+  }
+
+  /** What was judged is learnt from before the next batch; after the last nobody would be shown it. */
+  async function learnFrom(row: RowPlan, { name }: DataSet, cases: readonly JudgedCase[]): Promise<void> {
+    const later = parts.slice(parts.findIndex(({ data }) => data.name === name) + 1)
+    if (row.learns !== true || !later.some(({ rows }) => rows.some((one) => one.name === row.name))) return
+    const failed = await learning.of(row).learn(cases, { signal, progress: () => {} })
+    if (failed > 0) io.say(`${row.name}: the curator made nothing of ${failed} of ${cases.length} cases of ${name}.`)
+    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
+  }
+
+  const cells: Cell[] = []
+  try {
+    for (const { data, rows } of parts) for (const row of rows) cells.push(await judgedCell(row, data, cells))
+  } finally {
+    await learning.close()
+  }
+  return cells
+}
+
+/** A model, by which names each that was asked answered, and how long its calls took when they were made. */
+function noted(model: Model) {
+  const asked = new Map<string, Set<string>>()
+  let tookMs: number | null = 0
+  const noting: Model = {
+    async complete(request) {
+      const by = asked.get(request.model) ?? new Set()
+      asked.set(request.model, by)
+      const reply = await model.complete(request)
+      tookMs = tookMs === null || reply.tookMs === undefined ? null : tookMs + reply.tookMs
+      by.add(reply.model)
+      return reply
+    },
+  }
+  return { model: noting, asked, tookMs: () => tookMs }
+}
+
+function stanceCell(
+  input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,
+  { labels, seed }: EvaluationPlan,
+): Cell {
+  const outcomes = byGoldStances(input.data.items)
+  if (outcomes === null) return emptyCell(input.row.name, input.data.name, 'the data set has no stances of comments')
+  return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0 }, labels, seed)
+}
+
+/** As many chains of thought as the first row on these data has tokens for, by what one cost on the same items. */
+function drawsOf({ how }: RowPlan, set: DataSet, before: readonly Cell[]): number {
+  if (how.by !== 'self-consistency') return 1
+  if (typeof how.draws === 'number') return how.draws
+  const cells = before.filter(({ data }) => data === set.name)
+  const [debate, thought] = [cells[0], cells.find(({ row }) => row === CHAIN_OF_THOUGHT)]
+  if (debate === undefined || thought === undefined || thought.perItem.tokens === 0) return DRAWS.least
+  const paidFor = Math.floor(debate.perItem.tokens / thought.perItem.tokens)
+  return Math.min(DRAWS.most, Math.max(DRAWS.least, paidFor))
+}
+
+/** The row whose cost tells how many chains of thought a debate's tokens pay for. */
+export const CHAIN_OF_THOUGHT = 'chain of thought'
+
+function missingAnswers({ missing }: Recording): string {
+  const [[digest, question] = ['', { what: '' }]] = [...missing]
+  const more = missing.size > 1 ? `, and ${missing.size - 1} more` : ''
+  return `The recording has no answer to ${question.what} (${digest})${more}. It was made with other prompts, settings, models or data, or something was taken out of it; run with --out to ask what is missing.`
+}

@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Settings } from '../../../../config/schema.ts'
+import type { Invocation } from '../../../commands/command.ts'
+import { missingModels } from '../../../commands/judging/asked-models.ts'
+import { printable } from '../../../commands/terminal.ts'
+import { withModel } from '../../../commands/with-model.ts'
+import { sayRecorded } from '../../../commands/with-recording.ts'
+import { modelOf } from '../../../service/composition/gateway.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import type { Model } from '../../../service/ports/model.ts'
+import { type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
+import { itemsWithoutExamples } from '../../evaluation/missing.ts'
+import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
+import { openRecording, type Recording } from '../../evaluation/recordings.ts'
+import { summaryOf } from '../../evaluation/summary.ts'
+import { evaluate } from './evaluation.ts'
+import type { EvalOptions } from './options.ts'
+import { progressLine } from './progress-line.ts'
+import { type PlannedTable, protocolOf } from './tables.ts'
+import { whatWouldBeAsked } from './what-if.ts'
+
+/** Judges the table. Null where `--what-if` only told what it would cost. */
+export async function judgeTable(
+  settings: Settings,
+  table: PlannedTable,
+  sets: readonly DataSet[],
+  { options, terminal, signal }: Invocation<EvalOptions>,
+): Promise<Evaluation | null> {
+  const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
+  const { labels, learns = '' } = protocolOf(settings, table.kind)
+  const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
+  const line = progressLine(terminal)
+  const judge = async (recording: Recording, model: Model | null, reachable: Settings, countMissing = false) =>
+    evaluate(
+      reachable,
+      {
+        ...{
+          kind: table.kind,
+          labels,
+          shelf: learns,
+          parts,
+          paper: table.paper,
+          recording,
+          model,
+          maxCost,
+          seed,
+          keepNearDuplicates,
+        },
+        countMissing,
+        timed: table.preset?.measures.includes('seconds') ?? false,
+      },
+      { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
+    )
+  const asking = (folder: string) =>
+    withModel(settings, terminal, (reachable) =>
+      withRecordingIn(folder, false, terminal, async (recording) => {
+        const model = modelOf(reachable)
+        await checkModels(model, table, options, signal)
+        return judge(recording, model, reachable)
+      }),
+    )
+  const cells = await (async () => {
+    const { replay, whatIf, yes = false, out } = options
+    if (replay === undefined) return out === undefined ? inScratch(asking) : asking(out)
+    if (whatIf === undefined)
+      return withRecordingIn(replay, true, terminal, (recording) => judge(recording, null, settings))
+    const asked = await withRecordingIn(replay, true, terminal, async (recording) => {
+      const cells = await judge(recording, null, settings, true)
+      terminal.say(whatWouldBeAsked(recording, settings.models.prices, yes))
+      return recording.missing.size === 0 ? cells : null
+    })
+    if (asked !== null || !yes) return asked
+    return asking(replay)
+  })()
+  if (cells === null) return null
+  const { preset, standIns } = table
+  const stoodIn = preset === null ? null : whoStoodIn(cells, preset, standIns)
+  const named = preset === null ? cells : namedByAnswers(cells, preset, standIns)
+  const without = itemsWithoutExamples(cells)
+  const [first] = [...named, ...table.absent]
+  if (first === undefined) throw new OperatorError('There is nothing to judge: no data was given.')
+  const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
+  return {
+    ...{
+      schema: 1,
+      title: `${table.title}${without === null ? '' : `: ${without}`}${guards}`,
+      protocol: table.kind.name,
+      seed,
+      preset: preset?.name ?? null,
+    },
+    data: sets.map(({ items, file: _, reading: __, ...set }) => ({ ...set, items: items.length })),
+    ...{ metrics: metricsOf(first), counts: first.counts, table: [...named, ...table.absent] },
+    summary: summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }),
+  }
+}
+
+/**
+ * Throws an `OperatorError` where the endpoint lacks a model that the table's rows ask: it would be found out only by the rows
+ * that ask it, after the others are paid.
+ */
+async function checkModels(
+  model: Model,
+  { preset, parts }: PlannedTable,
+  { models }: EvalOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const ofRows = parts.flatMap(({ rows }) =>
+    rows.flatMap(({ how, models: asked = {} }) => (how.by === 'nothing' ? [] : Object.values(asked))),
+  )
+  const names = [...new Set([...ofRows, ...(models === undefined ? [] : [models])])]
+  const missing = await missingModels(model, names, signal)
+  const [first] = missing
+  if (first === undefined) return
+  const what = `Nothing was asked: the endpoint has no model ${missing.join(', ')}.`
+  throw new OperatorError(
+    preset === null
+      ? `${what} Check --models, and OPENAI_BASE_URL.`
+      : `${what} Say what stands in: --model PAPER'S=YOURS for one of ${paperModelsOf(preset).join(', ')}, or --models YOURS for all; or judge other rows: --only ROW.`,
+  )
+}
+
+async function withRecordingIn<Result>(
+  folder: string,
+  readOnly: boolean,
+  terminal: Invocation['terminal'],
+  work: (recording: Recording) => Promise<Result>,
+): Promise<Result> {
+  const recording = await openRecording(folder, { readOnly })
+  try {
+    if (readOnly && recording.answers() === 0)
+      throw new OperatorError(`${folder} holds no answers of a "gavel eval --out".`)
+    sayRecorded(recording, folder, terminal)
+    return await work(recording)
+  } finally {
+    await recording.close()
+  }
+}
+
+/** Rows of a table share their answers also where nobody wants to keep them. */
+async function inScratch<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'gavel-eval-'))
+  try {
+    return await work(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}

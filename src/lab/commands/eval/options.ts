@@ -1,0 +1,117 @@
+import { InvalidArgumentError, Option } from 'commander'
+import { contradictionsOption, labelFieldOption, repliesReadingOptions } from '../../../commands/file-options.ts'
+import { notNegative, positive, positiveWhole } from '../../../commands/options.ts'
+import { tierOption } from '../../../commands/tier.ts'
+import type { Tier } from '../../../service/ports/model.ts'
+import type { Contradictions } from '../../evaluation/contradictions.ts'
+import { FORMATS, type Format } from '../../evaluation/formats.ts'
+import type { OwnReading } from '../../evaluation/own-rows.ts'
+import { BESIDE, type Beside } from './rows.ts'
+
+export interface EvalOptions extends OwnReading {
+  readonly protocol?: string
+  readonly preset?: string
+  readonly model?: readonly StandIn[]
+  readonly models?: string
+  readonly tier?: Tier
+  readonly only?: readonly string[]
+  readonly data?: readonly string[]
+  readonly format?: readonly Format[]
+  readonly rows?: Beside
+  readonly size?: number
+  readonly balanced?: boolean
+  readonly split?: string
+  readonly seed: string
+  readonly labelAs?: readonly StandIn[]
+  readonly contradictions: Contradictions
+  readonly unverified: 'leave-out' | 'rumor' | 'non-rumor'
+  readonly profanity: 'hate' | 'non-hate'
+  readonly out?: string
+  readonly report?: string
+  readonly replay?: string
+  readonly whatIf?: string
+  readonly yes?: boolean
+  readonly maxCost?: number
+  readonly against?: string
+  readonly margin: number
+  readonly keepNearDuplicates?: boolean
+  readonly texts?: boolean
+}
+
+/** One name in the place of another: the model of a paper's, the label of a file's. */
+export interface StandIn {
+  readonly theirs: string
+  readonly ours: string
+}
+
+/** A label with nothing behind the = is left out. */
+function labelStandIn(text: string): StandIn {
+  return /^[^=]+=\s*$/.test(text) ? { theirs: text.replace(/=\s*$/, '').trim(), ours: '' } : standIn(text)
+}
+
+function standIn(text: string): StandIn {
+  const [, theirs, ours] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
+  if (theirs === undefined || ours === undefined)
+    throw new InvalidArgumentError('must be two names with = between them')
+  return { theirs: theirs.trim(), ours: ours.trim() }
+}
+
+const several = <Value>(value: Value, before: readonly Value[] = []) => [...before, value]
+
+/** What `gavel eval` takes, in the order of `--help`. */
+export const EVAL_OPTIONS: readonly Option[] = [
+  new Option('--protocol <name>', 'protocol to evaluate, as the settings have it'),
+  new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/evaluation.md)"),
+  new Option(
+    '--model <paper=yours>',
+    "with --preset: the model that stands in for one of the paper's, as your settings name it; may be given several times",
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
+  new Option('--models <name>', 'the model that answers in every role and row, but for what --model says'),
+  tierOption(),
+  new Option('--only <row>', 'judge this row alone; may be given several times').argParser(several<string>),
+  new Option('--data <file>', 'a labelled file; may be given several times').argParser(several<string>),
+  new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
+    (text: string, before: readonly string[] | undefined) => several(text, before),
+  ),
+  ...repliesReadingOptions(),
+  labelFieldOption(),
+  new Option(
+    '--label-as <theirs=ours>',
+    'what a label means, such as 1=hate, or that it is left out, such as skip=; may be given several times',
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before)),
+  contradictionsOption('keep'),
+  new Option(
+    '--rows <which>',
+    'what is judged beside the protocol: none, baselines (the default), or all (each part taken away too)',
+  ).choices(BESIDE),
+  new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positiveWhole),
+  new Option('--balanced', 'as many items of each label'),
+  new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
+  new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
+  new Option('--unverified <as>', 'what unverified claims count as')
+    .choices(['leave-out', 'rumor', 'non-rumor'])
+    .default('leave-out'),
+  new Option('--profanity <as>', 'what profanity at nobody counts as in UnSmile')
+    .choices(['hate', 'non-hate'])
+    .default('hate'),
+  new Option('--out <folder>', 'keep every answer there, and the reports; run again, it goes on'),
+  new Option('--report <folder>', 'write the reports there (default: the folder of --out)'),
+  new Option('--texts', 'show the judged texts in the reports: beside disagreements, and in the page of all items'),
+  new Option('--replay <folder>', 'evaluate the answers kept there, without a model'),
+  new Option(
+    '--what-if <settings>',
+    'with --replay: what these settings would ask that is not recorded, and what it would cost',
+  ),
+  new Option('--yes', 'with --what-if: ask what is missing, and keep the answers in the folder of --replay'),
+  new Option('--max-cost <usd>', 'stop when this run has paid so much; recorded answers cost nothing').argParser(
+    positive,
+  ),
+  new Option(
+    '--against <file>',
+    'an earlier result as JSON; exit code 1 where something changed beyond chance and margin',
+  ),
+  new Option('--margin <points>', 'with --against: changes up to so many points of accuracy are fine')
+    .default(3)
+    .argParser(notNegative),
+  new Option('--keep-near-duplicates', 'show cases near-duplicates of their own text from the shelves: guards off'),
+]

@@ -1,0 +1,189 @@
+import type { Settings } from '../../../../config/schema.ts'
+import { type FileJudging, judgeFileSubjects } from '../../../commands/judging/file-judging.ts'
+import { argumentOf } from '../../../service/curator/case.ts'
+import { entryOf } from '../../../service/domain/entry-of.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import { transcript } from '../../../service/domain/verdict.ts'
+import type { Library } from '../../../service/ports/library.ts'
+import type { Model } from '../../../service/ports/model.ts'
+import type { Judged, ProtocolKind } from '../../../service/protocols/kind.ts'
+import { onePrompt } from '../../baselines/one-prompt.ts'
+import type { BadLine, FileMessage } from '../../evaluation/file-message.ts'
+import { type Format, fileMessages } from '../../evaluation/formats.ts'
+import type { GoldItem } from '../../evaluation/gold-item.ts'
+import { type Outcome, outcomeOf, unjudged } from '../../evaluation/outcomes.ts'
+import type { OwnReading } from '../../evaluation/own-rows.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
+import type { JudgedCase } from './learning-row.ts'
+
+/** Items of a labelled file that are to be judged. */
+export interface ItemsToJudge {
+  readonly file: string
+  readonly format: Format
+  readonly items: readonly GoldItem[]
+  readonly reading?: OwnReading
+}
+
+/** What a row's judging has brought. */
+export interface JudgedRow {
+  /** Of every item, in the items' order; an item without a verdict has no label, and says why. */
+  readonly outcomes: readonly Outcome[]
+  /** What could not be read or judged, in words. */
+  readonly refused: readonly string[]
+  /** Comments of these items in the file. */
+  readonly comments: number
+  /** Of a row that learns: what was argued of each item that has a label. */
+  readonly cases: readonly JudgedCase[]
+  /** The models that answered, as their endpoints name them. */
+  readonly models: readonly string[]
+}
+
+export interface RowJudgingIo {
+  readonly signal: AbortSignal
+  /** Called after each verdict. */
+  judged(): void
+  /** An error that did not end the run, in words. */
+  failed(why: string): void
+}
+
+/** One time to judge a row's items: by which kind of protocol, and by which model. */
+export interface RowJudging {
+  readonly kind: ProtocolKind
+  readonly row: RowPlan
+  readonly model: Model
+  /** How many chains of thought self-consistency draws. */
+  readonly draws: number
+  readonly data: ItemsToJudge
+  /** Whether cases may be shown near-duplicates of their own text. */
+  readonly keepNearDuplicates: boolean
+  /** In place of the settings' library. */
+  readonly library?: Library
+  /** Keeps what cases are shown of the library. */
+  readonly shown: NonNullable<FileJudging['shown']>
+}
+
+/** Cases of an evaluation wait for their turn, however long it takes. */
+const NO_DEADLINE_MS = 30 * 86_400_000
+/** Fences and samples are the same on every machine, so that a recording is good everywhere. */
+const SECRET = 'gavel evaluation'
+
+/**
+ * Judges a row's items through the engine and the gateway of the service, in this process. Nothing is answered from the memo:
+ * which answer an item gets must not depend on which item came before it. Throws an `OperatorError` where the file can't be read or
+ * the settings switch the protocol off.
+ */
+export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJudgingIo): Promise<JudgedRow> {
+  const { kind, row, model, data, keepNearDuplicates, shown } = judging
+  const gold = new Map(data.items.map((item) => [item.id, item]))
+  const outcomes = new Map<string, Outcome>()
+  const refused: string[] = []
+  const models = new Set<string>()
+  const cases: JudgedCase[] = []
+  let comments = 0
+  async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
+    const wanted: FileMessage[] = []
+    for await (const message of fileMessages(data.file, data.format, bad, data.reading))
+      if (message.type !== 'feedback' && gold.has(message.key)) wanted.push(message)
+    comments = wanted.filter(({ type }) => type === 'comment').length
+    yield* earliest(wanted, row.firstComments)
+  }
+  const file = {
+    ...{
+      protocol: kind.name,
+      file: data.file,
+      format: data.format,
+      messages,
+      model,
+      keepNearDuplicates,
+      secret: SECRET,
+      shown,
+    },
+    kinds: [kindOf(kind, row, judging.draws)],
+    finalAge: row.finalAge ?? Number.POSITIVE_INFINITY,
+    ...(judging.library === undefined ? {} : { library: judging.library }),
+  }
+  await judgeFileSubjects(settingsOf(settings, kind, row), file, {
+    signal: io.signal,
+    judged(verdict, json) {
+      const item = gold.get(verdict.subjectId)
+      if (item === undefined) throw new Error(`a verdict on ${verdict.subjectId}, which nobody asked for`)
+      const argument = transcript.parse(JSON.parse(json.transcript))
+      outcomes.set(item.id, outcomeOf(item, verdict, argument, saidBeside(kind, row, verdict)))
+      for (const named of Object.entries(verdict.models)) if (named[0] !== 'library') models.add(named[1])
+      const argued = row.learns === true && item.label !== null ? argumentOf(argument) : null
+      if (argued !== null && item.label !== null)
+        cases.push({ id: item.id, argument: argued, verdict: verdict.label, truth: item.label })
+      io.judged()
+    },
+    refused: (why) => refused.push(why),
+    corrected: () => {},
+    unrouted: () => {},
+    failed: io.failed,
+  })
+  return {
+    outcomes: data.items.map((item) => outcomes.get(item.id) ?? unjudged(item)),
+    refused,
+    comments,
+    // In the items' order: verdicts come as they are decided.
+    cases: data.items.flatMap(({ id }) => cases.find((one) => one.id === id) ?? []),
+    models: [...models].sort(),
+  }
+}
+
+function kindOf(kind: ProtocolKind, { how }: RowPlan, draws: number): ProtocolKind {
+  if (how.by === 'one-prompt') return onePrompt(kind, { ask: how.ask })
+  if (how.by === 'self-consistency') return onePrompt(kind, { ask: 'self-consistency', draws })
+  return kind
+}
+
+/** What a verdict says beside its label: how sure it is, and how its voters voted. */
+function saidBeside(kind: ProtocolKind, { how }: RowPlan, verdict: Judged): Parameters<typeof outcomeOf>[3] {
+  if (how.by === 'self-consistency') return { confidence: verdict.scores.agreement ?? null, votes: null }
+  if (how.by !== 'protocol') return { confidence: null, votes: null }
+  return { confidence: kind.confidence?.(verdict) ?? null, votes: kind.votes?.(verdict) ?? null }
+}
+
+/** The settings under which a row is judged. */
+function settingsOf(settings: Settings, { name }: ProtocolKind, { how, models = {} }: RowPlan): Settings {
+  const own = entryOf(settings.protocols, name)
+  if (own === undefined) throw new OperatorError(`No protocol is called ${name}.`)
+  const switches = how.by === 'protocol' ? how.switches : {}
+  const roles = Object.fromEntries(Object.entries(models).map(([role, model]) => [`${name}.${role}`, [model]]))
+  return {
+    ...settings,
+    protocols: { ...settings.protocols, [name]: { ...own, ...switches, enabled: true } },
+    models: { ...settings.models, roles: { ...settings.models.roles, ...roles } },
+    memo: { ...settings.memo, enabled: false },
+    cases: {
+      ...settings.cases,
+      deadline: NO_DEADLINE_MS,
+      pressedAtDue: Number.POSITIVE_INFINITY,
+      transcriptBytes: Number.MAX_SAFE_INTEGER,
+    },
+  }
+}
+
+/** The messages without each thread's comments after the first `most`, by time and then id. */
+function earliest(messages: readonly FileMessage[], most = Number.POSITIVE_INFINITY): readonly FileMessage[] {
+  if (!Number.isFinite(most)) return messages
+  const threads = Map.groupBy(
+    messages.filter(({ type }) => type === 'comment'),
+    ({ key }) => key,
+  )
+  const kept = new Set(
+    [...threads.values()].flatMap((comments) =>
+      comments
+        .toSorted((one, other) => timeOf(one) - timeOf(other) || (idOf(one) < idOf(other) ? -1 : 1))
+        .slice(0, most),
+    ),
+  )
+  return messages.filter((message) => message.type !== 'comment' || kept.has(message))
+}
+
+function timeOf({ createdAt }: FileMessage): number {
+  return createdAt ?? Number.POSITIVE_INFINITY
+}
+
+function idOf({ value }: FileMessage): string {
+  return String(value.id)
+}

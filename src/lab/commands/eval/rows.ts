@@ -1,0 +1,38 @@
+import type { Protocol } from '../../../service/engine/script.ts'
+import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
+import { CHAIN_OF_THOUGHT } from './evaluation.ts'
+
+/** Which rows stand beside the protocol's own. */
+export type Beside = 'none' | 'baselines' | 'all'
+export const BESIDE = ['none', 'baselines', 'all'] as const satisfies readonly Beside[]
+
+/** What a protocol judges, and how it says so. */
+export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
+
+/**
+ * The rows of an evaluation: the protocol as it is set, what it must beat, and with `all` the protocol without each of its parts.
+ * A protocol that gives scores instead of labels has no baseline of one prompt.
+ */
+export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, beside: Beside): RowPlan[] {
+  const whole: RowPlan = { name: kind.name, how: { by: 'protocol', switches: {} } }
+  if (beside === 'none') return [whole]
+  const ablations = Object.entries(kind.ablations ?? {}).map(
+    ([name, switches]): RowPlan => ({ name, how: { by: 'protocol', switches } }),
+  )
+  return [
+    whole,
+    ...(labels.length === 0 ? [] : BASELINES),
+    ...(subject === 'thread' ? [CROWD] : []),
+    ...(beside === 'all' ? ablations : []),
+  ]
+}
+
+const BASELINES: readonly RowPlan[] = [
+  { name: 'zero-shot', how: { by: 'one-prompt', ask: 'zero-shot' } },
+  { name: CHAIN_OF_THOUGHT, how: { by: 'one-prompt', ask: 'chain-of-thought' } },
+  { name: 'self-consistency', how: { by: 'self-consistency', draws: 'as-many-tokens-as-the-first-row' } },
+]
+
+/** What the comments alone are worth, by people's labels of them. */
+const CROWD: RowPlan = { name: 'gold stances', how: { by: 'gold-stances' } }

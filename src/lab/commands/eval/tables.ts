@@ -1,0 +1,152 @@
+import type { Settings } from '../../../../config/schema.ts'
+import { protocolsOf } from '../../../service/composition/protocols.ts'
+import { entryOf } from '../../../service/domain/entry-of.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import { sameModel } from '../../../service/domain/steps.ts'
+import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import { PROTOCOLS } from '../../../service/protocols/registry.ts'
+import { type Cell, emptyCell } from '../../evaluation/evaluation.ts'
+import type { Format } from '../../evaluation/formats.ts'
+import { presetNamed } from '../../evaluation/presets/all.ts'
+import { type PresetData, type PresetTable, rowsOn } from '../../evaluation/presets/preset.ts'
+import { paperModelsOf, type StandIns, withStandIns } from '../../evaluation/presets/stand-ins.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
+import { type Beside, type Judges, rowsBeside } from './rows.ts'
+
+/** A file as the command line names it. */
+export interface GivenData {
+  readonly file: string
+  readonly format: Format
+}
+
+/** What is to be judged on one file. */
+export interface Planned {
+  readonly given: GivenData
+  /** As the paper names it; undefined where it is none of a paper's. */
+  readonly name?: string
+  readonly sample?: PresetData['sample']
+  readonly batch?: PresetData['batch']
+  readonly rows: readonly RowPlan[]
+}
+
+/** A table to be made: rows on each file, and cells that nothing can be judged for. */
+export interface PlannedTable {
+  readonly title: string
+  readonly kind: ProtocolKind
+  readonly preset: PresetTable | null
+  readonly parts: readonly Planned[]
+  /** Which models are asked in the place of the paper's. */
+  readonly standIns: StandIns
+  /** Of data sets of the paper that were not given. */
+  readonly absent: readonly Cell[]
+  paper(row: string, data: string): Cell['paper']
+}
+
+/** Which rows are judged: all where none is named. */
+export type Only = readonly string[] | undefined
+
+/**
+ * The protocol as it is set, with what stands beside it. Throws an `OperatorError` for a name that is no protocol's, and for one
+ * that is no row's.
+ */
+export function ownTable(
+  protocol: string,
+  judges: Judges,
+  given: readonly GivenData[],
+  { beside, only }: { beside: Beside; only: Only },
+): PlannedTable {
+  const kind = kindNamed(protocol)
+  const rows = onlyOf(rowsBeside(kind, judges, beside), only)
+  const standIns = { of: new Map<string, string>() }
+  return {
+    ...{ title: `${protocol}: how good its verdicts are`, kind, preset: null, absent: [], paper: () => ({}), standIns },
+    parts: given.map((one) => ({ given: one, rows })),
+  }
+}
+
+/** The rows of these names, in the table's order. */
+function onlyOf<Row extends { readonly name: string }>(rows: readonly Row[], only: Only): readonly Row[] {
+  if (only === undefined) return rows
+  const wanted = only.map((name) => name.trim().toLowerCase())
+  const unknown = only.find((_, at) => !rows.some((row) => row.name.toLowerCase() === wanted[at]))
+  if (unknown !== undefined)
+    throw new OperatorError(`No row is called ${unknown}, but: ${rows.map((row) => row.name).join('; ')}.`)
+  return rows.filter((row) => wanted.includes(row.name.toLowerCase()))
+}
+
+/**
+ * A paper's table over the files that are given, in the order of its data sets; what is not given is named. Throws an
+ * `OperatorError` for a name that is no preset's, no row's, or no model's of the paper.
+ */
+export function paperTable(
+  settings: Settings,
+  name: string,
+  given: readonly GivenData[],
+  { standIns, only }: { standIns: StandIns; only: Only },
+): PlannedTable {
+  const whole = presetNamed(name)
+  const named = paperModelsOf(whole)
+  const foreign = [...standIns.of.keys()].find((model) => !named.includes(model))
+  if (foreign !== undefined) throw new OperatorError(`${name} names no model ${foreign}, but: ${named.join(', ')}.`)
+  const preset = { ...whole, rows: onlyOf(whole.rows, only) }
+  const kind = kindNamed(preset.protocol)
+  const known = given.flatMap((one): { one: GivenData; data: PresetData | undefined }[] => {
+    const fitting = preset.data.filter(({ formats }) => formats.includes(one.format))
+    return fitting.length === 0 ? [{ one, data: undefined }] : fitting.map((data) => ({ one, data }))
+  })
+  const absent = preset.data.filter((data) => !known.some((part) => part.data === data))
+  const paper = (row: string, data: string) =>
+    entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
+  return {
+    ...{ title: preset.of, kind, preset, paper, standIns },
+    parts: known.map(({ one, data }) => ({
+      given: one,
+      ...(data === undefined ? {} : { name: data.name }),
+      ...(data?.sample === undefined ? {} : { sample: data.sample }),
+      ...(data?.batch === undefined ? {} : { batch: data.batch }),
+      rows: rowsOn(preset, data?.name ?? null).map((row, at) => {
+        const asked = withStandIns(row, standIns)
+        return preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, asked) : asked
+      }),
+    })),
+    absent: absent.flatMap((data) =>
+      preset.rows.map((row) => emptyCell(row.name, data.name, notGiven(row, data), paper(row.name, data.name))),
+    ),
+  }
+}
+
+/** The row, or one that nothing judges and that says why, where an aspect's steps were not calibrated, or for another model. */
+function withCalibratedSteps(settings: Settings, kind: ProtocolKind, row: RowPlan): RowPlan {
+  if (row.how.by !== 'protocol') return row
+  const own = entryOf(settings.protocols, kind.name)
+  const protocols = { ...settings.protocols, [kind.name]: { ...own, ...row.how.switches, enabled: true } }
+  const [protocol] = protocolsOf({ ...settings, protocols } as Settings, 'labels', [kind]).protocols
+  const steps = Object.entries(protocol?.steps ?? {})
+  const lacking = steps.flatMap(([aspect, { source }]) => (source === 'calibrated' ? [] : [aspect]))
+  const scorer = row.models?.scorer ?? ''
+  const [other] = steps.flatMap(([, { model }]) => (model === undefined || sameModel(model, scorer) ? [] : [model]))
+  if (lacking.length > 0)
+    return { ...row, how: { by: 'nothing', why: `no calibrated steps: ${lacking.join(', ')} (gavel calibrate)` } }
+  if (other === undefined) return row
+  return { ...row, how: { by: 'nothing', why: `its steps were found for ${other}, and ${scorer} scores` } }
+}
+
+function notGiven({ how }: RowPlan, { formats }: PresetData): string {
+  if (how.by === 'nothing') return how.why
+  return `no file of it was given: --data FILE --format ${formats.join(' or ')}`
+}
+
+export function kindNamed(name: string): ProtocolKind {
+  const kind = PROTOCOLS.find((one) => one.name === name)
+  if (kind === undefined)
+    throw new OperatorError(`No protocol is called ${name}, but: ${PROTOCOLS.map((one) => one.name).join(', ')}.`)
+  return kind
+}
+
+/** Fences and ids don't matter here: only what the protocol is. */
+export function protocolOf(settings: Settings, kind: ProtocolKind): Judges {
+  const [protocol] = protocolsOf(settings, 'labels', [kind]).protocols
+  if (protocol === undefined)
+    throw new OperatorError(`${kind.name} is switched off in the settings (protocols.${kind.name}.enabled).`)
+  return protocol
+}

@@ -1,0 +1,42 @@
+import { readFile, unlink, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { OperatorError } from '../../service/domain/errors.ts'
+
+/** Names the process that works with the folder: its host, and its id there. */
+const IN_USE = 'in-use'
+
+/**
+ * Claims a folder for this process. Throws an `OperatorError` if another that is still there has it, or one on another host,
+ * of which nobody here can tell. Returns what gives it back.
+ */
+export async function claim(folder: string): Promise<() => Promise<void>> {
+  const file = join(folder, IN_USE)
+  const own = `${hostname()} ${process.pid}`
+  if (!(await created(file, own))) {
+    const holder = await readFile(file, 'utf8').catch(() => '')
+    const [host, id] = holder.split(' ')
+    if (holder !== '' && holder !== own && (host !== hostname() || isRunning(Number(id))))
+      throw new OperatorError(`${folder} is in use by process ${id} on ${host}. If that has ended, delete ${file}.`)
+    await writeFile(file, own)
+  }
+  return () => unlink(file).catch(() => {})
+}
+
+async function created(file: string, content: string): Promise<boolean> {
+  try {
+    await writeFile(file, content, { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+function isRunning(id: number): boolean {
+  try {
+    return process.kill(id, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

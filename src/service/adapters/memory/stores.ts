@@ -1,0 +1,41 @@
+import type { CaseStore, Outbox } from '../../ports/cases.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Erasures } from '../../ports/erasures.ts'
+import type { JudgeAgainStore } from '../../ports/judge-again.ts'
+import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
+import type { CaseTable } from './case-table.ts'
+import { memoryCases } from './cases.ts'
+import { memoryErasures } from './erasures.ts'
+import { memoryJudgeAgain } from './judge-again.ts'
+import { memoryMarks } from './marks.ts'
+import { memoryOutbox, outboxEntries } from './outbox.ts'
+import { threadTable } from './thread-table.ts'
+import { memoryThreads } from './threads.ts'
+
+/**
+ * The stores in memory: the same promises within one process. For judging a file without servers, and for quick tests.
+ * The rules of a thread are in `src/service/threads/`; these stores apply them and keep the results.
+ */
+export function memoryStores(
+  clock: Clock,
+  threads = threadTable(),
+): {
+  threads: ThreadStore
+  cases: CaseStore
+  outbox: Outbox
+  marks: StreamMarks
+  erasures: Erasures
+  judgeAgain: JudgeAgainStore
+} {
+  const cases: CaseTable = new Map()
+  const entries = outboxEntries(clock)
+  const erasures = memoryErasures(cases, clock)
+  return {
+    threads: memoryThreads(threads, cases, entries, erasures),
+    cases: memoryCases(cases, threads, entries, erasures, clock),
+    outbox: memoryOutbox(entries, cases, threads, erasures, clock),
+    marks: memoryMarks(),
+    erasures,
+    judgeAgain: memoryJudgeAgain(threads),
+  }
+}

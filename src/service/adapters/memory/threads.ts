@@ -1,0 +1,138 @@
+import { charactersIn } from '../../domain/characters-in.ts'
+import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
+import type { ThreadStore } from '../../ports/threads.ts'
+import { takeComments } from '../../threads/comments.ts'
+import { wake } from '../../threads/due.ts'
+import { deletePost, expireOrphans } from '../../threads/ending.ts'
+import { openCases } from '../../threads/opening.ts'
+import { takePost } from '../../threads/post.ts'
+import { eraseCarries } from '../../threads/revisions.ts'
+import { stateOf } from '../../threads/thread.ts'
+import { takeTurns } from '../../threads/turns.ts'
+import { type CaseTable, openedCase } from './case-table.ts'
+import type { MemoryErasures } from './erasures.ts'
+import type { OutboxEntries } from './outbox.ts'
+import { nameOf, type ThreadTable } from './thread-table.ts'
+
+/**
+ * Threads in memory: each method applies its rule from `src/service/threads/` to one thread. A thread whose post has arrived is
+ * never forgotten.
+ */
+export function memoryThreads(
+  threads: ThreadTable,
+  cases: CaseTable,
+  entries: OutboxEntries,
+  erasures: Pick<MemoryErasures, 'noteNow'>,
+): ThreadStore {
+  const replies = new Map<string, Map<string, ThreadRef>>()
+  const paused = new Set<string>()
+  /** By protocol (paused, or off in some process): the threads that wait for it. */
+  const parked = new Map<string, Map<string, ThreadRef>>()
+
+  /** Withdraws what is unpublished of a protocol's last revision; returns whether a publisher has its verdict. */
+  function withdrawCase(openId: string | null): boolean {
+    const kept = openId === null ? undefined : cases.get(openId)
+    if (openId === null || kept === undefined) return false
+    cases.delete(openId)
+    return kept.entry !== null && entries.withdraw(kept.entry, openId) === 'in-flight'
+  }
+
+  const store: ThreadStore = {
+    async putPost(ref, post, arrival, rules) {
+      return threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
+    },
+    async putComments(ref, changes, now, rules) {
+      return threads.step(ref, (thread) => takeComments(thread, { changes, now }, rules))
+    },
+
+    async deletePost(ref, retraction) {
+      erasures.noteNow(ref)
+      const known = threads.find(ref)
+      const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
+      const inFlight = new Set(revisions.flatMap(([protocol, { openId }]) => (withdrawCase(openId) ? [protocol] : [])))
+      const outcome = threads.step(ref, (thread) => deletePost(thread, { inFlight }))
+      if (outcome.kind === 'duplicate') return outcome.kind
+      for (const { protocol, revision, after } of outcome.retractions) {
+        const entry = { kind: 'verdict', ...retraction(protocol, revision) } as const
+        if (after === null) entries.put(entry)
+        else entries.follow({ ref, protocol, caseId: after }, entry)
+      }
+      return outcome.kind
+    },
+    async deleteUnknown(refs) {
+      return refs.map((ref) => {
+        if (threads.find(ref) !== null || (replies.get(nameOf(ref))?.size ?? 0) > 0) return false
+        erasures.noteNow(ref)
+        threads.step(ref, (thread) => deletePost(thread, { inFlight: new Set() }))
+        return true
+      })
+    },
+    async eraseLeft(ref, { openIds, without }) {
+      return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
+    },
+
+    async linkReply(post, reply, most) {
+      if (threads.find(post)?.status === 'deleted') return 'deleted'
+      const linked = new Map(replies.get(nameOf(post)))
+      if (linked.size >= most && !linked.has(nameOf(reply))) return 'full'
+      replies.set(nameOf(post), linked.set(nameOf(reply), reply))
+      return 'linked'
+    },
+    repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
+    async unlinkReplies(post, some) {
+      for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
+    },
+
+    async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {
+      const open = [...cases.values()].filter(({ status, unworked }) => status === 'open' && !unworked)
+      const openOf = Map.groupBy(open, ({ record }) => record.tenant)
+      const counts = new Map([...openOf].map(([tenant, some]) => [tenant, some.length]))
+      const due = threads.due().filter(({ at }) => at <= until)
+      return takeTurns(due, counts, { limit, maxOpen })
+    },
+    countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
+
+    async read(ref) {
+      const thread = threads.find(ref)
+      return thread === null ? null : stateOf(thread)
+    },
+    async weightOf(ref) {
+      const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
+      return comments.size + charactersIn(post) / COMMENT_CHARACTERS
+    },
+    statusOf: async (ref) => threads.find(ref)?.status ?? null,
+    async open(state, opening) {
+      const change = { read: state, opening, paused }
+      const { opened, waitsFor } = threads.step(state.ref, (thread) => openCases(thread, change))
+      for (const { record } of opening.cases) if (opened.includes(record.id)) cases.set(record.id, openedCase(record))
+      for (const protocol of waitsFor)
+        parked.set(protocol, new Map(parked.get(protocol)).set(nameOf(state.ref), state.ref))
+      return [...opened]
+    },
+
+    paused: async () => new Set(paused),
+    async pause(protocol) {
+      paused.add(protocol)
+    },
+    async resume(protocol, now) {
+      paused.delete(protocol)
+      return store.wake(protocol, now)
+    },
+    async wake(protocol, now) {
+      const waiting = [...(parked.get(protocol)?.values() ?? [])]
+      parked.delete(protocol)
+      return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, protocol, now)) === 'woken').length
+    },
+
+    async expireOrphans(ref, letterOf) {
+      const letters = threads.step(ref, (thread) => {
+        const { thread: after, outcome } = expireOrphans(thread)
+        // If a letter can't be made, the thread stays unchanged.
+        return { thread: after, outcome: outcome.expired.map(letterOf) }
+      })
+      for (const letter of letters) entries.put({ kind: 'dead-letter', ...letter })
+      return letters.length
+    },
+  }
+  return store
+}

@@ -1,0 +1,230 @@
+import type { Settings } from '../../../config/schema.ts'
+import { inputsOf, type Topics } from '../../../config/topics.ts'
+import { ageOfNextDue, backlogSignals, backpressure } from '../../../consumers/backpressure.ts'
+import { comments } from '../../../consumers/comments.ts'
+import { counterspeech } from '../../../consumers/counterspeech.ts'
+import { groupReader } from '../../../consumers/group-reader.ts'
+import { intake, type TopicIntake, topicIntake } from '../../../consumers/intake.ts'
+import { posts } from '../../../consumers/posts.ts'
+import type { ReadLimits } from '../../../consumers/read-message.ts'
+import type { storeWatch } from '../../../consumers/store-watch.ts'
+import { orphanLetters } from '../../../producers/dead-letter.ts'
+import { placeholders } from '../domain/placeholders.ts'
+import { type SamplingRank, samplingKeyVersion } from '../domain/sampling-rank.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { commentEraser } from '../engine/erase.ts'
+import { type OpenerSettings, opener } from '../engine/open.ts'
+import type { OpenedCases } from '../engine/opened-cases.ts'
+import { retractionOf } from '../engine/retraction.ts'
+import type { Router } from '../engine/routes.ts'
+import type { Protocol } from '../engine/script.ts'
+import { closable } from '../operations/closable.ts'
+import type { Loops } from '../operations/loop.ts'
+import type { redisSettingsWatch } from '../operations/redis-settings.ts'
+import type { CaseStore, Outbox } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Memo } from '../ports/memo.ts'
+import type { StageBacklog, StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import type { Routes } from '../ports/routes.ts'
+import type { StreamMarks, ThreadRules, ThreadStore } from '../ports/threads.ts'
+import type { KafkaClient } from './kafka.ts'
+import type { RedisPart } from './redis.ts'
+
+/** How often to look for threads that became due for a protocol while it was off, in ms. */
+const WAKE_MS = 5_000
+/** While nothing happens in this process, due times are looked at once in so many polls… */
+const QUIET_POLLS = 5
+/** …the ends of partitions so often instead of so often, in ms… */
+const [MARKS_MS, QUIET_MARKS_MS] = [1_000, 2_500]
+/** …and so, in ms, whether the backlog is too large. */
+const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
+
+/**
+ * Reads messages, opens what is due, and pauses while the backlog is too large. When closed, it has committed what was
+ * handled.
+ */
+export function intakePart(
+  settings: Settings,
+  parts: IntakeParts & {
+    redis: Pick<RedisPart, 'outbox' | 'marks'>
+    kafka: KafkaClient
+    topics: Topics
+    opener: Opener
+    watch: ReturnType<typeof storeWatch>
+    redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
+    loops: Loops
+    /** The stage queues, as of the last look. */
+    backlog: () => readonly StageBacklog[]
+    clock: Clock
+    report: Report
+  },
+) {
+  const { redis, kafka, topics, opener, watch, redisSettings, loops, backlog, threads, protocols, clock, report } =
+    parts
+  return closable(async (keep) => {
+    const { poll, idleAfter } = settings.clock
+    // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
+    const opening = loops.start(
+      'opener',
+      poll,
+      async () => {
+        while (watch.problem === null && (await opener.openDue()) > 0);
+      },
+      QUIET_POLLS * poll,
+    )
+    // Threads that changed while a protocol was off everywhere are due for it now.
+    loops.start('protocols that were off', WAKE_MS, async () => {
+      const paused = await threads.paused()
+      for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
+    })
+    const reader = watch.over(
+      groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report }),
+    )
+    const taking = intake({
+      reader,
+      intakes: intakesOf(settings, topics, parts),
+      outbox: redis.outbox,
+      marks: redis.marks,
+      limits: readLimits(settings),
+      taken: opening.wake,
+      clock,
+      report,
+    })
+    await taking.start()
+    keep(reader)
+    // A partition's end must be confirmed anew before the partition can count as idle.
+    loops.start('stream marks', MARKS_MS, taking.watch, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
+    const signals = backlogSignals({
+      countDue: opener.countDue,
+      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
+      outbox: redis.outbox,
+      stages: backlog,
+      clock,
+      settings: settings.intake,
+    })
+    signals.push(watch.pressure, redisSettings.pressure)
+    const press = backpressure({ reader, signals, settings: settings.intake, report })
+    loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
+    return { downSince: () => reader.downSince }
+  })
+}
+
+function readerSettings({ kafka }: Settings, topics: readonly string[]) {
+  return {
+    group: kafka.group,
+    topics,
+    sessionTimeoutMs: kafka.sessionTimeout,
+    maxBytesPerPartition: kafka.maxBytesPerPartition,
+    fetchBytes: kafka.fetchBytes,
+    fetchWaitMs: kafka.fetchWait,
+    partitionsAtOnce: kafka.partitions,
+  }
+}
+
+/** The limits on what is read of a message. */
+export function readLimits({ intake }: Settings): ReadLimits {
+  return { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
+}
+
+/** The stores that intakes write to and the parts that they ask. */
+export interface IntakeParts {
+  readonly threads: ThreadStore
+  readonly protocols: readonly Protocol[]
+  readonly routes: Routes
+  readonly memo: Pick<Memo, 'forget'>
+  readonly samplingRank: SamplingRank
+  readonly clock: Clock
+  readonly report: Report
+  readonly cases: CaseStore
+  readonly outbox: Pick<Outbox, 'putDeadLetters'>
+  /** Null if giving a case its job is left to the reconciler. */
+  readonly queues: Pick<StageQueues, 'push'> | null
+  /** Only for posts from a data set: what a vision model saw in their images. */
+  readonly descriptions?: (post: ThreadRef) => readonly string[]
+}
+
+/** The intake of each input topic, by topic name. */
+export function intakesOf(
+  settings: Settings,
+  topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
+  parts: IntakeParts,
+): ReadonlyMap<string, TopicIntake> {
+  const {
+    threads,
+    cases,
+    outbox,
+    queues,
+    protocols,
+    routes,
+    memo,
+    samplingRank,
+    clock,
+    report,
+    descriptions = () => [],
+  } = parts
+  const rules = threadRules(settings, samplingRank)
+  const { checkpoints } = settings
+  const { maxReplies } = settings.threads
+  const retract = retractionOf(protocols, clock)
+  const erase = async (ref: ThreadRef) => {
+    // Also for a repeated deletion: the first may have been interrupted between the two steps.
+    await memo.forget(ref, settings.memo.keep)
+    return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
+  }
+  const eraseComments = commentEraser({
+    ...{ threads, cases, memo, queues, protocols, clock },
+    settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
+  })
+  return new Map([
+    [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
+    [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],
+    [
+      topics.counterspeech,
+      topicIntake(counterspeech({ threads, outbox, routes, erase, rules, checkpoints, clock, maxReplies, report })),
+    ],
+  ])
+}
+
+function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
+  return {
+    ...checkpoints,
+    ...threads,
+    isPlaceholder: placeholders(threads.placeholders),
+    samplingKeyVersion: samplingKeyVersion(samplingRank),
+    rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
+  }
+}
+
+/** Opens cases for threads that become due. The settings' `clock` may be replaced if there is no stream. */
+export function openerOf(
+  settings: Settings,
+  parts: {
+    routes: Router
+    threads: ThreadStore
+    marks: StreamMarks
+    cases: CaseStore
+    queues: StageQueues
+    clock: Clock
+    report: Report
+    /** The partitions that drive the stream's clock; null: all that have been seen. */
+    partitions: OpenerSettings['partitions']
+    streamClock?: OpenerSettings['clock']
+    opened?: OpenedCases
+  },
+) {
+  const { partitions, streamClock = settings.clock, ...given } = parts
+  return opener({
+    ...given,
+    settings: {
+      checkpoints: settings.checkpoints,
+      clock: streamClock,
+      maxOpen: settings.cases.maxOpen,
+      pressedAtDue: settings.cases.pressedAtDue,
+      caseDeadlineMs: settings.cases.deadline,
+      partitions,
+    },
+    orphanLetter: orphanLetters(parts.report),
+  })
+}
+export type Opener = ReturnType<typeof openerOf>

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto'
+import type { Settings } from '../../../config/schema.ts'
+import { bullQueues } from '../adapters/bullmq/queues.ts'
+import type { DeadlineSettings } from '../engine/deadline.ts'
+import { eraser } from '../engine/eraser.ts'
+import { judge } from '../engine/judge.ts'
+import type { OpenedCases } from '../engine/opened-cases.ts'
+import { reconciler } from '../engine/reconcile.ts'
+import type { Protocol } from '../engine/script.ts'
+import { shownCaseCleaner } from '../engine/shown-cases.ts'
+import { unworkedCases } from '../engine/unworked.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Lookups } from '../gateway/lookups.ts'
+import type { Loops } from '../operations/loop.ts'
+import type { CaseStore } from '../ports/cases.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Erasures } from '../ports/erasures.ts'
+import type { Library } from '../ports/library.ts'
+import type { Memo } from '../ports/memo.ts'
+import type { StageQueues } from '../ports/queues.ts'
+import type { Report } from '../ports/report.ts'
+import type { ThreadStore } from '../ports/threads.ts'
+import type { RedisPart } from './redis.ts'
+
+interface JudgingParts {
+  readonly protocols: readonly Protocol[]
+  readonly cases: CaseStore
+  readonly gateway: Gateway
+  readonly library: Pick<Library, 'find' | 'embedder'>
+  readonly clock: Clock
+  readonly report: Report
+  readonly opened?: Pick<OpenedCases, 'use'>
+  readonly holding?: DeadlineSettings
+  readonly lookups?: Pick<Lookups, 'look'>
+}
+
+/** How a case's worker processes its jobs. */
+export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
+  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+  return judge({ protocols: byName, ...parts, settings: settings.cases })
+}
+
+/** The stages of these protocols; each has a queue. */
+export function stagesOf(protocols: readonly Protocol[]) {
+  return protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage })))
+}
+
+/** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
+export function startJudging(
+  settings: Settings,
+  parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
+): void {
+  const { protocols, cases, queues, clock, report, loops } = parts
+  const work = judgeOf(settings, { ...parts, holding: holdingSettings(settings) })
+  queues.work(work)
+  const { reconcileAfter } = settings.cases
+  const everyMs = Math.max(500, reconcileAfter / 3)
+  const { pending } = work
+  loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
+  const worked = protocols.map(({ name }) => name)
+  const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
+  loops.start('unworked cases', everyMs, unworkedCases(unworked))
+}
+
+/** Of a service; commands that judge a file hold nothing. */
+export function holdingSettings({ cases }: Settings): DeadlineSettings {
+  return { caseDeadlineMs: cases.deadline, mostHeldMs: cases.mostHeld }
+}
+
+/** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
+export function queuesPart(
+  settings: Settings,
+  {
+    redis,
+    protocols,
+    clock,
+    report,
+  }: {
+    redis: Pick<RedisPart, 'working' | 'keys'>
+    protocols: readonly Protocol[]
+    clock: Clock
+    report: Report
+  },
+) {
+  const queues = bullQueues({
+    connection: redis.working,
+    stages: stagesOf(protocols),
+    settings: {
+      prefix: redis.keys.queues,
+      caseConcurrency: settings.cases.concurrency,
+      stages: settings.stages,
+      lockMs: settings.queues.lock,
+      stalledCheckMs: settings.queues.stalledCheck,
+    },
+    clock,
+    report,
+  })
+  return { queues, close: () => queues.close(settings.drain - closingMs(settings.drain)) }
+}
+
+/** The part of the drain time, in ms, that is left for recording and closing after calls in flight have been cut off. */
+function closingMs(drain: number): number {
+  return Math.min(3_000, drain / 3)
+}
+
+/** How often to look for what was deleted, in ms: it is gone from shelves and cases within two seconds. */
+const LOOK_MS = 250
+
+/** Erases what was deleted from the shelves, and from cases that were shown it. For processes that have the library. */
+export function startErasing(
+  settings: Settings,
+  parts: {
+    threads: ThreadStore
+    cases: CaseStore
+    memo: Memo
+    erasures: Erasures
+    library: Library
+    protocols: readonly Protocol[]
+    queues: StageQueues
+    loops: Loops
+    clock: Clock
+    report: Report
+  },
+): void {
+  const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
+  const { deadline: caseDeadlineMs, restartsPerSecond } = settings.cases
+  const clean = shownCaseCleaner({
+    ...{ threads, cases, memo, owners: erasures, protocols, clock },
+    settings: { caseDeadlineMs },
+  })
+  const erase = eraser({
+    ...{ erasures, library, clean, queues, report },
+    settings: { name: randomUUID(), restartsPerSecond, keepOwnersMs: settings.threads.keepTombstone },
+  })
+  loops.start('erasure from shelves', LOOK_MS, erase.shelves)
+  loops.start('erasure from cases', LOOK_MS, erase.cases)
+}

@@ -1,0 +1,16 @@
+import type { Settings } from '../../../config/schema.ts'
+import { fences } from '../domain/fence.ts'
+import { samplingRanks } from '../domain/sampling-rank.ts'
+import { router } from '../engine/routes.ts'
+import type { ProtocolKind } from '../protocols/kind.ts'
+import { makeProtocols } from '../protocols/make.ts'
+
+/**
+ * The enabled protocols, of these kinds if they are given, the sampling that uses the same secret, and the routes to the
+ * protocols.
+ */
+export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
+  const samplingRank = samplingRanks(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank, kinds)
+  return { protocols, samplingRank, routes: router(protocols, settings.routes, samplingRank) }
+}

@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Settings } from '../../../config/schema.ts'
+import type { Topics } from '../../../config/topics.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { publisher } from '../../../producers/publisher.ts'
+import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
+import { closable } from '../operations/closable.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import type { KafkaClient } from './kafka.ts'
+import type { RedisPart } from './redis.ts'
+
+/**
+ * Sends verdicts from the outbox to Kafka. When closed, it has sent what Kafka accepts, and leaves the rest to other
+ * publishers.
+ */
+export function publicationPart(
+  settings: Settings,
+  {
+    redis,
+    kafka,
+    topics,
+    clock,
+    report,
+  }: {
+    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels'>
+    kafka: KafkaClient
+    topics: Topics
+    clock: Clock
+    report: Report
+  },
+) {
+  return closable(async (keep) => {
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
+    const { sentinels } = redis
+    const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
+    const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
+    keep(publisher({ outbox, writer, clock, report, settings: { name, topics } })).start()
+    return {}
+  })
+}

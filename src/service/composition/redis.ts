@@ -1,0 +1,148 @@
+import type { Settings } from '../../../config/schema.ts'
+import { redisBudgets } from '../adapters/redis/budgets.ts'
+import { redisCases } from '../adapters/redis/cases.ts'
+import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
+import { redisClock } from '../adapters/redis/clock.ts'
+import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { redisErasures } from '../adapters/redis/erasures.ts'
+import { redisExporter } from '../adapters/redis/exporter.ts'
+import { checkSchema, type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
+import { redisLimits } from '../adapters/redis/limits.ts'
+import { redisMarks } from '../adapters/redis/marks.ts'
+import { redisMemo } from '../adapters/redis/memo.ts'
+import { redisOutbox } from '../adapters/redis/outbox.ts'
+import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
+import { secretOf } from '../adapters/redis/shared-key.ts'
+import { redisThreads } from '../adapters/redis/threads.ts'
+import { OperatorError, RetryLaterError } from '../domain/errors.ts'
+import { MOST_DEADLINES } from '../engine/erase.ts'
+import { type Closable, closable } from '../operations/closable.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { DeletedOwners } from '../ports/erasures.ts'
+import type { Report } from '../ports/report.ts'
+import { budgetSettings, type GatewayStores, limitLeaseMs } from './gateway.ts'
+
+type Client = ReturnType<typeof connect>
+
+/** How long the store keeps things, in ms. */
+export function keepTimes({ threads }: Settings) {
+  return { keepTombstoneMs: threads.keepTombstone, keepThreadMs: threads.keepAfterFinal }
+}
+
+/** For as long as the store may hold what was made of something that a case was shown: its journal, and answers in the memo. */
+function keepShown({ cases, memo }: Settings): number {
+  return MOST_DEADLINES * cases.deadline + cases.mostHeld + Math.max(cases.keepJournal, memo.keep)
+}
+
+/**
+ * Redis for the service, and the stores in it: one fail-fast connection for intake, and retrying ones for the parts that
+ * process accepted messages. Throws an `OperatorError` if Redis is not reachable, or would lose data.
+ */
+export function redisPart(settings: Settings, report: Report) {
+  return closable(async (keep) => {
+    const open = (kind: 'retrying' | 'fail-fast') => {
+      const client = connect(settings.redis, report, kind)
+      keep({ close: async () => client.disconnect() })
+      return client
+    }
+    const [failFast, working, blocking] = [open('fail-fast'), open('retrying'), open('retrying')]
+    await checkRedis(failFast, settings.redis)
+    const findings = await redisFindings(failFast, settings.redis)
+    const refusal = refusalFor(findings)
+    if (refusal !== null) throw new OperatorError(refusal)
+    const time = redisClock(failFast)
+    await time.sync()
+    const keys = keysUnder(settings.redis.prefix)
+    await checkSchema(failFast, keys)
+    const incarnation = redisIncarnation(failFast, keys)
+    const sentinels = keep(sentinelWatch(settings.redis))
+    const secret = () => secretOf(failFast, keys, settings.fences.key, report)
+    const clients = { failFast, working, blocking }
+    return {
+      ...clients,
+      keys,
+      time,
+      incarnation,
+      sentinels,
+      secret,
+      findings,
+      find: () => redisFindings(failFast, settings.redis),
+      exporter: redisExporter(failFast, keys),
+      ...storesOn(clients, keys, settings, time.now, incarnation.token),
+    }
+  })
+}
+export type RedisPart = Awaited<ReturnType<typeof redisPart>>
+
+/**
+ * Redis for a command, on one fail-fast connection, and the service's time: the clock of the machine that the command runs on may be
+ * wrong. Throws an `OperatorError` if Redis is not reachable. */
+export function commandRedis(settings: Settings) {
+  return closable(async (keep) => {
+    const client = connect(settings.redis, () => {}, 'fail-fast')
+    keep({ close: async () => client.disconnect() })
+    await checkRedis(client, settings.redis)
+    const time = redisClock(client)
+    await time.sync()
+    const keys = keysUnder(settings.redis.prefix)
+    await checkSchema(client, keys)
+    const clients = { failFast: client, working: client, blocking: client }
+    return { client, keys, time, ...storesOn(clients, keys, settings, time.now) }
+  })
+}
+
+/**
+ * What Redis knows of deletions, for commands on the library; connects when it is first asked. Where no Redis is set nothing is
+ * known. Throws a `RetryLaterError` if one is set and does not answer: deleted words must be neither shown nor written again.
+ */
+export function knownDeletions({ redis }: Pick<Settings, 'redis'>): DeletedOwners & Closable {
+  const isSet = redis.url !== '' || redis.cluster.length > 0 || redis.sentinels.length > 0
+  let client: Client | null = null
+  return {
+    async deletedAmong(owners) {
+      if (!isSet || owners.length === 0) return new Set()
+      client ??= connect(redis, () => {}, 'fail-fast')
+      try {
+        return await redisErasures(client, keysUnder(redis.prefix)).deletedAmong(owners)
+      } catch (cause) {
+        throw new RetryLaterError('library', 'Redis does not answer, which knows what was deleted', { cause })
+      }
+    },
+    close: async () => client?.disconnect(),
+  }
+}
+
+function storesOn(
+  { failFast, working, blocking }: Record<'failFast' | 'working' | 'blocking', Client>,
+  keys: Keys,
+  settings: Settings,
+  clock: Clock,
+  token?: () => FencingToken,
+) {
+  const times = keepTimes(settings)
+  return {
+    threads: redisThreads(failFast, keys, times, token),
+    marks: redisMarks(failFast, keys, token),
+    cases: redisCases(working, keys, clock, token, { keepShownMs: keepShown(settings) }),
+    erasures: redisErasures(working, keys),
+    outbox: redisOutbox(working, blocking, keys, {
+      keepJournalMs: settings.cases.keepJournal,
+      keepThreadMs: times.keepThreadMs,
+      keepRevisionsMs: times.keepTombstoneMs,
+      clock,
+    }),
+  }
+}
+
+/** The gateway's stores in Redis, shared by all processes. */
+export function redisGatewayStores(
+  settings: Settings,
+  { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
+): GatewayStores {
+  return {
+    memo: redisMemo(working, keys.under),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+    budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
+  }
+}

@@ -1,0 +1,243 @@
+import { modelsInUse, unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { inputsOf } from '../../../config/topics.ts'
+import { ageOfNextDue } from '../../../consumers/backpressure.ts'
+import { partitionLag } from '../../../consumers/partition-lag.ts'
+import { storeWatch } from '../../../consumers/store-watch.ts'
+import { exposure, serveHttp } from '../adapters/http.ts'
+import { positionsOf } from '../adapters/kafka/offsets.ts'
+import { partitionsOf } from '../adapters/kafka/partitions.ts'
+import { logListener } from '../adapters/log.ts'
+import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
+import { EXPORTER_LEASE_MS } from '../adapters/redis/exporter.ts'
+import { memoryShare } from '../adapters/redis/memory.ts'
+import { whyItWaits } from '../adapters/redis/refusals.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { openedCases } from '../engine/opened-cases.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { activity } from '../operations/activity.ts'
+import { behindReport } from '../operations/behind.ts'
+import { broadcast } from '../operations/broadcast.ts'
+import { usedCapacity } from '../operations/capacity.ts'
+import { closable, type Keep } from '../operations/closable.ts'
+import { healthOf } from '../operations/health.ts'
+import { identityOf } from '../operations/identity.ts'
+import { namedLoops } from '../operations/loop.ts'
+import { overdueUnread } from '../operations/overdue.ts'
+import { REDIS_SETTINGS_MS, redisSettingsWatch } from '../operations/redis-settings.ts'
+import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
+import { stateReport } from '../operations/state-report.ts'
+import type { Model } from '../ports/model.ts'
+import type { Listener, PartitionLag, Report } from '../ports/report.ts'
+import { budgetSettings, endpointOf, gatewayOf, gatewaySettings, shortDrain } from './gateway.ts'
+import { intakePart, openerOf } from './intake.ts'
+import { queuesPart, startErasing, startJudging } from './judging.ts'
+import { kafkaPart } from './kafka.ts'
+import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
+import { protocolsOf } from './protocols.ts'
+import { publicationPart } from './publication.ts'
+import { redisGatewayStores, redisPart } from './redis.ts'
+
+export const ROLES = ['intake', 'judge', 'publish'] as const
+export type Role = (typeof ROLES)[number]
+
+/** Parts that a test or the bench may replace; production passes nothing. */
+export interface Overrides {
+  readonly model?: Model
+  readonly listeners?: readonly Listener[]
+}
+
+export interface App {
+  readonly httpPort: number
+  readonly gateway: Gateway
+  /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
+  stop(): Promise<void>
+}
+
+/**
+ * The service: intake → cases and stages → publication, for the given roles. Throws an `OperatorError`, with nothing
+ * left open, if Kafka or Redis is not reachable.
+ */
+export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
+  const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
+  if (refusal !== null) throw new OperatorError(refusal)
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
+  const report: Report = (name, event) =>
+    broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
+  const { httpPort, gateway, close } = await closable((keep) =>
+    assemble(settings, roles, { model: overrides.model, report, listen: (one) => void listeners.push(one) }, keep),
+  )
+  const unpriced = roles.includes('judge') ? unpricedFinding(settings) : null
+  if (unpriced !== null) report('service:unpriced', { detail: unpriced.detail, advice: unpriced.todo ?? '' })
+  const exposed = exposure(settings.http)
+  if (exposed !== null) report('service:exposed', exposed)
+  const short = roles.includes('judge') ? shortDrain(settings) : null
+  if (short !== null) report('service:short-drain', short)
+  report('service:started', { roles, httpPort })
+  return {
+    httpPort,
+    gateway,
+    async stop() {
+      report('service:stopping', { reason: 'stop requested' })
+      await close()
+      report('service:stopped', {})
+    },
+  }
+}
+
+/** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */
+const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
+/** How often Kafka is asked how far the group has come, in ms; and while nothing happens here. */
+const LAG_MS = 2_000
+const QUIET_LAG_MS = 5_000
+
+/** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
+const PARTITIONS_MS = 5_000
+
+/**
+ * Opens the parts in reverse order of a post's path, so that verdicts are still published while the rest stops. Metrics
+ * need the protocols, the protocols a secret, and the secret Redis: events before that only reach the log.
+ */
+async function assemble(
+  settings: Settings,
+  roles: readonly Role[],
+  { model, report, listen }: { model: Model | undefined; report: Report; listen: (listener: Listener) => void },
+  keep: Keep,
+) {
+  const redis = keep(await redisPart(settings, report))
+  const { threads, marks, cases, outbox, erasures, incarnation, time } = redis
+  const clock = time.now
+  const { client: kafka, topics, progress, published } = await kafkaPart(settings, report)
+  await incarnation.begin(positionsOf(progress), progress.alone, published)
+
+  const secret = await redis.secret()
+  const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
+  const models = modelsInUse(settings)
+  const metrics = prometheusMetrics({
+    ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
+    identity: identityOf(settings, roles),
+    objectiveSeconds: settings.objectives.latency / 1000,
+    endpointOf: (name) => endpointOf(settings, name).baseUrl,
+  })
+  listen(metrics.listen)
+  listen(behindReport(report, clock))
+  const stores = redisGatewayStores(settings, redis)
+  const library = keep(libraryOf(settings, clock, erasures))
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })
+  const lookups = lookupsOf(settings, { clock, report })
+
+  if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
+  const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
+  const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
+  const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
+  const opened = openedCases(clock)
+  const opener = openerOf(settings, { routes, opened, ...stream })
+
+  const happening = activity()
+  listen(happening.listen)
+  const loops = namedLoops(report, happening)
+  const watch = storeWatch({
+    incarnation,
+    memoryShare: () => memoryShare(redis.failFast),
+    whyItWaits: () => whyItWaits(redis.failFast),
+    pauseAtMemory: settings.intake.pauseAtMemory,
+    report,
+  })
+  loops.start('store watch', 1_000, watch.look)
+  const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
+  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
+  const { sentinelSilence: silenceMs } = settings.redis
+  const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
+  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
+  loops.start('clock', 1_000, time.sync)
+  loops.start('partitions', PARTITIONS_MS, partitions.look)
+  if (roles.includes('judge'))
+    startJudging(settings, {
+      ...{ protocols, cases, opened, gateway, library, queues, loops, clock, report },
+      ...(lookups === null ? {} : { lookups }),
+    })
+  if (roles.includes('judge'))
+    startErasing(settings, {
+      threads,
+      cases,
+      memo: stores.memo,
+      erasures,
+      library,
+      protocols,
+      queues,
+      loops,
+      clock,
+      report,
+    })
+
+  let downSince = (): number | null => null
+  const state = keep(
+    stateReport({
+      ...{ redis, protocols, queues, opener, clock, report },
+      gateway: {
+        load() {
+          lookups?.tick()
+          return gateway.load()
+        },
+      },
+      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
+      objectiveMs: settings.objectives.latency,
+      usedCapacity: usedCapacity({
+        ...stores,
+        models,
+        settings: { limits: gatewaySettings(settings, secret).limits, budgets: budgetSettings(settings) },
+      }),
+      downSince: () => downSince(),
+    }),
+  )
+  if (roles.includes('intake')) {
+    const subjects = { threads, cases, queues, protocols, routes, outbox, memo: stores.memo, samplingRank, clock }
+    const intakeDeps = { redis, kafka, topics, opener, watch, redisSettings, loops, backlog: state.backlog, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
+  }
+  loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
+  const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
+  const judged = [topics.posts, topics.counterspeech]
+  const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
+  loops.start('kafka lag', LAG_MS, lagReport({ lag, watches: state.watchesKafka, overdue, report }), QUIET_LAG_MS)
+  keep(loops)
+
+  const http = keep(
+    await serveHttp(settings.http, {
+      metrics: metrics.page,
+      ...healthOf({
+        ...{ redis: redis.failFast, loops, clock, process: identityOf(settings, roles) },
+        downSince: () => downSince(),
+        problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
+        refusal: () => watch.refusal,
+        risk: () => redisSettings.risk,
+      }),
+    }),
+  )
+  return { httpPort: http.port, gateway }
+}
+
+/** Reports the group's lag while this process watches it; an unknown lag is reported as such. */
+function lagReport(deps: {
+  lag: ReturnType<typeof partitionLag>
+  watches: () => boolean
+  overdue: (partitions: readonly PartitionLag[]) => number
+  report: Report
+}) {
+  const { lag, watches, overdue, report } = deps
+  const unknown = () => report('kafka:lag', { partitions: null, overdue: null })
+  return async () => {
+    if (!watches()) {
+      unknown()
+      return lag.close()
+    }
+    try {
+      const partitions = await lag.look()
+      report('kafka:lag', { partitions, overdue: overdue(partitions) })
+    } catch (error) {
+      unknown()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Settings } from '../../../config/schema.ts'
+import { version } from '../../package-folder.js'
+
+/** Which process this is: on every log line, in `/health/ready`, and as a metric. */
+export interface Identity {
+  /** The deployment's name: `name` in the settings. */
+  readonly gavel: string
+  /** Gavel's version, as in package.json. */
+  readonly version: string
+  /**
+   * Fingerprint of the settings without secrets, and without the address of a process's own page, 8 hex digits: the same in
+   * two processes if their settings are.
+   */
+  readonly settings: string
+  /** The machine's name; in Kubernetes the pod's. */
+  readonly host: string
+  readonly roles: readonly string[]
+}
+
+export function identityOf(settings: Settings, roles: readonly string[]): Identity {
+  return { gavel: settings.name, version: version(), settings: fingerprint(settings), host: hostname(), roles }
+}
+
+/** How settings that hold a secret are named: `openai.apiKey`, `endpoints.NAME.apiKey`, `redis.sentinelPassword`, `http.token`, `fences.key`. */
+const SECRET = /(?:key|password|token|secret)$/i
+/** The user and password in a URL. */
+const USER_INFO = /\/\/[^/]*@/g
+
+/** Nothing can be guessed about a secret from it: no secret goes into it. */
+function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settings): string {
+  const canonical = JSON.stringify({ ...others, http }, (name, value: unknown) => {
+    if (typeof value === 'string') return SECRET.test(name) ? undefined : value.replace(USER_INFO, '//')
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    // What is added to an endpoint's requests may be a key, under any name.
+    if (name === 'headers' || name === 'query') return Object.keys(value)
+    return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+  })
+  return createHash('sha256').update(canonical).digest('hex').slice(0, 8)
+}

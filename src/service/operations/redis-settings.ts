@@ -1,0 +1,59 @@
+import type { PressureSignal } from '../../../consumers/backpressure.ts'
+import type { RedisFinding } from '../adapters/redis/checks.ts'
+import type { Report } from '../ports/report.ts'
+
+/** How often Redis is asked for its settings again, in ms: somebody may change them, or another server take over. */
+export const REDIS_SETTINGS_MS = 30_000
+
+/**
+ * Watches whether Redis is still set as Gavel needs it, beginning with what was found at the start. What is found to be
+ * broken later stops no case that is running, and is told; while Redis may drop what it has taken, intake takes nothing more.
+ */
+export function redisSettingsWatch(deps: {
+  find: () => Promise<readonly RedisFinding[]>
+  first: readonly RedisFinding[]
+  report: Report
+}) {
+  const { find, report } = deps
+  let found = deps.first
+  let told = ''
+
+  function tell(): void {
+    const faults = [...new Set(found.flatMap(({ fault }) => fault ?? []))]
+    report('redis:faults', { of: 'settings', faults })
+    const advice = textOf('broken') ?? ''
+    if (advice === told) return
+    told = advice
+    if (advice === '') report('redis:safe', {})
+    else report('redis:unsafe', { faults, advice })
+  }
+
+  function textOf(state: RedisFinding['state']): string | null {
+    const texts = found
+      .filter((one) => one.state === state && one.fault !== undefined)
+      .map(({ what, detail, todo = '' }) => `${what} ${detail}. ${todo}`)
+    return texts.length === 0 ? null : texts.join(' ')
+  }
+
+  tell()
+  return {
+    /** What is broken now; null if nothing is. */
+    get problem(): string | null {
+      return textOf('broken')
+    },
+    /** What the settings accept; null if nothing. */
+    get risk(): string | null {
+      return textOf('warning')
+    },
+    /** Whether intake must wait: what is read from Kafka would be gone from both. */
+    async pressure(): Promise<PressureSignal> {
+      const evicts = found.some(({ fault, state }) => fault === 'eviction' && state === 'broken')
+      const says = 'Redis may evict what it has taken: set maxmemory-policy to noeviction'
+      return { by: 'store-refused', share: evicts ? Number.POSITIVE_INFINITY : 0, says }
+    },
+    async look(): Promise<void> {
+      found = await find()
+      tell()
+    },
+  }
+}

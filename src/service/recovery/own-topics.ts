@@ -1,0 +1,96 @@
+import { dateOf } from '../../../producers/dead-letter.ts'
+import { jsonOf } from '../domain/json-of.ts'
+import { deadLetter } from '../domain/messages.ts'
+import { transcript, verdict } from '../domain/verdict.ts'
+import type { Incoming } from '../ports/topic.ts'
+import { recordsIn } from './input-topics.ts'
+import { type PublishedSubject, publishedRevisions } from './published.ts'
+import type { Run } from './run.ts'
+
+// What Gavel itself has published: verdicts, their transcripts, and dead letters.
+
+/**
+ * The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so; and what a
+ * verdict has cost on average.
+ */
+export async function readPublished(run: Run): Promise<Published> {
+  const found = await readVerdicts(run)
+  await everyRecord(run, run.topics.transcripts, (json) => {
+    const read = SEEN_OF_TRANSCRIPT.safeParse(json)
+    if (read.success) found.see(read.data)
+  })
+  return found
+}
+
+/** The same without what they saw, which their transcripts tell: most of the reading. */
+export async function readVerdicts(run: Reading) {
+  const found = publishedRevisions(run.protocols)
+  const missing = await everyRecord(run, run.topics.verdicts, (json, record) => {
+    const read = verdict.safeParse(json)
+    if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
+  })
+  return { ...found, missing }
+}
+
+/** What it takes to read what was published. */
+type Reading = Pick<Run, 'history' | 'signal' | 'protocols' | 'told'> & {
+  readonly topics: Pick<Run['topics'], 'verdicts'>
+}
+
+export interface Published {
+  readonly subjects: ReadonlyMap<string, PublishedSubject>
+  /** What a verdict of a protocol has cost on average, in US dollars. */
+  meanCost(protocol: string): number
+  /** How many records of the verdicts topic are gone from between its first and its last. */
+  readonly missing: number
+}
+
+/** Whether a verdict was ever published, those included whose records have expired. */
+export async function hasPublished({ history, topics }: Run): Promise<boolean> {
+  return [...(await history.rangesOf(topics.verdicts, null)).values()].some(({ to }) => to > 0n)
+}
+
+/** The parts of a transcript that a recovery reads: without its turns, which are most of it. */
+const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
+
+/** Tells whether the dead-letter topic has a dead letter for a message. */
+export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boolean> {
+  const places = new Set<string>()
+  await everyRecord(run, run.topics.deadLetters, (json) => {
+    const letter = deadLetter.safeParse(json)
+    if (letter.success) places.add(placeOf(letter.data, letter.data.at))
+  })
+  return (from) => places.has(placeOf(from, dateOf(from.timestamp)))
+}
+
+/** Whether the verdicts topic still has every revision that was ever published, none of them expired or compacted. */
+export async function holdsAllVerdicts(
+  { history, topics }: Run,
+  { missing }: Pick<Published, 'missing'>,
+): Promise<boolean> {
+  const whole = await history.rangesOf(topics.verdicts, null)
+  return missing === 0 && [...whole.values()].every(({ from }) => from === 0n)
+}
+
+/** Resolves to how many offsets from the first to the last had no record. */
+async function everyRecord(
+  { history, signal, told }: Pick<Run, 'history' | 'signal' | 'told'>,
+  topic: string,
+  take: (json: unknown, record: Incoming) => void,
+): Promise<number> {
+  const ranges = await history.rangesOf(topic, null)
+  const whole = recordsIn(ranges)
+  let read = 0
+  await history.read(topic, ranges, (records) => {
+    for (const record of records) take(jsonOf(record), record)
+    read += records.length
+    told(topic, records.length, whole)
+  })
+  signal.throwIfAborted()
+  return whole - read
+}
+
+/** Identifies one message, even if another had its offset before its topic was recreated. */
+function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
+  return `${topic}/${partition}@${offset} of ${at}`
+}
