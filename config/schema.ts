@@ -135,7 +135,7 @@ const shelfName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'a shelf is 1 to 64 small letters, digits, dashes or underscores')
 
-const stage = z.strictObject({ concurrency: count, attempts: count, backoff: wait })
+const stage = z.strictObject({ concurrency: count, perAuthor: count.optional(), attempts: count, backoff: wait })
 
 const route = z
   .strictObject({

@@ -6,8 +6,8 @@ import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { bullQueues } from '../../src/service/adapters/bullmq/queues.ts'
 import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
-import type { StageQueues } from '../../src/service/ports/queues.ts'
-import { askOf, notedWork, STAGES } from './stage-queues.ts'
+import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/service/ports/queues.ts'
+import { askOf, notedWork, STAGES, together } from './stage-queues.ts'
 
 const SOON = { timeout: 20_000, interval: 10 }
 const AT_WORK = 2
@@ -23,20 +23,23 @@ afterAll(async () => {
   client.disconnect()
   await server.close()
 })
-beforeEach(() => {
-  queues = bullQueues({
+function queuesOf(concurrency: number): StageQueues {
+  return bullQueues({
     connection: client,
     stages: STAGES,
     settings: {
       prefix: keysUnder(`test-${randomUUID()}`).queues,
       caseConcurrency: 8,
-      stages: { default: { concurrency: AT_WORK, attempts: 3, backoff: 10 } },
+      stages: { default: { concurrency, attempts: 3, backoff: 10 } },
       lockMs: 5_000,
       stalledCheckMs: 2_500,
     },
     clock: Date.now,
     report: () => {},
   })
+}
+beforeEach(() => {
+  queues = queuesOf(AT_WORK)
 })
 afterEach(() => queues.close(0))
 
@@ -122,5 +125,63 @@ describe('cases take turns at a stage', () => {
     work.open()
     await expect.poll(() => work.timesAdvanced('giant'), SOON).toBe(2)
     expect(await age()).toBe(0)
+  })
+})
+
+describe('shares take turns', () => {
+  const FLOOD = Array.from({ length: 60 }, (_, n) => `flood ${n}`)
+  const shares = new Map(FLOOD.map((caseId) => [caseId, 'one account']))
+  const shared = (asks: readonly StagedAsk[]): AskGroup[] =>
+    together(asks).map((group) => ({ ...group, share: shares.get(group.caseId) ?? group.caseId }))
+
+  it('so that the cases of one account that floods are advanced after others that come later', async () => {
+    const gate = Promise.withResolvers<void>()
+    const advanced: string[] = []
+    const work: Work = {
+      async advance(caseId) {
+        advanced.push(caseId)
+        await gate.promise
+        return { next: 'done' }
+      },
+      answer: async () => ({ end: 'done', advance: false }),
+    }
+    queues.work(work)
+    await queues.push(FLOOD.slice(0, 30), shares)
+    await queues.push(FLOOD.slice(30), shares)
+    await expect.poll(() => advanced.length, SOON).toBe(8)
+    await queues.push(['bystander'])
+    gate.resolve()
+    await expect.poll(() => advanced.length, SOON).toBe(61)
+    // Those at work, and at most two of the turn that has begun.
+    expect(advanced.indexOf('bystander')).toBeLessThanOrEqual(8 + 2)
+    expect(advanced.filter((caseId) => caseId !== 'bystander')).toEqual(FLOOD)
+  })
+
+  it('so that the asks of one account that floods are a part of a stage, and others that come later are answered', async () => {
+    await queues.close(0)
+    queues = queuesOf(8)
+    const gate = Promise.withResolvers<void>()
+    const [now, most] = [new Map<string, number>(), new Map<string, number>()]
+    const noted = notedWork((caseId) => asksOf(caseId, 2), {
+      groups: shared,
+      async answer({ caseId }) {
+        const share = shares.get(caseId) ?? caseId
+        now.set(share, (now.get(share) ?? 0) + 1)
+        most.set(share, Math.max(most.get(share) ?? 0, now.get(share) ?? 0))
+        if (share === 'one account') await gate.promise
+        now.set(share, (now.get(share) ?? 0) - 1)
+        return { end: 'done' }
+      },
+    })
+    queues.work(noted.work)
+    // As many as are less than the stage's workers, so that one is free.
+    await queues.push(FLOOD.slice(0, 7), shares)
+    await expect.poll(() => now.get('one account'), SOON).toBe(2)
+    await queues.push(['bystander'])
+    await expect.poll(() => noted.timesAdvanced('bystander'), SOON).toBe(2)
+    expect(now.get('one account')).toBe(2)
+    gate.resolve()
+    await expect.poll(() => noted.advanced.length, SOON).toBe(2 * 8)
+    expect(most.get('one account')).toBe(2)
   })
 })

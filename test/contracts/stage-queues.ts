@@ -30,7 +30,7 @@ export const askOf = (caseId: string, key = '0.0', stage = 'stance'): StagedAsk 
 
 /** Each ask in a job of its own. */
 export const alone = (asks: readonly StagedAsk[]): AskGroup[] =>
-  asks.map(({ key, ...of }) => ({ ...of, name: key, keys: [key] }))
+  asks.map(({ key, ...of }) => ({ ...of, share: of.caseId, name: key, keys: [key] }))
 
 /** The asks of each stage in one job. */
 export const together = (asks: readonly StagedAsk[], name = '0'): AskGroup[] =>
@@ -38,7 +38,7 @@ export const together = (asks: readonly StagedAsk[], name = '0'): AskGroup[] =>
     const [first] = group
     if (first === undefined) return []
     const { key: _, ...of } = first
-    return [{ ...of, name, keys: group.map(({ key }) => key) }]
+    return [{ ...of, share: of.caseId, name, keys: group.map(({ key }) => key) }]
   })
 
 /** What a test says of an advance: asks stand for groups of one. */

@@ -894,7 +894,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('weighs as much as the comments that it keeps, deleted ones among them, and a long post', async () => {
-        const weight = async () => Math.round(await stores.threads.weightOf(p1))
+        const weight = async () => Math.round((await stores.threads.weigh(p1)).weight)
         expect(await weight()).toBe(0)
         await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
         await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
@@ -902,6 +902,29 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const media: Post['media'] = [{ kind: 'image', url: `data:image/png;base64,${'A'.repeat(1_000_000)}` }]
         await stores.threads.putPost(p1, postOf(p1, { media }), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
         expect(await weight()).toBe(103)
+      })
+
+      it('uses the share of its author, of its own without one, and a reply that of the text that it answers', async () => {
+        const share = async (ref: ThreadRef, post: Partial<Post>) => {
+          await stores.threads.putPost(ref, postOf(ref, post), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+          return (await stores.threads.weigh(ref)).share
+        }
+        const ref = (postId: string, change: Partial<ThreadRef> = {}) => ({ ...p1, postId, ...change })
+        const anns = await share(ref('a1'), { author: 'ann' })
+        expect(await share(ref('a2'), { author: 'ann' })).toBe(anns)
+        const text = { kind: 'reply', hateSpeech: 'They should all go.' } as const
+        const answers = await share(ref('r1', { kind: 'reply' }), { hateSpeech: text.hateSpeech })
+        expect(await share(ref('r2', { kind: 'reply' }), { hateSpeech: text.hateSpeech })).toBe(answers)
+        const others = [
+          await share(ref('a3', { tenant: 'another' }), { author: 'ann' }),
+          await share(ref('b1'), { author: 'bob' }),
+          await share(ref('n1'), {}),
+          await share(ref('n2'), {}),
+        ]
+        expect(new Set([anns, answers, ...others]).size).toBe(6)
+        expect(others.join()).not.toContain('bob')
+        await stores.threads.putPost(p1, postOf(p1, { author: 'bob' }), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        expect(await share(p1, { author: 'ann', text: 'edited' })).toBe(anns)
       })
 
       it('has a status of its own, as have those that are judged, deleted or unknown', async () => {

@@ -423,7 +423,15 @@ describe('a case on its way', () => {
   test('says what it waits for, without being taken over', async () => {
     const { worker, id, cases } = await caseOf()
     const work = worker()
-    const group = { protocol: 'talk', stage: 'word', caseId: id, run: 0, name: '0', keys: ['0.0', '0.1'] }
+    const group = {
+      protocol: 'talk',
+      stage: 'word',
+      caseId: id,
+      share: expect.any(String),
+      run: 0,
+      name: '0',
+      keys: ['0.0', '0.1'],
+    }
     expect(await worker().pending(id)).toEqual([group])
     expect((await cases.peek(id))?.epoch).toBe(0)
     const [first, second] = await asksOf(work, id)

@@ -104,7 +104,7 @@ function setUp(
       T0,
       rules,
     )
-  return { threads, put, openAll, publish, caseOf, say, now }
+  return { threads, put, openDue, openAll, publish, caseOf, say, now }
 }
 
 const markAt = (at: number) => ({ newest: at, second: at, endSince: null, seenAt: 0 })
@@ -548,6 +548,20 @@ test('two kinds of processes, each without the other’s protocol, do not wake e
   expect(woken[0]).toBeGreaterThan(0)
   expect(woken.slice(2)).toEqual([0, 0, 0, 0])
   expect((await stores.threads.read(p))?.revisions.get('safety')).toMatchObject({ revision: 2 })
+})
+
+test('opens the threads of others before those of one account that floods, and all in the end', async () => {
+  const { put, openDue } = setUp([safety], {}, 1_000)
+  const flood = Array.from({ length: 300 }, (_, nth) => `q${nth}`)
+  for (const id of flood) await put(thread(id), { author: 'one account' })
+  const bystanders = ['p1', 'p2', 'p3']
+  for (const id of bystanders) await put(thread(id), { author: `by ${id}` })
+  const ofBystanders = () => opened.filter((id) => bystanders.some((one) => id.includes(`~${one}~`)))
+  await openDue()
+  expect(opened).toHaveLength(64)
+  expect(ofBystanders()).toHaveLength(3)
+  while ((await openDue()) > 0);
+  expect(opened).toHaveLength(303)
 })
 
 test('opens others before large threads, however many of these are due, and a few of them at a time', async () => {

@@ -4,8 +4,11 @@ import { pacing } from '../../src/service/engine/pacing.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+/** So many cases in progress, each of a share of its own. */
+const others = (count: number) => new Map(Array.from({ length: count }, (_, nth) => [`other ${nth}`, 1]))
+
 /** How many of the scripts in progress began within the last five seconds is said by the test. */
-function paced(recent: () => number) {
+function paced(recent: () => Map<string, number>) {
   const asked: number[] = []
   const pace = pacing(
     {
@@ -16,10 +19,11 @@ function paced(recent: () => number) {
     },
     Date.now,
   )
-  const begun = async () => {
+  const begun = async (share = 'own') => {
     let began = false
-    const waiting = pace.begin().then(() => {
-      began = true
+    const waiting = pace.begin(share).then((may) => {
+      began = may
+      return may
     })
     await vi.advanceTimersByTimeAsync(0)
     return { began: () => began, waiting }
@@ -28,14 +32,14 @@ function paced(recent: () => number) {
 }
 
 test('a case begins at once while few are in progress', async () => {
-  const { begun, asked } = paced(() => 127)
+  const { begun, asked } = paced(() => others(127))
   expect((await begun()).began()).toBe(true)
   expect(asked).toEqual([5_000])
 })
 
 test('a case waits while many are in progress, and begins when one of them has ended', async () => {
   let recent = 128
-  const { begun } = paced(() => recent)
+  const { begun } = paced(() => others(recent))
   const next = await begun()
   await vi.advanceTimersByTimeAsync(500)
   expect(next.began()).toBe(false)
@@ -45,7 +49,7 @@ test('a case waits while many are in progress, and begins when one of them has e
 })
 
 test('more may be in progress where more asks are answered at once', async () => {
-  const { begun, during } = paced(() => 399)
+  const { begun, during } = paced(() => others(399))
   const gate = Promise.withResolvers<void>()
   const asks = Array.from({ length: 200 }, () => during(() => gate.promise))
   expect((await begun()).began()).toBe(true)
@@ -59,8 +63,8 @@ test('more may be in progress where more asks are answered at once', async () =>
 })
 
 test('some begin every two seconds, in order, whatever the others wait for', async () => {
-  const { begun } = paced(() => 10_000)
-  const cases = await Promise.all(Array.from({ length: 70 }, begun))
+  const { begun } = paced(() => others(10_000))
+  const cases = await Promise.all(Array.from({ length: 70 }, () => begun()))
   const begunOf = () => cases.map(({ began }) => began()).lastIndexOf(true) + 1
   await vi.advanceTimersByTimeAsync(1_900)
   expect(begunOf()).toBe(0)
@@ -69,4 +73,22 @@ test('some begin every two seconds, in order, whatever the others wait for', asy
   await vi.advanceTimersByTimeAsync(4_000)
   expect(begunOf()).toBe(70)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a share with a quarter of what may be in progress waits for its own cases to end, and holds up no other', async () => {
+  let flood = 31
+  const { begun } = paced(() => new Map([['flood', flood]]))
+  expect((await begun('flood')).began()).toBe(true)
+  flood = 32
+  const waiting = await Promise.all(Array.from({ length: 8 }, () => begun('flood')))
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(waiting.filter(({ began }) => began())).toEqual([])
+  expect((await begun('bystander')).began()).toBe(true)
+  expect(await (await begun('flood')).waiting, 'one too many').toBe(false)
+  flood = 30
+  await vi.advanceTimersByTimeAsync(10)
+  expect(waiting.map(({ began }) => began()).lastIndexOf(true)).toBe(1)
+  flood = 0
+  await vi.advanceTimersByTimeAsync(20)
+  expect(waiting.every(({ began }) => began())).toBe(true)
 })

@@ -16,6 +16,8 @@ export const caseRecord = z.object({
   kind: z.enum(SUBJECT_KINDS),
   revision: z.number().int(),
   final: z.boolean(),
+  /** Whose share of the service it uses: cases of one share wait for one another, and keep no others waiting. Absent: its own. */
+  share: z.string().optional(),
   supersedes: z.string().nullable(),
   /** The subject as it was at the opening: each protocol parses its own shape out of it. */
   subject: z.unknown(),

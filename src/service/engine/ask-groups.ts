@@ -19,7 +19,7 @@ export function groupsOf(
   const round = open[0]?.round
   const inRound = asked.filter((one) => one.round === round)
   return [...Map.groupBy(open, ({ ask }) => ask.stage)].flatMap(([stage, asks]) => {
-    const of = { protocol: record.protocol, stage, caseId: record.id, run }
+    const of = { protocol: record.protocol, stage, caseId: record.id, run, share: record.share ?? record.id }
     const whole = inRound.filter(({ ask }) => ask.stage === stage).length <= MOST_IN_A_GROUP
     if (whole) return [{ ...of, name: String(round), keys: asks.map(keyOf) }]
     return asks.map(({ key }) => ({ ...of, name: key, keys: [key] }))

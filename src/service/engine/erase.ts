@@ -150,7 +150,7 @@ export function commentEraser(deps: {
     )
   }
 
-  return async (ref, deleted) => slots.run(1 + (await threads.weightOf(ref)), () => erase(ref, deleted))
+  return async (ref, deleted) => slots.run(1 + (await threads.weigh(ref)).weight, () => erase(ref, deleted))
 }
 
 /** The deadline of a case that restarts now. */

@@ -75,6 +75,8 @@ const DONE: Advance = { next: 'done' }
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 /** A large case for which others leave no room is tried again after this, in ms, or up to twice as long: there may be a thousand. */
 const LARGE_MS = 3_000
+/** A case of a share of which many are in progress and many wait is tried again after this, in ms, or up to twice as long. */
+const CROWDED_MS = 500
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 function advancer(
@@ -83,15 +85,16 @@ function advancer(
   const { protocols, cases, clock, settings, scripts, pace, large } = parts
   const conclude = concluder(parts)
 
-  async function advance(caseId: string): Promise<Advance> {
+  async function advance(caseId: string, share: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
-    if (waiting === undefined) await pace.begin()
+    if (waiting === undefined && !(await pace.begin(share)))
+      return { next: 'later', delayMs: CROWDED_MS * (1 + Math.random()) }
     const known = waiting ?? parts.opened?.use(caseId)
     const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
     const use = await large.use(caseId, length)
     if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
     try {
-      return await advanceUsed(caseId, waiting, known)
+      return await advanceUsed(caseId, share, waiting, known)
     } finally {
       use.end()
     }
@@ -99,6 +102,7 @@ function advancer(
 
   async function advanceUsed(
     caseId: string,
+    share: string,
     waiting: ReturnType<WaitingScripts['of']>,
     known: KnownCase | undefined,
   ): Promise<Advance> {
@@ -118,9 +122,9 @@ function advancer(
     if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
       // It has restarted meanwhile.
       scripts.forget(caseId)
-      return advance(caseId)
+      return advance(caseId, share)
     }
-    if (other !== undefined) return (await restart(taken, protocol)) ? advance(caseId) : DONE
+    if (other !== undefined) return (await restart(taken, protocol)) ? advance(caseId, share) : DONE
     const goOn = waiting?.record === taken.record ? waiting.progress : undefined
     if (goOn === undefined) await prepared(protocol, taken.record.subject)
     const { replayState, progress } = replayCase(protocol, taken, goOn, parts)
@@ -144,8 +148,8 @@ function advancer(
     return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
   }
 
-  return (caseId) =>
-    advance(caseId).catch((error: unknown) => {
+  return (caseId, share = caseId) =>
+    advance(caseId, share).catch((error: unknown) => {
       if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
       throw error
     })

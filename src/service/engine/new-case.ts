@@ -1,4 +1,5 @@
 import type { CaseRecord } from '../domain/case.ts'
+import { shareOf } from '../domain/share.ts'
 import type { Post, Snapshot } from '../domain/thread.ts'
 import { verdictId } from '../domain/verdict.ts'
 import type { ThreadState } from '../ports/threads.ts'
@@ -39,6 +40,7 @@ export function newCase(
     revision,
     // A post that is judged by itself changes only when it is edited, so each of its revisions is final.
     final: protocol.subject === 'thread' ? atFinalAge : true,
+    share: shareOf(tenant, kind, post),
     supersedes: before === undefined ? null : id(before.revision),
     ...snapshotOf(protocol, state, post, settings),
     overloaded,

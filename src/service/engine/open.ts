@@ -1,12 +1,14 @@
+import { shareOf } from '../domain/share.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { weightedSlots } from '../domain/weighted-slots.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore } from '../ports/threads.ts'
+import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore, ThreadWeight } from '../ports/threads.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
+import { sharesTakeTurns } from '../threads/turns.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
 import type { OpenedCases } from './opened-cases.ts'
 import { reopenings } from './reopenings.ts'
@@ -36,8 +38,10 @@ const BATCH = 64
 const LARGE = 100
 /** …so many of them are opened in a pass, after the others, which have their jobs by then; the next pass sees what is due since. */
 const LARGE_IN_A_PASS = 2
-/** Most that are put off to later passes: the opener reads this many more due threads, so that it gets past them. */
+/** Most large ones that are put off to later passes: the opener reads this many more due threads, so that it gets past them. */
 const MOST_PUT_OFF = 1_000
+/** Due threads among which shares take turns: who has so many due at once holds up others who have few. */
+const LOOKED_AT = 512
 /** Comments of threads that are opened, or erased from, at a time, as many as one may keep: each is read and written whole. */
 export const COMMENTS_AT_ONCE = 500
 
@@ -59,8 +63,10 @@ export function opener(deps: {
   const backoff = threadBackoff(clock)
   const again = reopenings(clock)
   const slots = weightedSlots(COMMENTS_AT_ONCE)
-  /** Large threads that were put off to a later pass, and how many comments they had. */
-  let putOff = new Map<string, number>()
+  /** Threads that the last pass has weighed and left to the next. */
+  let left = new Map<string, Weighed>()
+  /** How many of these are large. */
+  let putOff = 0
 
   async function now(): Promise<number> {
     const known = await marks.read()
@@ -71,7 +77,7 @@ export function opener(deps: {
   }
 
   /** A thread that can't be opened is reported and skipped for a while, so that it blocks no other. */
-  async function openOrBackOff(ref: ThreadRef, streamNow: number, moment: Moment): Promise<string[]> {
+  async function openOrBackOff(ref: ThreadRef, streamNow: number, moment: Moment): Promise<Opened[]> {
     try {
       const opened = await openThread(ref, streamNow, moment)
       backoff.opened(ref)
@@ -83,7 +89,7 @@ export function opener(deps: {
     }
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number, { paused, overloaded }: Moment): Promise<string[]> {
+  async function openThread(ref: ThreadRef, streamNow: number, { paused, overloaded }: Moment): Promise<Opened[]> {
     const state = await threads.read(ref)
     if (state === null || state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
@@ -134,7 +140,8 @@ export function opener(deps: {
       deps.opened?.note(record)
       report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
     }
-    return opened
+    const share = shareOf(ref.tenant, ref.kind, post)
+    return opened.map((caseId) => [caseId, share])
   }
 
   return {
@@ -146,42 +153,42 @@ export function opener(deps: {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
       // A due time of 0 or less means "at once", whatever the stream's clock says.
-      const due = await threads.due(Math.max(streamNow, 0), BATCH + skipped + putOff.size, settings.maxOpen)
-      const refs = due.filter((ref) => !backoff.has(ref, wall))
-      const { large, small } = await bySize(refs)
-      putOff = new Map(large.slice(LARGE_IN_A_PASS, MOST_PUT_OFF).map(({ ref, weight }) => [nameOf(ref), weight]))
-      if (refs.length === 0) return 0
+      const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.maxOpen)
+      const weighed = await weighAll(due.filter((ref) => !backoff.has(ref, wall)))
+      const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
+      const [first, last] = [sharesTakeTurns(small).slice(0, BATCH), large.slice(0, LARGE_IN_A_PASS)]
+      const opening = new Set([...first, ...last])
+      left = new Map(weighed.filter((one) => !opening.has(one)).map((one) => [nameOf(one.ref), one]))
+      putOff = Math.min(MOST_PUT_OFF, large.length)
+      if (opening.size === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
       const moment = { paused, overloaded: count > settings.pressedAtDue }
-      const open = async (some: readonly Sized[]) => {
-        const opening = some.map(({ ref, weight }) =>
-          slots.run(1 + weight, () => openOrBackOff(ref, streamNow, moment)),
-        )
-        // Opened cases get their jobs even if other threads failed.
-        const opened = (await Promise.all(opening)).flat()
-        await queues.push(opened)
-        return opened.length
-      }
-      return (await open(small)) + (await open(large.slice(0, LARGE_IN_A_PASS)))
+      return (await openAll(first, streamNow, moment)) + (await openAll(last, streamNow, moment))
     },
   }
 
-  /** The large threads among these, first those that were put off; and of the others as many as are opened in a pass. */
-  async function bySize(refs: readonly ThreadRef[]): Promise<Record<'large' | 'small', readonly Sized[]>> {
-    const waiting = refs.flatMap((ref) => {
-      const weight = putOff.get(nameOf(ref))
-      return weight === undefined ? [] : [{ ref, weight }]
-    })
-    const others = refs.filter((ref) => !putOff.has(nameOf(ref))).slice(0, BATCH)
-    const sized = await Promise.all(others.map(async (ref) => ({ ref, weight: await threads.weightOf(ref) })))
-    const { large = [], small = [] } = Object.groupBy(sized, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
-    return { large: [...waiting, ...large], small }
+  /** What was left to this pass has been weighed already. */
+  function weighAll(refs: readonly ThreadRef[]): Promise<Weighed[]> {
+    return Promise.all(refs.map(async (ref) => left.get(nameOf(ref)) ?? { ref, ...(await threads.weigh(ref)) }))
+  }
+
+  /** Opens cases on these threads, and gives them their jobs, even if other threads failed. */
+  async function openAll(some: readonly Weighed[], streamNow: number, moment: Moment): Promise<number> {
+    const opening = some.map(({ ref, weight }) => slots.run(1 + weight, () => openOrBackOff(ref, streamNow, moment)))
+    const opened = (await Promise.all(opening)).flat()
+    await queues.push(
+      opened.map(([caseId]) => caseId),
+      new Map(opened),
+    )
+    return opened.length
   }
 }
 
-interface Sized {
+/** A case that was opened, by its id, and whose share it uses. */
+type Opened = [caseId: string, share: string]
+
+interface Weighed extends ThreadWeight {
   readonly ref: ThreadRef
-  readonly weight: number
 }
 export type Opener = ReturnType<typeof opener>
 

@@ -21,7 +21,7 @@ const TRIES = 100
  * subject leaves the memo. Resolves to whether the case restarted. Repeatable.
  */
 export function shownCaseCleaner(deps: {
-  threads: Pick<ThreadStore, 'read' | 'weightOf' | 'eraseLeft'>
+  threads: Pick<ThreadStore, 'read' | 'weigh' | 'eraseLeft'>
   cases: Pick<CaseStore, 'unpublished' | 'withhold' | 'restartUnpublished'>
   memo: Pick<Memo, 'forget'>
   owners: DeletedOwners
@@ -78,7 +78,7 @@ export function shownCaseCleaner(deps: {
     throw new Error(`the case ${caseId} kept changing while it was cleaned; gave up after ${TRIES} tries`)
   }
 
-  return async (shown) => slots.run(1 + (await threads.weightOf(shown.ref)), () => clean(shown))
+  return async (shown) => slots.run(1 + (await threads.weigh(shown.ref)).weight, () => clean(shown))
 }
 
 /**

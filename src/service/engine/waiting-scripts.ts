@@ -39,11 +39,14 @@ export function waitingScripts(clock: Clock) {
   }
 
   return {
-    /** How many scripts began their round at `since` or later, ms since 1970. */
-    recent(since: number): number {
-      let count = 0
-      for (const { keptAt } of waiting.values()) if (keptAt >= since) count++
-      return count
+    /** How many scripts of each share began their round at `since` or later, ms since 1970. */
+    recent(since: number): Map<string, number> {
+      const counts = new Map<string, number>()
+      for (const { keptAt, record } of waiting.values()) {
+        const share = record.share ?? record.id
+        if (keptAt >= since) counts.set(share, (counts.get(share) ?? 0) + 1)
+      }
+      return counts
     },
     of: (caseId: string): WaitingScript | undefined => waiting.get(caseId),
     forget,

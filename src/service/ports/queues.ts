@@ -12,12 +12,17 @@ export interface AskGroup {
   readonly protocol: string
   readonly stage: string
   readonly caseId: string
+  /** Whose share of the stage they use, as in the case's record. */
+  readonly share: string
   readonly run: number
   /** The same whenever the case is advanced to this round, whichever of its asks are still open. Unique in run and stage. */
   readonly name: string
   /** Of the asks, at least one. */
   readonly keys: readonly string[]
 }
+
+/** Whose share of the service each case uses, by its id. */
+export type Shares = ReadonlyMap<string, string>
 
 /** One ask of a group. */
 export interface StagedAsk {
@@ -47,8 +52,8 @@ export type AttemptEnd =
   | { readonly end: 'held'; readonly delayMs: number; readonly why?: string }
 
 export interface Work {
-  /** Advances a case to its next round or its end. */
-  advance(caseId: string): Promise<Advance>
+  /** Advances a case to its next round or its end. `share` is whose share of the service it uses, where that is known. */
+  advance(caseId: string, share?: string): Promise<Advance>
   /** Answers one ask. `again` costs an attempt, `held` does not. */
   answer(ask: StagedAsk, attempt: Attempt): Promise<AttemptEnd>
 }
@@ -85,9 +90,12 @@ export interface StageBacklog {
  * the case in its place, before its own job ends. The jobs of a dead worker are started again elsewhere.
  */
 export interface StageQueues {
-  /** Makes sure that the case has a job; does nothing if it has one. */
-  push(caseIds: readonly string[]): Promise<void>
-  /** Starts processing; a stage runs at most its set number of asks at once in this process. */
+  /**
+   * Makes sure that each case has a job; does nothing for one that has. Shares take turns: of whom many cases wait already
+   * goes after those of whom few do. A case without a share has its own.
+   */
+  push(caseIds: readonly string[], shares?: Shares): Promise<void>
+  /** Starts processing; a stage runs at most its set number of asks at once in this process, and a part of it of one share. */
   work(work: Work): void
   /**
    * Returns those of the cases that nothing will continue: neither a job of the case nor one of the groups that it waits

@@ -139,6 +139,16 @@ export interface ThreadState {
  * changes nothing. So is a message from before the position that the thread has accepted up to: a late reader must not
  * replace newer text with older.
  */
+export interface ThreadWeight {
+  /**
+   * What it takes to read a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
+   * its post as much, for an image may stand in the post's address.
+   */
+  readonly weight: number
+  /** Whose share of the service its judging uses (src/service/domain/share.ts); its own while its post is unknown. */
+  readonly share: string
+}
+
 export interface ThreadStore {
   /**
    * A post that no protocol judges is `unrouted` and not kept, nor are its comments. A post whose thread was forgotten
@@ -192,11 +202,7 @@ export interface ThreadStore {
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
-  /**
-   * What it takes to read a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
-   * its post as much, for an image may stand in the post's address.
-   */
-  weightOf(ref: ThreadRef): Promise<number>
+  weigh(ref: ThreadRef): Promise<ThreadWeight>
   /** Null for a thread that was never written to, or was forgotten. */
   statusOf(ref: ThreadRef): Promise<ThreadStatus | null>
   /**

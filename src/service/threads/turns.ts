@@ -34,6 +34,28 @@ export function takeTurns(
   return chosen
 }
 
+/**
+ * In the tenants' order, but of each tenant first the earliest thread of each share, then the second of each, and so on: who
+ * floods goes after those who don't.
+ */
+export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly share: string }>(
+  inOrder: readonly One[],
+): One[] {
+  const taken = new Map<string, number>()
+  const counted = inOrder.map((one) => {
+    const nth = taken.get(one.share) ?? 0
+    taken.set(one.share, nth + 1)
+    return { one, nth }
+  })
+  const ofTenant = new Map(
+    [...Map.groupBy(counted, ({ one }) => one.ref.tenant)].map(([tenant, some]) => [
+      tenant,
+      some.toSorted((a, b) => a.nth - b.nth).values(),
+    ]),
+  )
+  return inOrder.flatMap(({ ref }) => ofTenant.get(ref.tenant)?.next().value?.one ?? [])
+}
+
 function waitingTenants(
   due: readonly { readonly ref: ThreadRef; readonly at: number }[],
   openOf: ReadonlyMap<string, number>,

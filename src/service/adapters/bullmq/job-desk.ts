@@ -7,6 +7,7 @@ import { closeJobQueues, openJobQueues } from './job-queues.ts'
 import { type AskJob, askJobId, LIVE, type OpenAsk } from './jobs.ts'
 import { caseJobs } from './queues.ts'
 import { type Stage, stageName } from './settings.ts'
+import { turns } from './turns.ts'
 
 /** The jobs of cases on BullMQ, without any worker. */
 export function bullJobDesk(deps: {
@@ -25,7 +26,7 @@ export function bullJobDesk(deps: {
   }
 
   return {
-    ...caseJobs(queues),
+    ...caseJobs(queues, turns(connection)),
     async waits(groups) {
       const waits = await Promise.all(
         groups.map(async (group) => {

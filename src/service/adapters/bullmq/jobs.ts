@@ -5,6 +5,8 @@ import type { AskGroup } from '../../ports/queues.ts'
 /** The data of a case's job. */
 export interface CaseJob {
   readonly caseId: string
+  /** Whose share of the service it uses; absent where that was not known. */
+  readonly share?: string | undefined
   /** Since when it could have been started, ms since 1970; absent until it has been delayed. */
   readonly readyAt?: number
 }

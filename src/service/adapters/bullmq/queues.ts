@@ -7,20 +7,26 @@ import { backlogOf } from './backlog.ts'
 import { closeJobQueues, type JobQueues, openJobQueues } from './job-queues.ts'
 import { askJobId, type CaseJob, caseJobId, ENDED_JOBS_GO, LIVE } from './jobs.ts'
 import { type QueueSettings, type Stage, stageName } from './settings.ts'
+import { type Turns, turns } from './turns.ts'
 import { queueWorkers } from './workers.ts'
 
 /** What the service and a person at a command do alike with cases' jobs. */
-export function caseJobs(queues: JobQueues): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
+export function caseJobs(queues: JobQueues, turns: Turns): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
   return {
-    async push(caseIds) {
+    async push(caseIds, shares = new Map()) {
       if (caseIds.length === 0) return
-      await queues.cases.addBulk(
-        caseIds.map((caseId) => ({
-          name: 'case',
-          data: { caseId },
-          opts: { jobId: caseJobId(caseId), ...ENDED_JOBS_GO },
-        })),
+      const byShare = Map.groupBy(caseIds, (caseId) => shares.get(caseId) ?? caseId)
+      const jobs = await Promise.all(
+        [...byShare].map(async ([share, ofShare]) => {
+          const priorities = await turns.next(queues.cases, share, ofShare.length)
+          return ofShare.map((caseId, index) => ({
+            name: 'case',
+            data: { caseId, share: shares.get(caseId) },
+            opts: { jobId: caseJobId(caseId), priority: priorities[index] ?? 0, ...ENDED_JOBS_GO },
+          }))
+        }),
       )
+      await queues.cases.addBulk(jobs.flat())
     },
     async stranded(cases) {
       const found: string[] = []
@@ -47,10 +53,11 @@ export function bullQueues(deps: {
 }): StageQueues {
   const { connection, stages, settings, clock, report } = deps
   const queues = openJobQueues({ connection, prefix: settings.prefix, stages, report })
-  const workers = queueWorkers({ connection, queues, settings, clock, report })
+  const takingTurns = turns(connection)
+  const workers = queueWorkers({ connection, queues, turns: takingTurns, settings, clock, report })
 
   return {
-    ...caseJobs(queues),
+    ...caseJobs(queues, takingTurns),
 
     work: (work) => workers.start(work),
 

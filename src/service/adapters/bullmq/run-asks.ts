@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DelayedError, type Job } from 'bullmq'
-import type { Slots } from '../../domain/slots.ts'
+import type { FairSlots } from '../../domain/fair-slots.ts'
 import type { AttemptEnd } from '../../ports/queues.ts'
 import { type AskJob, delayUntil, type OpenAsk } from './jobs.ts'
 import { advanceAfterRound, type RunParts } from './run-jobs.ts'
@@ -8,8 +8,8 @@ import { stageName, stageSettings } from './settings.ts'
 
 /** What all jobs of a stage share in this process. */
 export interface StageRun {
-  /** As many as asks of the stage may run at once. */
-  readonly slots: Slots
+  /** As many as asks of the stage may run at once, a part of them of one share. */
+  readonly slots: FairSlots
   /** Aborted when this process takes no more work: then no attempt begins. */
   readonly draining: AbortSignal
   /** Aborted when attempts that still run must end. */
@@ -78,13 +78,13 @@ export async function runAsks(
 
   async function settle(asked: OpenAsk): Promise<void> {
     for (let ask = asked; ; ) {
-      const end = await slots.run(draining, () => attempt(ask)).catch(() => null)
+      const end = await slots.run({ name: of.stage, part: of.share }, draining, () => attempt(ask)).catch(() => null)
       if (end === null) return stop()
       if (end.end === 'done') {
         open.delete(ask.key)
         changed = true
         try {
-          if (end.advance) await advanceAfterRound(parts, of.caseId)
+          if (end.advance) await advanceAfterRound(parts, of)
         } finally {
           stop()
         }

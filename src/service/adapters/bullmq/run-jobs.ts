@@ -18,7 +18,7 @@ export interface RunParts {
 
 /** The job of a case that is opened, revived or put off: advances it, and is delayed if that must be done again later. */
 export async function runCase(parts: RunParts, job: Job<CaseJob>, token: string | undefined): Promise<void> {
-  const later = await advance(parts, job.data.caseId)
+  const later = await advance(parts, job.data)
   if (later === null) return
   const readyAt = parts.clock() + later.delayMs
   await job.updateData({ ...job.data, readyAt })
@@ -27,20 +27,26 @@ export async function runCase(parts: RunParts, job: Job<CaseJob>, token: string 
 }
 
 /** Advances a case whose round has ended; if that must be done again later, the case gets a job for it. */
-export async function advanceAfterRound(parts: RunParts, caseId: string): Promise<void> {
-  const later = await advance(parts, caseId)
+export async function advanceAfterRound(
+  parts: RunParts,
+  { caseId, share }: Pick<CaseJob, 'caseId' | 'share'>,
+): Promise<void> {
+  const later = await advance(parts, { caseId, share })
   if (later === null) return
   const now = parts.clock()
   await parts.queues.cases.add(
     'case',
-    { caseId, readyAt: now + later.delayMs },
+    { caseId, share, readyAt: now + later.delayMs },
     { jobId: caseJobId(caseId), timestamp: now, delay: later.delayMs, ...ENDED_JOBS_GO },
   )
 }
 
 /** Advances a case and queues what it waits for; null unless it must be advanced again later. */
-async function advance(parts: RunParts, caseId: string): Promise<Extract<Advance, { next: 'later' }> | null> {
-  const advanced = await parts.work.advance(caseId)
+async function advance(
+  parts: RunParts,
+  { caseId, share }: Pick<CaseJob, 'caseId' | 'share'>,
+): Promise<Extract<Advance, { next: 'later' }> | null> {
+  const advanced = await parts.work.advance(caseId, share)
   if (advanced.next === 'asks') await addAsks(parts, advanced.groups)
   return advanced.next === 'later' ? advanced : null
 }
@@ -49,10 +55,11 @@ async function advance(parts: RunParts, caseId: string): Promise<Extract<Advance
 async function addAsks({ queues, turns, settings, clock }: RunParts, groups: readonly AskGroup[]): Promise<void> {
   await Promise.all(
     [...Map.groupBy(groups, stageName)].map(async ([name, ofStage]) => {
+      const share = ofStage[0]?.share ?? name
       const target = queues.asks.get(name)
       if (target === undefined) throw new Error(`the stage ${name} is not declared`)
       const { attempts, backoff } = stageSettings(settings, target)
-      const priorities = await turns.next(target.queue, ofStage.length)
+      const priorities = await turns.next(target.queue, share, ofStage.length)
       const readyAt = clock()
       const jobs = ofStage.map(({ keys, ...group }, index) => ({
         name: group.stage,

@@ -10,45 +10,73 @@ const TURN_SCORE = 2 ** 32
 const LAST_TURN = 2 ** 21 - 1
 /** For so long a process believes that no job of a stage waits for a later turn, in ms, unless it adds one itself. */
 const BELIEVED_MS = 100
+/** Above so many shares, those with one job that may still wait are forgotten. */
+const MOST_SHARES = 10_000
 
 /**
- * Round-robin fairness between the cases at each stage: a case's nth job gets the priority turn + n, so that a case with
- * many jobs does not starve cases with few; each of those delays it by at most one job per turn. Within a turn jobs run
- * in order of arrival. Turn 0 is the plain queue, which runs first, and is the only one used while no job waits for a
- * later turn.
+ * Start-time fair queuing (Goyal, Vin, Cheng 1996) between shares at each queue: a share's nth job that waits gets the
+ * priority turn + n, so that one with many jobs does not starve those with few; each of those delays it by at most one job
+ * per turn. Within a turn jobs run in order of arrival. Turn 0 is the plain queue, which runs first, and is the only one
+ * used while no share has a second job that waits. Each process counts the jobs that it adds itself.
  */
 export function turns(connection: Redis) {
-  /** By stage, until when no job is believed to wait for a later turn. */
-  const plainUntil = new Map<string, number>()
-  /** By stage, the question that is under way; all who ask meanwhile have its answer. */
-  const asking = new Map<string, Promise<number>>()
+  const queues = new Map<string, Counted>()
 
-  function turnOf(queue: Queue): Promise<number> {
-    const asked = asking.get(queue.name) ?? nextTurn(connection, queue).finally(() => asking.delete(queue.name))
-    asking.set(queue.name, asked)
-    return asked
+  function countedOf(queue: Queue): Counted {
+    const counted = queues.get(queue.name) ?? { plainUntil: 0, asking: null, nextOf: new Map<string, number>() }
+    queues.set(queue.name, counted)
+    return counted
+  }
+
+  /** Looks at the queue, and forgets the shares whose jobs have all had their turn. */
+  async function look(queue: Queue, counted: Counted): Promise<number> {
+    const { turn, idle } = await turnOf(connection, queue)
+    const crowded = counted.nextOf.size > MOST_SHARES
+    for (const [share, next] of counted.nextOf)
+      if (idle || next <= turn || (crowded && next <= turn + 1)) counted.nextOf.delete(share)
+    counted.plainUntil = turn === 0 ? performance.now() + BELIEVED_MS : 0
+    return turn
   }
 
   return {
-    /** The priorities of this many jobs of one case that are added to a stage's queue now. */
-    async next(queue: Queue, jobs: number): Promise<readonly number[]> {
-      const isPlain = performance.now() < (plainUntil.get(queue.name) ?? 0)
-      const turn = isPlain ? 0 : await turnOf(queue)
-      if (turn > 0 || jobs > 1) plainUntil.delete(queue.name)
-      else if (!isPlain) plainUntil.set(queue.name, performance.now() + BELIEVED_MS)
-      return Array.from({ length: jobs }, (_, index) => Math.min(turn + index, LAST_TURN))
+    /** The priorities of this many jobs of one share that are added to a queue now. */
+    async next(queue: Queue, share: string, jobs: number): Promise<readonly number[]> {
+      const counted = countedOf(queue)
+      const { nextOf } = counted
+      let turn = 0
+      if (performance.now() >= counted.plainUntil || nextOf.has(share)) {
+        // All who ask meanwhile have the same answer.
+        counted.asking ??= look(queue, counted).finally(() => {
+          counted.asking = null
+        })
+        turn = await counted.asking
+      }
+      const first = Math.max(turn, nextOf.get(share) ?? 0)
+      nextOf.set(share, first + jobs)
+      if (first + jobs > 1) counted.plainUntil = 0
+      return Array.from({ length: jobs }, (_, index) => Math.min(first + index, LAST_TURN))
     },
   }
 }
 export type Turns = ReturnType<typeof turns>
 
-/** The turn of a case that adds jobs to a stage now. */
-async function nextTurn(connection: Redis, queue: Queue): Promise<number> {
+/** What this process knows of a queue. */
+interface Counted {
+  /** Until when no job is believed to wait for a later turn, by this process's monotonic clock, in ms. */
+  plainUntil: number
+  /** The look that is under way. */
+  asking: Promise<number> | null
+  /** By share, the turn of its next job, while those before it may still wait. */
+  readonly nextOf: Map<string, number>
+}
+
+/** The turn of a share that adds a job to the queue and has none waiting there; `idle` if no job waits at all. */
+async function turnOf(connection: Redis, queue: Queue): Promise<{ readonly turn: number; readonly idle: boolean }> {
   const [plain, first] = await Promise.all([
     connection.llen(queue.toKey('wait')),
     connection.zrange(queue.toKey('prioritized'), '0', '0', 'WITHSCORES'),
   ])
   const score = first.flat()[1]
-  if (score === undefined) return 0
-  return (plain > 0 ? 0 : Math.floor(Number(score) / TURN_SCORE)) + 1
+  if (score === undefined) return { turn: 0, idle: plain === 0 }
+  return { turn: (plain > 0 ? 0 : Math.floor(Number(score) / TURN_SCORE)) + 1, idle: false }
 }

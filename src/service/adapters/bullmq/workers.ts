@@ -1,6 +1,6 @@
 import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import { slots } from '../../domain/slots.ts'
+import { fairSlots } from '../../domain/fair-slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Work } from '../../ports/queues.ts'
 import { casesNamed, type Report } from '../../ports/report.ts'
@@ -9,7 +9,7 @@ import type { AskJob, CaseJob } from './jobs.ts'
 import { runAsks } from './run-asks.ts'
 import { runCase } from './run-jobs.ts'
 import { type QueueSettings, stageSettings } from './settings.ts'
-import { turns } from './turns.ts'
+import type { Turns } from './turns.ts'
 
 /** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
@@ -31,6 +31,7 @@ function caseOf(data: unknown): { caseId?: string } {
 export function queueWorkers(deps: {
   connection: Redis
   queues: JobQueues
+  turns: Turns
   settings: QueueSettings
   clock: Clock
   report: Report
@@ -85,12 +86,12 @@ export function queueWorkers(deps: {
 
   return {
     start(work: Work): void {
-      const parts = { ...deps, turns: turns(connection), work }
+      const parts = { ...deps, work }
       const signals = { draining: draining.signal, stopping: stopping.signal }
       startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
       for (const { queue, ...stage } of queues.asks.values()) {
-        const { concurrency } = stageSettings(settings, stage)
-        const run = { ...signals, slots: slots(() => concurrency) }
+        const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 4) } = stageSettings(settings, stage)
+        const run = { ...signals, slots: fairSlots({ all: concurrency, each: concurrency, ofPart }) }
         startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
       }
     },

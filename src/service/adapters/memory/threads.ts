@@ -1,4 +1,5 @@
 import { charactersIn } from '../../domain/characters-in.ts'
+import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { takeComments } from '../../threads/comments.ts'
@@ -96,9 +97,10 @@ export function memoryThreads(
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
-    async weightOf(ref) {
+    async weigh(ref) {
       const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
-      return comments.size + charactersIn(post) / COMMENT_CHARACTERS
+      const share = post === null ? nameOf(ref) : shareOf(ref.tenant, ref.kind, post)
+      return { weight: comments.size + charactersIn(post) / COMMENT_CHARACTERS, share }
     },
     statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {

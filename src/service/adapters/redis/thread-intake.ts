@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
+import { shareOf } from '../../domain/share.ts'
 import { type Comment, TOMBSTONES } from '../../domain/thread.ts'
 import { StoreSuspended } from '../../ports/cases.ts'
 import type { CommentChange, Place, ThreadStore } from '../../ports/threads.ts'
@@ -21,6 +22,7 @@ const putPost = script('threads/put-post', {
       'member',
       'post',
       'createdAt',
+      'share',
       'firstDue',
       'now',
       'finalAge',
@@ -96,6 +98,7 @@ export function threadIntake({
             member,
             post: JSON.stringify(value),
             createdAt: value.createdAt,
+            share: shareOf(ref.tenant, ref.kind, value),
             firstDue: put.firstDue,
             now: put.now,
             finalAge: rules.finalAge,

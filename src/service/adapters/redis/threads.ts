@@ -29,13 +29,14 @@ export function redisThreads(
       ])
       return stateOf(ref, fields, said)
     },
-    async weightOf(ref) {
+    async weigh(ref) {
       const member = memberOf(ref)
-      const [comments, post] = await Promise.all([
+      const [comments, post, share] = await Promise.all([
         client.hlen(keys.comments(member)),
         client.hstrlen(keys.thread(member), 'post'),
+        client.hget(keys.thread(member), 'share'),
       ])
-      return comments + post / COMMENT_CHARACTERS
+      return { weight: comments + post / COMMENT_CHARACTERS, share: share ?? member }
     },
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))

@@ -15,6 +15,7 @@
 --@arg member
 --@arg post              JSON
 --@arg created_at        ms
+--@arg share             whose share of the service its judging uses
 --@arg first_due         the first age checkpoint, stream time in ms
 --@arg now               wall time, ms
 --@arg final_age         ms after the post in which comments belong to its thread
@@ -61,7 +62,7 @@ if not known_post then
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end
 end
-redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'postPlace', place)
+redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', place)
 redis.call('HINCRBY', thread, 'version', 1)
 redis.call('HINCRBY', thread, 'postVersion', 1)
 if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
