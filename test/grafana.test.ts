@@ -252,8 +252,9 @@ describe('on a real Prometheus, after the demo event', () => {
   })
 
   async function judgeTheEvent(): Promise<void> {
-    // Some calls fail, so that there are failures to show.
-    const understudy = { latencyMs: 60, faults: { rate: 0.06, kinds: ['503' as const, 'refusal' as const] } }
+    // Some calls fail or are filtered, and a parameter is refused, so that there is something to show of each.
+    const kinds = ['503', 'refusal', 'content-filter'] as const
+    const understudy = { latencyMs: 60, faults: { rate: 0.08, kinds: [...kinds] }, dialect: 'openai-before' as const }
     const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy })
     opened.push(() => stack.close())
     const environment = environmentOn(stack, {

@@ -74,7 +74,8 @@ export const models = () =>
               unit: 'suffix:/s',
             },
             {
-              '{{protocol}} {{category}}': 'sum by (protocol, category) (rate(gavel_filtered_total[$__rate_interval]))',
+              '{{protocol}} {{category}}':
+                'sum by (protocol, category) (rate(gavel_filtered_total[$__rate_interval])) or on () label_replace(label_replace(vector(0), "protocol", "none", "", ""), "category", "refused", "", "")',
             },
             { stacked: true },
           ),
@@ -109,7 +110,7 @@ export const models = () =>
             [
               {
                 name: 'Times',
-                expr: 'sum by (model, parameter) (gavel_dialect_lessons_total)',
+                expr: 'sum by (model, parameter) (gavel_dialect_lessons_total) or on () label_replace(label_replace(vector(0), "model", "none", "", ""), "parameter", "nothing", "", "")',
                 colours: { orange: 1 },
               },
             ],
@@ -203,6 +204,7 @@ export const models = () =>
             {
               title: 'Calls that wait for a limit',
               says: `Times a second that a call came before its limit had room, by whose limit it is. It waits at no attempt's cost; verdicts get late. Raise limits.models or limits.tenants, or ask less (routes).`,
+              off: 'not set up',
               unit: 'ops',
               w: 6,
             },
@@ -212,6 +214,7 @@ export const models = () =>
             {
               title: 'Budgets without room',
               says: 'Refusals a second by budget. in-flight passes by itself; spent waits for its renewal (budgets.whenSpent) or leaves verdicts degraded.',
+              off: 'not set up',
               unit: 'ops',
               w: 6,
               runbooks: ['GavelBudgetSpent'],

@@ -212,7 +212,7 @@ export const overview = () =>
             { orange: 0.05, red: 0.2 },
             {
               failing:
-                '(sum(rate(gavel_llm_calls_total{outcome!~"answered|aborted|content-filter|refused"}[5m])) or vector(0)) / sum(rate(gavel_llm_calls_total[5m]))',
+                '(sum(rate(gavel_model_calls_total{outcome!~"answered|aborted|content-filter|refused"}[5m])) or vector(0)) / sum(rate(gavel_model_calls_total[5m]))',
             },
           ),
         ],

@@ -1,17 +1,24 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
 import { prometheusMetrics } from '../../src/service/adapters/prometheus/metrics.ts'
 import { CALL_OUTCOMES } from '../../src/service/domain/errors.ts'
-import { DECIDED_BY, FAULTS } from '../../src/service/domain/verdict.ts'
+import { FAULTS } from '../../src/service/domain/verdict.ts'
+import { REFUSAL_REASONS } from '../../src/service/ports/budgets.ts'
 import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/service/ports/report.ts'
 
 const metrics = () => {
   const { listen, page } = prometheusMetrics({
-    protocols: [{ name: 'rumor', stages: ['stance'], labels: ['rumor'], shelves: ['kold'] }],
+    protocols: [
+      { name: 'rumor', stages: ['stance'], labels: ['rumor'], decides: ['consensus', 'judge'], shelves: ['kold'] },
+    ],
     topics: ['posts'],
     models: ['m'],
     roles: { default: ['m'], 'rumor.judge': ['m'] },
     endpointOf: () => 'https://models.example/v1',
     objectiveSeconds: 60,
+    ...{ limits: ['model'], budgets: [{ scope: 'tenant', unit: 'usd' }] },
     identity: { gavel: 'g', version: '1.2.3', settings: '0123abcd', host: 'pod-1', roles: ['intake', 'judge'] },
   })
   const text = async () => (await page()).text
@@ -70,7 +77,14 @@ it('counts an event in its own series alone', async () => {
   expect(changed).toEqual(['gavel_budget_refusals_total{scope="tenant",unit="usd",why="spent",gavel="g"} 1'])
 })
 
-it('knows every series of a counter beforehand, at zero: an increase from nothing is seen by no alert', async () => {
+/** The counters that alerts and objectives read. */
+const ALERTED = ['alerts.yml', 'objectives.yml'].flatMap((file) =>
+  [...readFileSync(join(PROJECT, 'config', 'prometheus', file), 'utf8').matchAll(/gavel_\w+_total/g)].map(
+    ([name]) => name,
+  ),
+)
+
+it('knows every series of a counter that alerts read beforehand, at zero: an increase from nothing is seen by no alert', async () => {
   const { listen, text } = metrics()
   const seriesOf = (page: string) => {
     const counters = [...page.matchAll(/^# TYPE (\S+) counter$/gm)].map(([, name]) => name)
@@ -78,7 +92,7 @@ it('knows every series of a counter beforehand, at zero: an increase from nothin
     return new Map(
       lines.flatMap((line) => {
         const [series, value] = [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]
-        return series.startsWith('gavel_') ? [[series, value] as const] : []
+        return ALERTED.some((name) => series.startsWith(`${name}{`)) ? [[series, value] as const] : []
       }),
     )
   }
@@ -88,21 +102,24 @@ it('knows every series of a counter beforehand, at zero: an increase from nothin
   const spent = { promptTokens: 1, cachedTokens: 0, completionTokens: 1, costUsd: 1 }
   for (const outcome of CALL_OUTCOMES) listen('call:ended', { ...call, ...spent, outcome } as never)
   for (const reason of PRESSURE_KINDS) listen('intake:paused', { signals: [reason], reason })
-  for (const decidedBy of DECIDED_BY)
-    for (const label of ['rumor', null])
-      for (const faults of [[], ...FAULTS.map((fault) => [fault])])
-        for (const degraded of faults.length > 0 ? [['something']] : [[], ['something']])
-          for (const latencySeconds of [1, 61]) {
-            const verdict = { protocol: 'rumor', label, decidedBy, degraded, faults, rounds: 1 }
-            listen('verdict:published', { verdict, latencySeconds, overheadSeconds: 1 } as never)
-          }
+  for (const decidedBy of ['consensus', 'judge', 'none'])
+    for (const faults of [[], ...FAULTS.map((fault) => [fault])])
+      for (const degraded of faults.length > 0 || decidedBy === 'none' ? [['something']] : [[], ['something']])
+        for (const latencySeconds of [1, 61]) {
+          const label = decidedBy === 'none' ? null : 'rumor'
+          const verdict = { protocol: 'rumor', label, decidedBy, degraded, faults, rounds: 1 }
+          listen('verdict:published', { verdict, latencySeconds, overheadSeconds: 1 } as never)
+        }
+  const deleted = { protocol: 'rumor', label: null, decidedBy: 'deleted', degraded: ['deleted'], faults: [], rounds: 0 }
+  listen('verdict:published', { verdict: deleted, latencySeconds: 1, overheadSeconds: 1 } as never)
+  for (const why of REFUSAL_REASONS) listen('budget:refused', { scope: 'tenant', unit: 'usd', why } as never)
   const after = seriesOf(await text())
   expect([...after.keys()].filter((series) => !before.has(series))).toEqual([])
   const counted = [...after].filter(([, value]) => value > 0).map(([series]) => series.split('{')[0])
   expect(new Set(counted)).toEqual(
     new Set([
-      ...['gavel_llm_calls_total', 'gavel_llm_cost_usd_total', 'gavel_intake_pauses_total', 'gavel_verdicts_total'],
-      'gavel_objective_verdicts_total',
+      ...['gavel_model_calls_total', 'gavel_verdicts_total', 'gavel_objective_verdicts_total'],
+      'gavel_budget_refusals_total',
     ]),
   )
 })
@@ -261,4 +278,24 @@ it('writes OpenMetrics for those who accept it, and Prometheus’ own form for a
   const samples = (text: string) => text.split('\n').filter((line) => MEASURED.test(line))
   expect(samples(open.text)).toEqual(samples(plain.text))
   expect((await page()).text).toContain('# TYPE gavel_messages_total counter')
+})
+
+it('has no series of what the settings rule out, nor of what has not happened, unless an alert waits for it', async () => {
+  const { listen, text, valuesOf } = metrics()
+  expect(await valuesOf('gavel_calls_limited_total')).toEqual(['{scope="model"} 0'])
+  expect((await valuesOf('gavel_budget_refusals_total')).map((line) => /scope="(\w+)"/.exec(line)?.[1])).toEqual([
+    ...['tenant', 'tenant', 'tenant'],
+  ])
+  for (const name of ['gavel_llm_calls_total', 'gavel_stage_run_seconds_bucket', 'gavel_stage_wait_seconds_bucket'])
+    expect(await valuesOf(name)).toEqual([])
+  listen('ask:ended', { stage: 'stance', protocol: 'rumor', outcome: 'answered', seconds: 1 } as never)
+  expect(await valuesOf('gavel_stage_run_seconds_count')).toEqual([
+    '{stage="stance",protocol="rumor",outcome="answered"} 1',
+  ])
+  const verdicts = await valuesOf('gavel_verdicts_total')
+  expect(new Set(verdicts.map((line) => /decided_by="(\w+)"/.exec(line)?.[1]))).toEqual(
+    new Set(['consensus', 'judge', 'none', 'deleted']),
+  )
+  expect(verdicts).toHaveLength(2 * 5 + 4 + 1)
+  expect(/^nodejs_(gc|heap_space)_/m.test(await text())).toBe(false)
 })

@@ -800,6 +800,22 @@ describe('the library’s answer', () => {
     expect(conclusion.ruling.evidence.precedents).toHaveLength(8)
   })
 
+  test('shelves with the same fault are named in one sentence, another fault in one of its own', () => {
+    const shelves = found.shelves.map(({ shelf }) => {
+      const fault = shelf === 'kold' ? 'is empty' : 'is missing'
+      return { shelf, neighbours: [], problem: `the shelf "${shelf}" ${fault}` }
+    })
+    const { conclusion } = run(made(), cast({ found: { shelves, weak: null } }))
+    const [first, ...others] = shelves.flatMap(({ shelf }) => (shelf === 'kold' ? [] : [`"${shelf}"`]))
+    expect(new Set(conclusion.ruling.degraded)).toEqual(
+      new Set([
+        `no examples: the shelf ${first} is missing, and likewise ${others.join(', ')}`,
+        'no examples: the shelf "kold" is empty',
+      ]),
+    )
+    expect(conclusion.ruling.degraded).toHaveLength(2)
+  })
+
   test('a shelf without a neighbour, or without an answer, is named', () => {
     expect(run(made(), cast({ found: withKold([]) })).conclusion.ruling.degraded).toEqual([
       'shelf kold: no example was found',

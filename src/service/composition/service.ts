@@ -29,6 +29,7 @@ import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
+import { boundsSet } from './bounds-set.ts'
 import { budgetSettings, endpointOf, gatewayOf, gatewaySettings, shortDrain } from './gateway.ts'
 import { intakePart, openerOf } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
@@ -116,6 +117,7 @@ async function assemble(
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
+    ...boundsSet(settings),
     identity: identityOf(settings, roles),
     objectiveSeconds: settings.objectives.latency / 1000,
     endpointOf: (name) => endpointOf(settings, name).baseUrl,

@@ -58,6 +58,22 @@ export function withoutItems(answer: unknown, items: readonly ShownItem[]): Foun
   return { ...rest, shelves: left }
 }
 
+/** Names of shelves that a sentence holds. */
+const MOST_NAMED = 8
+
+/** Why shelves had nothing to show, in words: what is wrong with several of them alike is said once. */
+export function problemsOf(shelves: Found['shelves']): string[] {
+  const troubled = shelves.flatMap(({ shelf, problem }) => (problem === null ? [] : [{ shelf, problem }]))
+  const alike = Map.groupBy(troubled, ({ shelf, problem }) => problem.replaceAll(`"${shelf}"`, ''))
+  return [...alike.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return []
+    if (others.length === 0) return [first.problem]
+    const named = others.slice(0, MOST_NAMED).map(({ shelf }) => `"${shelf}"`)
+    const more = others.length - named.length
+    return [`${first.problem}, and likewise ${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`]
+  })
+}
+
 /** That some of what was found is not shown, in words; null if all of it is. */
 export function withdrawnIn({ shelf, withdrawn = 0 }: Found['shelves'][number]): string | null {
   if (withdrawn === 0) return null

@@ -3,6 +3,7 @@ import { filteredQuestions } from './filtered.ts'
 import { stepsUsed } from './steps.ts'
 
 export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
+export type DecidedBy = (typeof DECIDED_BY)[number]
 
 /**
  * Whose fault it is that a verdict is degraded: `ours`, Gavel's or its operator's (a deadline, a budget, load, a library that

@@ -1,7 +1,7 @@
 import type { Answered, Ask } from '../domain/ask.ts'
 import type { StepsUsed } from '../domain/steps.ts'
 import type { Post } from '../domain/thread.ts'
-import type { Ruling } from '../domain/verdict.ts'
+import type { DecidedBy, Ruling } from '../domain/verdict.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
@@ -63,6 +63,8 @@ export interface Protocol {
    */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
+  readonly decides?: readonly DecidedBy[]
   /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
   readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
   /** By aspect the evaluation steps that it scores by, if it reads such from files. */

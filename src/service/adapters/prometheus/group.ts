@@ -1,4 +1,7 @@
 import type { Registry } from 'prom-client'
+import type { DecidedBy } from '../../domain/verdict.ts'
+import type { BudgetScope, BudgetUnit } from '../../ports/budgets.ts'
+import type { LimitKind } from '../../ports/limits.ts'
 import type { Events } from '../../ports/report.ts'
 
 /** What is measured in one deployment: the label values that are known from the settings. */
@@ -7,6 +10,8 @@ export interface Measured {
     readonly name: string
     readonly stages: readonly string[]
     readonly labels: readonly string[]
+    /** Ways in which it reaches a verdict, besides having none and a deletion; absent: any. */
+    readonly decides?: readonly DecidedBy[]
     /** Shelves of the library that it is shown. */
     readonly shelves?: readonly string[]
   }[]
@@ -17,6 +22,10 @@ export interface Measured {
   readonly roles: Readonly<Record<string, readonly string[]>>
   /** The base URL under which a model is called. */
   readonly endpointOf: (model: string) => string
+  /** What has a limit. */
+  readonly limits: readonly LimitKind[]
+  /** Budgets that are set. */
+  readonly budgets: readonly { readonly scope: BudgetScope; readonly unit: BudgetUnit }[]
   /** The longest that a verdict should take, in seconds. */
   readonly objectiveSeconds: number
 }
@@ -26,7 +35,8 @@ export type Handlers = { readonly [Name in keyof Events]?: (event: Events[Name])
 
 /**
  * A group of related series: registers them, initialises those that alerts use to zero (an increase is only visible in a
- * series that existed before), and returns what each event changes.
+ * series that existed before), and returns what each event changes. Other series are made when there is something to
+ * count: a service with four protocols would have thousands that are zero for ever.
  */
 export type MetricGroup = (registry: Registry, measured: Measured) => Handlers
 

@@ -11,6 +11,13 @@ import { verdictMetrics } from './verdicts.ts'
 /** In the order in which data passes through what they measure. */
 const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, libraryMetrics, verdictMetrics, stateMetrics]
 
+/** Of what prom-client measures of a process by itself: what no page shows, a hundred series. */
+const UNUSED = [
+  ...['nodejs_gc_duration_seconds', 'nodejs_active_resources', 'nodejs_active_handles', 'nodejs_active_requests'],
+  ...['total', 'used', 'available'].map((which) => `nodejs_heap_space_size_${which}_bytes`),
+  ...['min', 'max', 'mean', 'stddev', 'p90'].map((which) => `nodejs_eventloop_lag_${which}_seconds`),
+]
+
 /** Which process of which deployment is measured. */
 interface Identity {
   readonly gavel: string
@@ -35,6 +42,7 @@ export function prometheusMetrics({ identity, ...measured }: Measured & { readon
   registry.setDefaultLabels({ gavel: identity.gavel })
   // Memory, CPU and the event loop, under prom-client's usual names.
   collectDefaultMetrics({ register: registry })
+  for (const name of UNUSED) registry.removeSingleMetric(name)
   const { version, settings, host, roles } = identity
   new Gauge({
     name: 'gavel_build_info',

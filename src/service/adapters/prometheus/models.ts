@@ -1,9 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { DIALECT_TRAITS } from '../../domain/dialect.ts'
 import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '../../domain/errors.ts'
-import { FILTER_CATEGORIES, filterCategories } from '../../domain/filtered.ts'
-import { BUDGET_SCOPES, BUDGET_UNITS, REFUSAL_REASONS } from '../../ports/budgets.ts'
-import { LIMIT_KINDS } from '../../ports/limits.ts'
+import { filterCategories } from '../../domain/filtered.ts'
+import { REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { type BreakerState, UNMETERED } from '../../ports/report.ts'
 import { GEN_AI_SECONDS, GEN_AI_TOKENS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
@@ -11,7 +9,7 @@ import { duration, type MetricGroup } from './group.ts'
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 
 /** The checks between asks and models: memo, limits, budgets, breakers, slots. */
-export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles }) => {
+export const gatewayMetrics: MetricGroup = (registry, { models, roles, limits, budgets }) => {
   const registers = [registry]
   const memoHits = new Counter({
     name: 'gavel_memo_hits_total',
@@ -81,14 +79,8 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles
     registers,
   })
 
-  for (const { name: protocol, stages } of protocols)
-    for (const stage of stages) {
-      memoHits.inc({ stage, protocol }, 0)
-      memoTokens.inc({ stage, protocol }, 0)
-    }
-  for (const scope of LIMIT_KINDS) limited.inc({ scope }, 0)
-  for (const scope of BUDGET_SCOPES)
-    for (const unit of BUDGET_UNITS) for (const why of REFUSAL_REASONS) refusals.inc({ scope, unit, why }, 0)
+  for (const scope of limits) limited.inc({ scope }, 0)
+  for (const { scope, unit } of budgets) for (const why of REFUSAL_REASONS) refusals.inc({ scope, unit, why }, 0)
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
   for (const [role, chain] of Object.entries(roles)) for (const model of chain) roleModel.set({ role, model }, 1)
 
@@ -103,8 +95,8 @@ export const gatewayMetrics: MetricGroup = (registry, { protocols, models, roles
   noteAway()
 
   return {
-    'capacity:used': ({ limits, budgets }) => {
-      for (const [gauge, all] of [[limitUsed, limits] as const, [budgetUsed, budgets] as const]) {
+    'capacity:used': (used) => {
+      for (const [gauge, all] of [[limitUsed, used.limits] as const, [budgetUsed, used.budgets] as const]) {
         gauge.reset()
         for (const { scope, name, unit, share } of all) gauge.set({ scope, name, unit }, share)
       }
@@ -151,12 +143,18 @@ function serverOf(endpoint: string): { server_address: string; server_port: stri
 }
 
 /** Calls to models: how they ended, how long they took, what they cost. */
-export const callMetrics: MetricGroup = (registry, { protocols, models, endpointOf }) => {
+export const callMetrics: MetricGroup = (registry, { models, endpointOf }) => {
   const registers = [registry]
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
-    help: 'Calls to models by how they ended.',
+    help: 'Calls to models by how they ended, stage by stage; how many of a model failed stands in gavel_model_calls_total.',
     labelNames: ['stage', 'model', 'outcome', 'protocol'],
+    registers,
+  })
+  const modelCalls = new Counter({
+    name: 'gavel_model_calls_total',
+    help: 'Calls to each model by how they ended, those of all stages together.',
+    labelNames: ['model', 'outcome'],
     registers,
   })
   const filtered = new Counter({
@@ -204,15 +202,11 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     registers,
   })
 
-  for (const { name: protocol } of protocols)
-    for (const category of FILTER_CATEGORIES) filtered.inc({ protocol, category }, 0)
   for (const model of models) {
     cost.inc({ model }, 0)
-    for (const parameter of DIALECT_TRAITS) lessons.inc({ model, parameter }, 0)
     for (const why of UNMETERED) unmetered.inc({ model, why }, 0)
     seconds.zero({ ...operationOf(model), error_type: '' })
-    for (const { name: protocol, stages } of protocols)
-      for (const stage of stages) for (const outcome of CALL_OUTCOMES) calls.inc({ stage, model, outcome, protocol }, 0)
+    for (const outcome of CALL_OUTCOMES) modelCalls.inc({ model, outcome }, 0)
   }
 
   return {
@@ -223,6 +217,7 @@ export const callMetrics: MetricGroup = (registry, { protocols, models, endpoint
     'call:ended': ({ stage, model, outcome, protocol, ...call }) => {
       const operation = operationOf(model)
       calls.inc({ stage, model, outcome, protocol })
+      modelCalls.inc({ model, outcome })
       cost.inc({ model }, call.costUsd)
       if (call.unmetered !== undefined) unmetered.inc({ model, why: call.unmetered })
       // A label that is empty counts as absent: an operation without an error has no type of error.

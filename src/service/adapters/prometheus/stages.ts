@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { ASK_OUTCOMES } from '../../ports/report.ts'
-import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
+import { STAGE_RUN_SECONDS, STAGE_WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
 
 /** Asks in their stages' queues. */
@@ -10,14 +9,14 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     name: 'gavel_stage_wait_seconds',
     help: 'Time that asks spent in their stage queue before a worker took them.',
     labelNames: ['stage', 'protocol'],
-    buckets: WAIT_SECONDS,
+    buckets: STAGE_WAIT_SECONDS,
     registers,
   })
   const stageRun = new Histogram({
     name: 'gavel_stage_run_seconds',
     help: 'Time that a worker spent on one attempt at an ask.',
     labelNames: ['stage', 'protocol', 'outcome'],
-    buckets: LATENCY_SECONDS,
+    buckets: STAGE_RUN_SECONDS,
     registers,
   })
   const stageJobs = new Gauge({
@@ -38,7 +37,6 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     labelNames: ['queue'],
     registers,
   })
-
   const lapsed = new Counter({
     name: 'gavel_lapsed_locks_total',
     help: 'Jobs whose lock their worker could not renew in time, so that another may have run them as well.',
@@ -48,11 +46,7 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
 
   for (const counter of [stalled, lapsed]) counter.inc({ queue: 'cases' }, 0)
   for (const { name: protocol, stages } of protocols)
-    for (const stage of stages) {
-      stageWait.zero({ stage, protocol })
-      for (const counter of [stalled, lapsed]) counter.inc({ queue: `${protocol}.${stage}` }, 0)
-      for (const outcome of ASK_OUTCOMES) stageRun.zero({ stage, protocol, outcome })
-    }
+    for (const stage of stages) lapsed.inc({ queue: `${protocol}.${stage}` }, 0)
 
   return {
     'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, duration(waitSeconds)),

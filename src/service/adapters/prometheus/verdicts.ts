@@ -1,11 +1,28 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { DECIDED_BY, FAULTS, scopeOf } from '../../domain/verdict.ts'
+import { DECIDED_BY, type DecidedBy, FAULTS, scopeOf } from '../../domain/verdict.ts'
 import { PUBLISHED_KINDS } from '../../ports/report.ts'
-import { LATENCY_SECONDS, WAIT_SECONDS } from './buckets.ts'
-import { duration, type MetricGroup } from './group.ts'
+import { LATENCY_SECONDS, OVERHEAD_SECONDS } from './buckets.ts'
+import { duration, type Measured, type MetricGroup } from './group.ts'
 
-/** Values of `degraded` and `fault` that occur together. A retraction is degraded by nobody's fault. */
-const DEGRADED = [['false', 'none'], ['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
+/** Values of `degraded` and `fault` that occur together. */
+const DEGRADED = [['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
+const WHOLE = ['false', 'none'] as const
+
+/** The series that verdicts of a protocol can have. One without a label says why; a retraction is degraded by nobody's fault. */
+function verdictsOf({ name: protocol, labels, decides = REACHED }: Measured['protocols'][number]) {
+  const series = (label: string, decided_by: DecidedBy, [degraded, fault]: readonly [string, string]) => ({
+    ...{ protocol, label, decided_by },
+    ...{ degraded, fault },
+  })
+  const given = labels.length === 0 ? ['none'] : labels
+  return [
+    ...given.flatMap((label) => decides.flatMap((by) => [WHOLE, ...DEGRADED].map((how) => series(label, by, how)))),
+    ...DEGRADED.map((how) => series('none', 'none', how)),
+    series('none', 'deleted', ['true', 'none']),
+  ]
+}
+
+const REACHED = DECIDED_BY.filter((by) => by !== 'none' && by !== 'deleted')
 
 const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const
 
@@ -41,14 +58,14 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     name: 'gavel_verdict_overhead_seconds',
     help: 'The same without the critical path of model calls and deferred time: the time spent in Gavel itself.',
     labelNames: ['protocol'],
-    buckets: WAIT_SECONDS,
+    buckets: OVERHEAD_SECONDS,
     registers,
   })
   const rounds = new Histogram({
     name: 'gavel_debate_rounds',
     help: 'Debate rounds per verdict.',
     labelNames: ['protocol'],
-    buckets: [0, 1, 2, 3, 4, 5, 10],
+    buckets: [0, 1, 2, 3, 5, 10],
     registers,
   })
   const publicationHeld = new Gauge({
@@ -59,14 +76,13 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
   })
 
   for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
-  for (const { name: protocol, labels } of protocols) {
+  for (const one of protocols) {
+    const { name: protocol } = one
     latency.zero({ protocol })
     overhead.zero({ protocol })
     rounds.zero({ protocol })
     for (const event of CASE_EVENTS) cases.inc({ protocol, event }, 0)
-    for (const label of [...labels, 'none'])
-      for (const decided_by of DECIDED_BY)
-        for (const [degraded, fault] of DEGRADED) verdicts.inc({ protocol, label, decided_by, degraded, fault }, 0)
+    for (const series of verdictsOf(one)) verdicts.inc(series, 0)
     for (const in_time of ['true', 'false']) objective.inc({ protocol, in_time }, 0)
   }
 

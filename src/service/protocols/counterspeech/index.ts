@@ -36,6 +36,7 @@ export const counterspeech = {
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],
+      decides: ['scores'],
       scales: scalesOf(aspects.list),
       steps: Object.fromEntries(steps.used),
       promptsHash: shortHash([prompts.hash, aspects.hash, ...steps.texts]),

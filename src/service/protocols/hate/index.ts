@@ -49,6 +49,7 @@ export const hate = {
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
       labels: ['hate', 'non-hate'],
+      decides: [settings.decide === 'majority' ? 'majority' : 'judge'],
       shelves: shelvesOf(perspectives.list, settings),
       promptsHash: shortHash([prompts.hash, perspectives.hash]),
       // Draws affect what is asked: workers with another key have other settings.

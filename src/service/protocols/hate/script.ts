@@ -1,6 +1,6 @@
 import { failure, lookup } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
-import { type Found, withdrawnIn } from '../../domain/library.ts'
+import { type Found, problemsOf, withdrawnIn } from '../../domain/library.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post, Snapshot } from '../../domain/thread.ts'
@@ -223,12 +223,14 @@ function troubles({ shelves, weak }: Found, wanted: readonly string[]): string[]
   const bare = wanted.flatMap((name) => {
     const shelf = shelves.find((one) => one.shelf === name)
     if (shelf === undefined) return [`shelf ${name}: was not searched`]
-    if (shelf.problem !== null) return [`no examples: ${shelf.problem}`]
+    // Said below, once for all that have the same.
+    if (shelf.problem !== null) return []
     const withdrawn = withdrawnIn(shelf)
     if (withdrawn !== null) return [`examples left out: ${withdrawn}`]
     return shelf.neighbours.length === 0 ? [`shelf ${name}: no example was found`] : []
   })
-  return weak === null ? bare : [...bare, `weak examples: ${weak}`]
+  const without = problemsOf(shelves.filter(({ shelf }) => wanted.includes(shelf))).map((why) => `no examples: ${why}`)
+  return [...without, ...bare, ...(weak === null ? [] : [`weak examples: ${weak}`])]
 }
 
 /** Whether two languages are known to differ, regions and scripts aside. */

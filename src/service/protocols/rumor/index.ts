@@ -43,6 +43,7 @@ export const rumor = {
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
       faithful: settings.preset === 'paper',
       labels: ['rumor', 'non-rumor'],
+      decides: ['consensus', 'judge'],
       promptsHash: prompts.hash,
       settingsHash,
       withoutComments,

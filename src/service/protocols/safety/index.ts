@@ -56,6 +56,7 @@ export const safety: ProtocolKind = {
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],
+      decides: ['arbiter'],
       shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,
       promptsHash: prompts.hash,
