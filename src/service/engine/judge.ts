@@ -75,8 +75,6 @@ const DONE: Advance = { next: 'done' }
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 /** A large case for which others leave no room is tried again after this, in ms, or up to twice as long: there may be a thousand. */
 const LARGE_MS = 3_000
-/** A case of a share of which many are in progress and many wait is tried again after this, in ms, or up to twice as long. */
-const CROWDED_MS = 500
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 function advancer(
@@ -87,8 +85,7 @@ function advancer(
 
   async function advance(caseId: string, share: string): Promise<Advance> {
     const waiting = scripts.of(caseId)
-    if (waiting === undefined && !(await pace.begin(share)))
-      return { next: 'later', delayMs: CROWDED_MS * (1 + Math.random()) }
+    if (waiting === undefined) await pace.begin(share)
     const known = waiting ?? parts.opened?.use(caseId)
     const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
     const use = await large.use(caseId, length)

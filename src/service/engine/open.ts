@@ -40,6 +40,8 @@ const LARGE = 100
 const LARGE_IN_A_PASS = 2
 /** Most large ones that are put off to later passes: the opener reads this many more due threads, so that it gets past them. */
 const MOST_PUT_OFF = 1_000
+/** Threads of one share opened in a pass: whoever comes meanwhile waits for no more. */
+const OF_SHARE_IN_A_PASS = 16
 /** Due threads among which shares take turns: who has so many due at once holds up others who have few. */
 const LOOKED_AT = 512
 /** Comments of threads that are opened, or erased from, at a time, as many as one may keep: each is read and written whole. */
@@ -156,7 +158,10 @@ export function opener(deps: {
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.maxOpen)
       const weighed = await weighAll(due.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
-      const [first, last] = [sharesTakeTurns(small).slice(0, BATCH), large.slice(0, LARGE_IN_A_PASS)]
+      const [first, last] = [
+        sharesTakeTurns(small, OF_SHARE_IN_A_PASS).slice(0, BATCH),
+        large.slice(0, LARGE_IN_A_PASS),
+      ]
       const opening = new Set([...first, ...last])
       left = new Map(weighed.filter((one) => !opening.has(one)).map((one) => [nameOf(one.ref), one]))
       putOff = Math.min(MOST_PUT_OFF, large.length)

@@ -5,10 +5,10 @@ import type { WaitingScripts } from './waiting-scripts.ts'
 const LEAST_IN_PROGRESS = 128
 /** …and so many for each ask that is being answered here. */
 const PER_ASK = 2
-/** Of these, one share has at most one in so many. */
-const SHARES = 4
-/** More cases of a share than this don't wait here, where they would take up the workers of others. */
-const MOST_WAITING = 8
+/** Of these, one share has at most this part. */
+const OF_SHARE = 0.5
+/** One share begins no more than one case in this time, in ms: as fast as a process can judge them. */
+const BETWEEN_MS = 20
 /** A case whose round began longer ago, in ms, waits for something else than for its turn, and counts for nothing. */
 const RECENT_MS = 5_000
 /** When no case could begin for so long, in ms, a few begin all the same. */
@@ -28,43 +28,52 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
   let answering = 0
   let looking: NodeJS.Timeout | undefined
   let pausedFor = 0
+  /** When the last case of each share began, by a monotonic clock, in ms. */
+  const lastBegun = new Map<string, number>()
+
+  function begins(share: string): void {
+    lastBegun.delete(share)
+    lastBegun.set(share, performance.now())
+    for (const [oldest, at] of lastBegun) {
+      if (performance.now() - at < BETWEEN_MS) break
+      lastBegun.delete(oldest)
+    }
+  }
 
   /** How many more cases may begin now, and of a share. */
   function room() {
     const most = Math.max(LEAST_IN_PROGRESS, PER_ASK * answering)
     const of = scripts.recent(clock() - RECENT_MS)
     const all = [...of.values()].reduce((sum, some) => sum + some, 0)
-    return { free: most - all, ofShare: (share: string) => most / SHARES - (of.get(share) ?? 0) }
+    const soon = (share: string) => performance.now() - (lastBegun.get(share) ?? Number.NEGATIVE_INFINITY) < BETWEEN_MS
+    return { free: most - all, mayBegin: (share: string) => !soon(share) && (of.get(share) ?? 0) < most * OF_SHARE }
   }
 
   function look(): void {
     pausedFor += LOOK_MS
-    const { free, ofShare } = room()
+    const { free, mayBegin } = room()
     const paused = pausedFor >= LONGEST_PAUSE_MS
     let left = Math.max(free, paused ? A_FEW : 0)
-    const begun = new Map<string, number>()
     for (const one of waiting) {
       if (left <= 0) break
-      const before = begun.get(one.share) ?? 0
-      if (!paused && ofShare(one.share) <= before) continue
+      if (!paused && !mayBegin(one.share)) continue
       waiting.delete(one)
+      begins(one.share)
       one.begin()
-      begun.set(one.share, before + 1)
       left--
+      pausedFor = 0
     }
-    if (begun.size > 0) pausedFor = 0
     if (waiting.size > 0) return
     clearInterval(looking)
     looking = undefined
   }
 
   return {
-    /** Resolves with true when another case of this share may begin; at once with false if too many of them wait already. */
-    async begin(share: string): Promise<boolean> {
-      const { free, ofShare } = room()
-      if (free > 0 && ofShare(share) > 0) return true
-      if (ofShare(share) <= 0 && [...waiting].filter((one) => one.share === share).length >= MOST_WAITING) return false
-      const turn = new Promise<boolean>((resolve) => waiting.add({ share, begin: () => resolve(true) }))
+    /** Resolves when another case of this share may begin. */
+    async begin(share: string): Promise<void> {
+      const { free, mayBegin } = room()
+      if (free > 0 && mayBegin(share)) return begins(share)
+      const turn = new Promise<void>((begin) => waiting.add({ share, begin }))
       if (looking === undefined) pausedFor = 0
       looking ??= setInterval(look, LOOK_MS)
       return turn

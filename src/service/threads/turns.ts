@@ -36,10 +36,11 @@ export function takeTurns(
 
 /**
  * In the tenants' order, but of each tenant first the earliest thread of each share, then the second of each, and so on: who
- * floods goes after those who don't.
+ * floods goes after those who don't. No more than `most` of a share.
  */
 export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly share: string }>(
   inOrder: readonly One[],
+  most: number,
 ): One[] {
   const taken = new Map<string, number>()
   const counted = inOrder.map((one) => {
@@ -50,7 +51,10 @@ export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly 
   const ofTenant = new Map(
     [...Map.groupBy(counted, ({ one }) => one.ref.tenant)].map(([tenant, some]) => [
       tenant,
-      some.toSorted((a, b) => a.nth - b.nth).values(),
+      some
+        .filter(({ nth }) => nth < most)
+        .toSorted((a, b) => a.nth - b.nth)
+        .values(),
     ]),
   )
   return inOrder.flatMap(({ ref }) => ofTenant.get(ref.tenant)?.next().value?.one ?? [])

@@ -16,7 +16,7 @@ export interface QueueSettings {
 interface StageSettings {
   /** Asks answered at once in this process. */
   readonly concurrency: number
-  /** Of these, most of one share; absent: a quarter. */
+  /** Of these, most of one share; absent: half. */
   readonly perAuthor?: number | undefined
   readonly attempts: number
   /** Pause after the first attempt, in ms; twice as long after each further one. */

@@ -90,7 +90,7 @@ export function queueWorkers(deps: {
       const signals = { draining: draining.signal, stopping: stopping.signal }
       startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
       for (const { queue, ...stage } of queues.asks.values()) {
-        const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 4) } = stageSettings(settings, stage)
+        const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 2) } = stageSettings(settings, stage)
         const run = { ...signals, slots: fairSlots({ all: concurrency, each: concurrency, ofPart }) }
         startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
       }
