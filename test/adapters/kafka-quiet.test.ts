@@ -1,5 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
 import { patchKafkaJs } from '../../src/service/adapters/kafka/kafkajs-patches.ts'
 
 const load = createRequire(import.meta.url)
@@ -85,4 +88,31 @@ describe('a fetch', () => {
     for (const wants of ones) for (let time = 0; time < 2; time++) await fetch(wants)
     expect(asked).toEqual([ones[0], ones[0], ones[1], ones[1]])
   })
+})
+
+describe('the fetchers of a consumer that has stopped', () => {
+  /** In a process of its own: fetchers that go on let nothing else happen in theirs. */
+  const ends = (patch: string) => {
+    const program = `
+      import { createRequire } from 'node:module'
+      ${patch}
+      const Runner = createRequire(import.meta.url)('kafkajs/src/consumer/runner.js')
+      const logger = { namespace: () => logger, debug() {}, info() {}, warn() {}, error() {} }
+      const consumerGroup = { getNodeIds: () => ['1', '2', '3'], fetch: async () => [] }
+      const runner = new Runner({ logger, consumerGroup, heartbeatInterval: 1000 })
+      await runner.fetchManager.start()
+      process.stdout.write('ended')`
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+      cwd: PROJECT,
+      encoding: 'utf8',
+      timeout: 10_000,
+      killSignal: 'SIGKILL',
+    })
+    return stdout === 'ended'
+  }
+
+  it('end, though they were made anew after it', () => {
+    const patches = JSON.stringify(join(PROJECT, 'src/service/adapters/kafka/kafkajs-patches.ts'))
+    expect(ends(`import { patchKafkaJs } from ${patches}\npatchKafkaJs()`)).toBe(true)
+  }, 30_000)
 })

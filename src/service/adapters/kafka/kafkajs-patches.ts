@@ -13,6 +13,7 @@ export function patchKafkaJs(): void {
   passEmptiedBatches()
   waitLongerWhileIdle()
   calmRequestQueues()
+  endFetchersOfStopped()
 }
 
 /** The parts used here of kafkajs 2.2.4's decoded record batch. */
@@ -101,5 +102,27 @@ function calmRequestQueues(): void {
   const schedule = prototype.scheduleCheckPendingRequests
   prototype.scheduleCheckPendingRequests = function () {
     if (this.pending.length > 0 || this.throttledUntil > Date.now()) schedule.call(this)
+  }
+}
+
+/** The parts used here of kafkajs 2.2.4's runner of a consumer. */
+interface Runner {
+  readonly running: boolean
+  readonly fetchManager: { stop(): Promise<void> }
+  fetch(nodeId: string): Promise<readonly unknown[]>
+}
+
+/**
+ * Lets the fetchers of a consumer end that has stopped. kafkajs makes them anew when the cluster's brokers change; if the
+ * consumer stops just then, the new ones are never told, and ask again and again without waiting for anything: nothing else
+ * happens in the process any more, timers and signals included.
+ */
+function endFetchersOfStopped(): void {
+  const { prototype } = require('kafkajs/src/consumer/runner.js') as { prototype: Runner }
+  const { fetch } = prototype
+  prototype.fetch = async function (nodeId) {
+    if (this.running) return fetch.call(this, nodeId)
+    void this.fetchManager.stop()
+    return []
   }
 }
