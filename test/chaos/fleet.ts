@@ -47,6 +47,8 @@ export interface Worker {
 }
 
 const PRELOAD = fileURLToPath(new URL('preload.ts', import.meta.url))
+/** A process that does not end so long after a signal, in ms, is killed, and the fault fails. */
+const END_WITHIN_MS = 180_000
 const START_WITHIN_MS = 60_000
 const STARTS = 4
 
@@ -164,7 +166,9 @@ export function workerOf(settings: {
       own.kill(signal)
       if (frozen) own.kill('SIGCONT')
       frozen = false
+      const late = setTimeout(() => own.kill('SIGKILL'), END_WITHIN_MS)
       const [code, by] = await gone
+      clearTimeout(late)
       return by ?? `exit code ${code}`
     },
     freeze() {
