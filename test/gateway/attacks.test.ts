@@ -8,7 +8,7 @@ import { withFormat } from '../../src/service/gateway/format.ts'
 import { drive } from '../protocols/drive.ts'
 import { ATTACKS, attacksOn } from './attacks.ts'
 import { read, tokensIn } from './fenced-blocks.ts'
-import { BENIGN, fence, IN_PAPER, OTHERWISE, STAGES, type Stage, settings, type Words } from './stages.ts'
+import { BENIGN, fence, IN_PAPER, IN_THRIFTY, OTHERWISE, STAGES, type Stage, settings, type Words } from './stages.ts'
 
 const { maxChars: MAX, maxCommentChars: MAX_OF_MANY } = settings.fences
 
@@ -40,47 +40,46 @@ test('the corpus is in ten languages and more', () => {
   expect(new Set(ATTACKS.map(({ lang }) => lang).filter((lang) => lang !== 'und')).size).toBeGreaterThanOrEqual(10)
 })
 
-describe.each([...STAGES, ...OTHERWISE, ...IN_PAPER].map((stage, nth) => ({ stage, nth, name: stage.name })))(
-  'an attack on $name',
-  ({ stage, nth }) => {
-    const calm = prompts(stage, BENIGN)
+describe.each(
+  [...STAGES, ...OTHERWISE, ...IN_PAPER, ...IN_THRIFTY].map((stage, nth) => ({ stage, nth, name: stage.name })),
+)('an attack on $name', ({ stage, nth }) => {
+  const calm = prompts(stage, BENIGN)
 
-    test.each(stage.places)('in the place of the %s stays in its block, and orders nothing', (place) => {
-      for (const { text } of attacksOn(nth + place.length)) {
-        const attacked = prompts(stage, { ...BENIGN, [place]: text })
-        const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(neutralized(text)) })
-        expect(attacked.length).toBe(calm.length)
-        let reached = 0
-        for (const [index, messages] of attacked.entries()) {
-          const before = calm[index] ?? []
-          expect(messages.map(({ role }) => role)).toEqual(before.map(({ role }) => role))
-          for (const [at, { role, content }] of messages.entries()) {
-            const other = before[at]?.content ?? ''
-            if (content === other) continue
-            if (role === 'assistant') {
-              expect(tokensIn(content)).toEqual([])
-              continue
-            }
-            const [now, then] = [read(content), read(other)]
-            expect(now.outside).toEqual(then.outside)
-            expect(now.blocks.map(({ label }) => label)).toEqual(then.blocks.map(({ label }) => label))
-            for (const [number, block] of now.blocks.entries()) {
-              expect(LISTS.has(block.label) ? block.lines.length : 0).toBe(
-                LISTS.has(block.label) ? then.blocks[number]?.lines.length : 0,
-              )
-              if (block.nonce === then.blocks[number]?.nonce) continue
-              reached++
-              expectHeld(block, content, text)
-            }
+  test.each(stage.places)('in the place of the %s stays in its block, and orders nothing', (place) => {
+    for (const { text } of attacksOn(nth + place.length)) {
+      const attacked = prompts(stage, { ...BENIGN, [place]: text })
+      const harmless = prompts(stage, { ...BENIGN, [place]: mereWords(neutralized(text)) })
+      expect(attacked.length).toBe(calm.length)
+      let reached = 0
+      for (const [index, messages] of attacked.entries()) {
+        const before = calm[index] ?? []
+        expect(messages.map(({ role }) => role)).toEqual(before.map(({ role }) => role))
+        for (const [at, { role, content }] of messages.entries()) {
+          const other = before[at]?.content ?? ''
+          if (content === other) continue
+          if (role === 'assistant') {
+            expect(tokensIn(content)).toEqual([])
+            continue
           }
-          const cut = text.length > MAX
-          expect(said(messages, cut)).toBe(said(harmless[index] ?? [], cut))
+          const [now, then] = [read(content), read(other)]
+          expect(now.outside).toEqual(then.outside)
+          expect(now.blocks.map(({ label }) => label)).toEqual(then.blocks.map(({ label }) => label))
+          for (const [number, block] of now.blocks.entries()) {
+            expect(LISTS.has(block.label) ? block.lines.length : 0).toBe(
+              LISTS.has(block.label) ? then.blocks[number]?.lines.length : 0,
+            )
+            if (block.nonce === then.blocks[number]?.nonce) continue
+            reached++
+            expectHeld(block, content, text)
+          }
         }
-        expect(reached).toBeGreaterThan(0)
+        const cut = text.length > MAX
+        expect(said(messages, cut)).toBe(said(harmless[index] ?? [], cut))
       }
-    })
-  },
-)
+      expect(reached).toBeGreaterThan(0)
+    }
+  })
+})
 
 /** One beginning and one end, and nothing between them that could be taken for either. */
 function expectHeld({ label, nonce, lines }: ReturnType<typeof read>['blocks'][number], prompt: string, text: string) {

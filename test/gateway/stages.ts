@@ -250,6 +250,36 @@ export const OTHERWISE: readonly Stage[] = [
   },
 ]
 
+/** Where calls are saved: perspectives, aspects, and stances and subjectivity, in one question. */
+const thriftyReplies: Record<string, (words: Words) => Replies> = {
+  rumor: (words) => (asked) => {
+    const [said] = [rumorReplies(words)].map((replies) => (typeof replies === 'function' ? replies(asked) : undefined))
+    return asked.ask.stage === 'stance' ? { subjectivity: { reason: 'r', answer: 'No' }, ...(said as object) } : said
+  },
+  hate: (words) => (asked) => {
+    const label = (one: string) => ({ reason: words.reason, label: one })
+    const each = ['Offensive', 'Hate Speech', 'Offensive', 'Offensive', 'Hate Speech'].map(label)
+    // They don't agree, so that there is a debate.
+    const mixed = [label('Not Offensive'), ...each.slice(1)]
+    const several = Object.fromEntries(mixed.map((one, at) => [`annotator${at + 1}`, one]))
+    if (asked.ask.stage === 'perspective') return several
+    const replies = hateReplies(words)
+    return typeof replies === 'function' ? replies(asked) : undefined
+  },
+  counterspeech: (words) => () => {
+    const scored = { reasoning: words.argument, score: 1 }
+    return { relevance: scored, aggressiveness: scored, coherence: scored, suitableness: scored }
+  },
+  safety: safetyReplies,
+}
+
+export const IN_THRIFTY: readonly Stage[] = Object.entries(thriftyReplies).flatMap(([name, replies]) =>
+  STAGES.filter((stage) => stage.name === name).map((stage) => ({
+    ...{ ...stage, name: `${name}, preset thrifty`, replies },
+    script: made(name, { preset: 'thrifty', ...(name === 'hate' ? { perspectives: PREDICT } : {}) }),
+  })),
+)
+
 /** The same in the papers' wording. */
 export const IN_PAPER = ['rumor', 'hate', 'safety', 'counterspeech'].flatMap((name) =>
   STAGES.filter((stage) => stage.name === name).map((stage) => ({

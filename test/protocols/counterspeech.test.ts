@@ -25,6 +25,7 @@ const SETTINGS: CounterspeechSettings = {
   steps: 'shipped',
   stepsFor: 'default',
   score: 'answered',
+  batchSize: 1,
   temperature: 0,
   answerTokens: 600,
 }

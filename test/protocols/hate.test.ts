@@ -20,6 +20,8 @@ const defaults: HateSettings = {
   show: 'both',
   examples: 3,
   rounds: 2,
+  batchSize: 1,
+  unanimous: 'debated',
   history: 'algorithm',
   order: 'fixed',
   opens: 'non-hate',

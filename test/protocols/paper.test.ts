@@ -145,7 +145,7 @@ describe.each(NAMES)('the preset `paper` of %s', (name) => {
 })
 
 const EVENT = join(PROJECT, 'test', 'protocols', 'twice.jsonl')
-const verdictsOf = async (name: Name, preset: 'none' | 'paper', over: object = {}) => {
+const verdictsOf = async (name: Name, preset: 'none' | 'paper' | 'thrifty', over: object = {}) => {
   const verdicts: Verdict[] = []
   const said: string[] = []
   const judged = await judgeFile(
@@ -179,6 +179,14 @@ describe('the memo', () => {
     expect(known?.usage.calls).toBe(0)
     expect(paper.said.join('\n')).toContain(`${name}, preset paper: `)
   })
+})
+
+test.each(NAMES)('the memo answers all of the second of two alike of %s under `thrifty`', async (name) => {
+  const [first, second] = (await verdictsOf(name, 'thrifty')).verdicts
+  expect(first?.usage.calls).toBeGreaterThan(0)
+  expect(second?.usage.calls).toBe(0)
+  expect(second?.usage.memoHits).toBeGreaterThan(0)
+  expect(second?.label).toBe(first?.label)
 })
 
 test('steps that the model writes (G-EVAL) are written once, and then the same for every reply, also under `paper`', async () => {

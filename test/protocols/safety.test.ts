@@ -25,6 +25,8 @@ const defaults: SafetySettings = {
   strict: true,
   loose: true,
   models: 'by-role',
+  textArbiter: 'by-role',
+  furtherRounds: 'held',
   order: 'fixed',
   scoreFallback: 'none',
   partlyRead: 'undecided',

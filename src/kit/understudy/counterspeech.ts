@@ -1,6 +1,6 @@
 import { type ConductReading, readConduct, saidOf } from './conduct.ts'
 import type { Fence } from './fences.ts'
-import { type JsonSchema, property } from './json-schema.ts'
+import { type JsonSchema, properties, property } from './json-schema.ts'
 import type { Question } from './question.ts'
 import { because, ofKind, type Role, type Said } from './role.ts'
 import { inCommon, termsOf, topicsOf } from './terms.ts'
@@ -10,7 +10,12 @@ export const counterspeech: Role = (question, schema) => {
   const aspect = aspectOf(question)
   if (aspect === undefined) return undefined
   if (property(schema, 'steps')) return { steps: STEPS.map((step) => step.replace('ASPECT', aspect)) }
-  return property(schema, 'score') ? scored(question, schema, aspect) : undefined
+  if (property(schema, 'score')) return scored(question, schema, aspect)
+  const each = properties(schema).flatMap(([name, inner]) => {
+    const own = ASPECTS.find((one) => one === name)
+    return own === undefined ? [] : [[name, scored(question, inner, own)] as const]
+  })
+  return each.length === 0 ? undefined : Object.fromEntries(each)
 }
 
 const ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as const

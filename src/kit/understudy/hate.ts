@@ -2,7 +2,7 @@ import { type ConductReading, readConduct, saidOf, weighed, wordsOf } from './co
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
 import type { Sections } from './fences.ts'
-import { type JsonSchema, property } from './json-schema.ts'
+import { type JsonSchema, properties, property } from './json-schema.ts'
 import type { Question } from './question.ts'
 import { because, choices, ofKind, type Role, subjectOf } from './role.ts'
 import { shared } from './terms.ts'
@@ -11,7 +11,12 @@ import { shared } from './terms.ts'
 export const hate: Role = (question, schema) => {
   const labels = labelsOf(schema)
   if (labels) return labels.unsure === undefined ? judgement(question, labels) : annotation(question, labels)
-  return property(schema, 'argument') ? turn(question) : undefined
+  if (property(schema, 'argument')) return turn(question)
+  const each = properties(schema).flatMap(([name, inner]) => {
+    const own = labelsOf(inner)
+    return own === undefined ? [] : [[name, annotation(question, own)] as const]
+  })
+  return each.length === 0 ? undefined : Object.fromEntries(each)
 }
 
 type Labels = { readonly hate: string; readonly other: string; readonly unsure: string | undefined }

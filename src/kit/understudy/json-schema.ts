@@ -37,6 +37,12 @@ export function property(schema: JsonSchema, name: string, root: JsonSchema = sc
   return isSchema(properties) && name in properties ? resolved(properties[name], root) : undefined
 }
 
+/** The properties of an object schema, resolved, by name. */
+export function properties(schema: JsonSchema): [name: string, inner: JsonSchema][] {
+  const { properties: named } = resolved(schema, schema)
+  return isSchema(named) ? Object.entries(named).map(([name, inner]) => [name, resolved(inner, schema)]) : []
+}
+
 export function isSchema(value: unknown): value is JsonSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

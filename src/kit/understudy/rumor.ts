@@ -15,7 +15,11 @@ export const rumor: Role = (question, schema) => {
   }
   if (question.stage?.includes('subjectiv')) return subjectivity(question)
   if (!question.stage?.includes('stance')) return undefined
-  if (property(schema, 'scores')) return { scores: batch(question) }
+  if (property(schema, 'scores')) {
+    const scores = batch(question)
+    return property(schema, 'subjectivity') ? { subjectivity: subjectivity(question), scores } : { scores }
+  }
+  if (property(schema, 'subjectivity')) return { subjectivity: subjectivity(question) }
   return property(schema, 'score') ? single(question) : undefined
 }
 

@@ -45,6 +45,8 @@ export interface ProtocolKind {
   readonly paperModels?: PaperModels
   /** Parts of the debate removed, each a row of an evaluation: its name, and switches over the protocol's settings. */
   readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Each switch that `preset: thrifty` turns on, alone: a row of an evaluation. */
+  readonly savings?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /**
    * Throws one error that names every fault in its files, one per line, as `FILE: fault`; FILE is a prompt's name, a path from
    * `config/`, or an absolute one.

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import type { Fence } from '../domain/fence.ts'
 
-/** `paper` turns off a protocol's departures from its paper, in its settings and in the wording of its prompts. */
-export const preset = z.enum(['none', 'paper'])
+/**
+ * `paper` turns off a protocol's departures from its paper, in its settings and in the wording of its prompts; `thrifty` turns on
+ * every switch of it that saves calls or tokens.
+ */
+export const preset = z.enum(['none', 'paper', 'thrifty'])
 export type Preset = z.infer<typeof preset>
 
 /** The preset in a protocol's settings as they were given; `none` where they name no other. */

@@ -12,6 +12,13 @@ export function keptScoreOn(lowest: number, highest: number) {
   return scoreOn(lowest, highest).extend({ expected: z.number().min(lowest).max(highest).optional() })
 }
 
+/** What is answered of several aspects in one call: of each, by its name, in the form in which it is answered alone. */
+export function scoresOf(
+  aspects: readonly { readonly name: string; readonly answer: z.ZodType<Score> }[],
+): z.ZodType<Readonly<Record<string, Score>>> {
+  return z.object(Object.fromEntries(aspects.map(({ name, answer }) => [name, answer])))
+}
+
 export type Score = z.infer<ReturnType<typeof keptScoreOn>>
 
 /** Evaluation steps as a model writes them, in order. */

@@ -8,7 +8,7 @@ import { readAspects, scalesOf } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
-import { applyPreset, counterspeechSettings } from './settings.ts'
+import { applyPreset, COUNTERSPEECH_SAVINGS, counterspeechSettings } from './settings.ts'
 import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
@@ -19,6 +19,7 @@ export const counterspeech = {
   name: 'counterspeech',
   settings: counterspeechSettings,
   paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
+  savings: COUNTERSPEECH_SAVINGS,
   ablations: {
     'zero-shot': { steps: 'zero-shot' },
     'model-written steps': { steps: 'model-written' },

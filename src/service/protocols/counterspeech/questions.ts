@@ -1,7 +1,7 @@
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Prompts } from '../prompts.ts'
-import { keptScoreOn, type Score, stepsAnswer, type WrittenSteps } from './answers.ts'
+import { keptScoreOn, type Score, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -11,6 +11,9 @@ export const COUNTERSPEECH_PROMPTS = {
   steps: ['criterion'],
   score: ['criterion', 'steps', 'hateSpeech', 'counterspeech'],
   'score-without-steps': ['criterion', 'hateSpeech', 'counterspeech'],
+  'system-several': [],
+  scores: ['metrics', 'hateSpeech', 'counterspeech'],
+  metric: ['name', 'criterion', 'steps?'],
 } as const
 
 /** A reply and what it answers. */
@@ -25,6 +28,14 @@ export interface Questions {
   steps(aspect: Aspect): Ask<WrittenSteps>
   /** Figure 5: instruction, criterion, evaluation steps if there are any, and the reply with what it answers. */
   score(aspect: Aspect, steps: string | undefined, pair: Pair): Ask<Score>
+  /** Several aspects in one call; answered by name. */
+  scores(several: readonly ScoredBy[], pair: Pair): Ask<Readonly<Record<string, Score>>>
+}
+
+/** An aspect, and the steps by which it is scored; undefined where there are none. */
+export interface ScoredBy {
+  readonly aspect: Aspect
+  readonly steps: string | undefined
 }
 
 export function questions(parts: { settings: CounterspeechSettings; prompts: Prompts; fence: Fence }): Questions {
@@ -34,6 +45,11 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
     ...system,
     ...prompts.get(name).render(values),
   ]
+  const several = prompts.get('system-several').render()
+  const blocksOf = ({ hateSpeech, counterspeech }: Pair) => ({
+    hateSpeech: fence('hate-speech', hateSpeech),
+    counterspeech: fence('counterspeech', counterspeech),
+  })
   const asked = { temperature: settings.temperature, maxTokens: settings.answerTokens }
 
   return {
@@ -47,11 +63,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
       answer: stepsAnswer,
     }),
     score({ name, criterion, answer, lowest, highest }, steps, pair) {
-      const values = {
-        criterion,
-        hateSpeech: fence('hate-speech', pair.hateSpeech),
-        counterspeech: fence('counterspeech', pair.counterspeech),
-      }
+      const values = { criterion, ...blocksOf(pair) }
       return {
         ...asked,
         stage: 'score',
@@ -63,6 +75,24 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
           kept: keptScoreOn(lowest, highest),
           expected: { field: 'score', lowest, highest },
         }),
+      }
+    },
+    scores(all, pair) {
+      const metrics = all.flatMap(({ aspect: { name, criterion }, steps = '' }) =>
+        prompts
+          .get('metric')
+          .render({ name, criterion, steps })
+          .map(({ content }) => content),
+      )
+      return {
+        ...asked,
+        // As much for each as if it were asked alone.
+        maxTokens: settings.answerTokens * all.length,
+        stage: 'score',
+        role: 'scorer',
+        label: all.map(({ aspect }) => aspect.name).join(', '),
+        messages: [...several, ...prompts.get('scores').render({ metrics: metrics.join('\n\n'), ...blocksOf(pair) })],
+        answer: scoresOf(all.map(({ aspect }) => aspect)),
       }
     },
   }

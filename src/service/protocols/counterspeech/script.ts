@@ -1,15 +1,18 @@
 import { type Answered, failure } from '../../domain/ask.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import type { FailureCode } from '../../domain/errors.ts'
 import type { Fence } from '../../domain/fence.ts'
 import { type StepsUsed, sameModel } from '../../domain/steps.ts'
 import type { Snapshot } from '../../domain/thread.ts'
 import { undecided } from '../../domain/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../engine/script.ts'
+import { chunks } from '../chunks.ts'
 import type { Prompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { unreadParts } from '../unread.ts'
 import type { Score } from './answers.ts'
 import { type Aspect, UNIFIED, unified } from './aspects.ts'
-import { type Questions, questions } from './questions.ts'
+import { type Pair, type Questions, questions, type ScoredBy } from './questions.ts'
 import type { CounterspeechSettings } from './settings.ts'
 import { numbered, type Steps } from './steps.ts'
 
@@ -41,7 +44,10 @@ export function* autoCsEval(
   const steps = written ?? parts.steps
   const scored = written === null ? parts.aspects : parts.aspects.filter(({ name }) => written.texts.has(name))
 
-  const answers = yield* round(scored.map((aspect) => ask.score(aspect, steps.texts.get(aspect.name), pair)))
+  const answers = yield* scores(
+    scored.map((aspect) => ({ aspect, steps: steps.texts.get(aspect.name) })),
+    { ask, pair, settings: parts.settings, degraded },
+  )
   if (parts.settings.score === 'weighted') degraded.push(...unweighted(scored, answers))
   degraded.push(...otherModels(scored, answers, steps.used))
   return conclusion(readable(scored, answers, 'score', degraded), parts.aspects, steps.used, degraded)
@@ -61,6 +67,46 @@ function* writtenSteps(
     { source: 'model-written', digest: shortHash(text) },
   ])
   return { texts, used: new Map(used) }
+}
+
+/** Failures of a call that asking for each of its aspects alone may mend. */
+const MENDED_ALONE: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter', 'rejected'])
+
+/** The score of each aspect, in order: asked alone, or `batchSize` in a call, and then alone where that call brought no answers. */
+function* scores(
+  wanted: readonly ScoredBy[],
+  how: { ask: Questions; pair: Pair; settings: CounterspeechSettings; degraded: string[] },
+): SubScript<Answered<Score>[]> {
+  const { ask, pair, settings, degraded } = how
+  const alone = ({ aspect, steps }: ScoredBy) => ask.score(aspect, steps, pair)
+  // A call has the probabilities of one number alone.
+  const batchSize = settings.score === 'weighted' ? 1 : settings.batchSize
+  if (batchSize === 1) return [...(yield* round(wanted.map(alone)))]
+  const batches = chunks(wanted, batchSize)
+  const replies = yield* round(batches.map((batch) => ask.scores(batch, pair)))
+  const answers = new Map<ScoredBy, Answered<Score>>()
+  const again: ScoredBy[] = []
+  for (const [at, batch] of batches.entries()) {
+    const reply = replies[at]
+    if (reply === undefined) throw new Error('a call without an answer')
+    if (!reply.ok && MENDED_ALONE.has(reply.code)) {
+      degraded.push(`aspects in one call failed: ${failure(reply)}; each asked alone`)
+      again.push(...batch)
+    } else for (const one of batch) answers.set(one, ofAspect(reply, one))
+  }
+  const repeated = yield* round(again.map(alone))
+  for (const [nth, one] of again.entries()) {
+    const reply = repeated[nth]
+    if (reply !== undefined) answers.set(one, reply)
+  }
+  return wanted.flatMap((one) => answers.get(one) ?? [])
+}
+
+function ofAspect(reply: Answered<Readonly<Record<string, Score>>>, { aspect }: ScoredBy): Answered<Score> {
+  if (!reply.ok) return reply
+  const answer = entryOf(reply.answer, aspect.name)
+  if (answer === undefined) throw new Error(`an answer without ${aspect.name}`)
+  return { ...reply, answer }
 }
 
 /** Aspects that another model scored than the one that their steps were found for. */

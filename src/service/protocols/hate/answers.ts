@@ -9,6 +9,20 @@ export function stanceAnswer(labels: readonly string[]) {
   return z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
 }
 
+export type StanceAnswer = z.infer<ReturnType<typeof stanceAnswer>>
+
+/** What several annotators answer in one call: each, by its number from 1, in the form in which it answers alone. */
+export function stancesAnswer(
+  each: readonly ReturnType<typeof stanceAnswer>[],
+): z.ZodType<Readonly<Record<string, StanceAnswer>>> {
+  return z.object(Object.fromEntries(each.map((answer, at) => [annotator(at), answer])))
+}
+
+/** What the answer of the nth annotator, from 0, is called. */
+export function annotator(at: number): string {
+  return `annotator${at + 1}`
+}
+
 const LABELS = ['non-hate', 'hate'] as const
 
 const zeroShotOf = (labels: readonly (typeof LABELS)[number][]) =>

@@ -8,7 +8,7 @@ import { withheldIfFiltered } from '../unread.ts'
 import { readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS, wordsOf } from './questions.ts'
 import { predict, shelvesOf } from './script.ts'
-import { applyPreset, hateSettings } from './settings.ts'
+import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 4
@@ -21,6 +21,7 @@ export const hate = {
     roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
     embedder: 'text-embedding-ada-002',
   },
+  savings: HATE_SAVINGS,
   ablations: {
     'round 1 alone': { rounds: 1 },
     'criteria alone': { show: 'criteria' },

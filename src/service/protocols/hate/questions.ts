@@ -5,7 +5,16 @@ import { type Medium, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
-import { ABSTAIN, type judgeAnswer, judgementIn, turnAnswer, type zeroShotAnswer, zeroShotIn } from './answers.ts'
+import {
+  ABSTAIN,
+  type judgeAnswer,
+  judgementIn,
+  type StanceAnswer,
+  stancesAnswer,
+  turnAnswer,
+  type zeroShotAnswer,
+  zeroShotIn,
+} from './answers.ts'
 import { type Perspective, SIDES, type Side } from './perspectives.ts'
 import { asksForPlatforms, type HateSettings } from './settings.ts'
 
@@ -13,6 +22,8 @@ import { asksForPlatforms, type HateSettings } from './settings.ts'
 export const HATE_PROMPTS = {
   system: [],
   perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
+  perspectives: ['annotators', 'text'],
+  annotator: ['number', 'criteria', 'examples?', 'similar?'],
   'perspective-criteria': ['criteria', 'text', 'labels?'],
   'perspective-examples': ['examples', 'text', 'labels?'],
   'zero-shot': ['text', 'platforms?'],
@@ -33,6 +44,12 @@ export interface Example {
   readonly label: string
 }
 
+/** A perspective that is asked, and the examples that it is shown. */
+interface Shown {
+  readonly perspective: Perspective
+  readonly similar: readonly Example[]
+}
+
 /** What a debater said, or null if the turn failed. */
 export type Argument = z.infer<typeof turnAnswer> | null
 
@@ -51,6 +68,8 @@ export type References = Readonly<Record<Side, readonly string[]>>
 /** The questions of the paper about one text, each an ask of its stage. */
 export interface Questions {
   perspective(perspective: Perspective, similar: readonly Example[]): Ask<z.infer<Perspective['answer']>>
+  /** Several perspectives in one call, each an annotator by its criteria; answered by number. */
+  perspectives(asked: readonly Shown[]): Ask<Readonly<Record<string, StanceAnswer>>>
   zeroShot(): Ask<z.infer<typeof zeroShotAnswer>>
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
   argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
@@ -78,22 +97,22 @@ const LOST = '(this turn was lost)'
 /** The value of a place that only decides about a section. */
 const YES = 'yes'
 
-export function questions(
-  words: string,
-  parts: {
-    settings: HateSettings
-    prompts: Prompts
-    fence: Fence
-    /** Whether what is otherwise second comes first. */
-    turned: boolean
-  },
-): Questions {
+/** What questions about one text are made of. */
+interface QuestionParts {
+  readonly settings: HateSettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+  /** Whether what is otherwise second comes first. */
+  readonly turned: boolean
+}
+
+export function questions(words: string, parts: QuestionParts): Questions {
   const { settings, prompts, fence, turned } = parts
   const paper = settings.preset === 'paper'
   const text = fence('text', words)
   const system = prompts.get('system').render()
   const platforms = asksForPlatforms(settings) ? YES : ''
-  const rules = system.map(({ content }) => content).join('\n\n')
+  const rules = contentOf(system)
   const render = (name: keyof typeof HATE_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string) => ({
     stage,
@@ -110,11 +129,8 @@ export function questions(
   const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
   const several = (kind: string, texts: readonly Labelled[]) =>
     texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
-  const reference = (reasons: readonly string[]) =>
-    several(
-      'reason',
-      reasons.map((reason) => ({ text: reason })),
-    )
+  const reasonOf = (reason: string): Labelled => ({ text: reason })
+  const reference = (reasons: readonly string[]) => several('reason', reasons.map(reasonOf))
   const opening = (side: Side, heard: Argument | undefined, references: References) =>
     render(`round-1-${side}`, {
       reference: reference(references[side]),
@@ -123,7 +139,6 @@ export function questions(
       heard: heard ? YES : '',
       missing: heard === null ? YES : '',
     })
-  const lost = (turns: readonly Turn[]) => (turns.some((turn) => turn.argument === null) ? YES : '')
   const memory = (side: Side, turns: readonly Turn[], references: References) =>
     [
       `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
@@ -152,6 +167,14 @@ export function questions(
         answer: turned ? perspective.turnedAnswer : perspective.answer,
       }
     },
+    perspectives: (all) => ({
+      ...asked('perspective', 'perspective'),
+      // As much for each as if it were asked alone.
+      maxTokens: settings.answerTokens * all.length,
+      label: all.map(({ perspective }) => perspective.name).join(', '),
+      messages: [...system, ...render('perspectives', { annotators: annotatorsIn(all, parts), text })],
+      answer: stancesAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
+    }),
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
       label: 'zero-shot',
@@ -184,7 +207,8 @@ export function questions(
         inOrder(SIDES, turned)
           .map((side) => memory(side, turns, references))
           .join('\n\n')
-      const told = { text, missing: lost(turns), labels: choice(inOrder(SIDES, turned)), platforms }
+      const missing = turns.some((turn) => turn.argument === null) ? YES : ''
+      const told = { text, missing, labels: choice(inOrder(SIDES, turned)), platforms }
       return {
         ...asked('judge', 'judge'),
         messages: [
@@ -197,6 +221,26 @@ export function questions(
       }
     },
   }
+}
+
+/** Each perspective under its number, with what it would be shown alone. */
+function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned }: QuestionParts): string {
+  return all
+    .map(({ perspective, similar }, at) => {
+      const shown = settings.show === 'both' ? similar : []
+      const values = {
+        number: String(at + 1),
+        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned)),
+        examples: list(fence, 'example', shown),
+        similar: shown.length > 0 ? YES : '',
+      }
+      return contentOf(prompts.get('annotator').render(values))
+    })
+    .join('\n\n')
+}
+
+function contentOf(messages: readonly ChatMessage[]): string {
+  return messages.map(({ content }) => content).join('\n\n')
 }
 
 type Labelled = { readonly text: string; readonly label?: string }

@@ -23,19 +23,13 @@ import {
   wordsOf,
 } from './questions.ts'
 import type { HateSettings } from './settings.ts'
+import { pre, type Stance } from './stances.ts'
 
 /** What decided, and how; `wrong` says in words what went wrong. */
 type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & {
   readonly wrong: readonly string[]
   /** Turns of the debate that got no answer. */
   readonly lostTurns?: number
-}
-
-/** A perspective's stance, and why. */
-interface Stance {
-  readonly perspective: Perspective
-  readonly side: Side
-  readonly reason: string
 }
 
 /**
@@ -70,10 +64,11 @@ export function* predict(
 
   const similar = yield* similarContexts(text, post, perspectives, settings, degraded)
   const stances = yield* pre(ask, perspectives, similar, settings, degraded)
+  const agreed = settings.unanimous === 'decided' ? unanimous(stances, perspectives.length) : null
   const decision =
     settings.decide === 'majority'
       ? majority(stances, perspectives.length)
-      : yield* dict(ask, stances, settings, inOrder(SIDES, settings.opens === 'lot' && turned))
+      : (agreed ?? (yield* dict(ask, stances, settings, inOrder(SIDES, settings.opens === 'lot' && turned))))
   const { ruling } = conclusion(stances, [...similar.values()].flat(), degraded, decision)
   const asked = { asked: perspectives.length, sided: stances.length }
   const missing = missingForNonHate(settings, { post, unread, perspectives: asked, lostTurns: decision.lostTurns ?? 0 })
@@ -105,34 +100,6 @@ function* similarContexts(
       `the text is said to be in ${lang}, the examples are not: ${foreign.map((one) => `${one.name} (${one.lang})`).join(', ')}`,
     )
   return similar
-}
-
-/** Algorithm 1: every perspective's stance and reason; one that fails or abstains has no stance, and is named. */
-function* pre(
-  ask: Questions,
-  perspectives: readonly Perspective[],
-  similar: ReadonlyMap<Perspective, readonly Example[]>,
-  settings: HateSettings,
-  degraded: string[],
-): SubScript<Stance[]> {
-  const answers = yield* round(perspectives.map((one) => ask.perspective(one, similar.get(one) ?? [])))
-  return perspectives.flatMap((perspective, index): Stance[] => {
-    const reply = answers[index]
-    if (reply === undefined) throw new Error(`no answer of ${perspective.name}`)
-    if (!reply.ok) {
-      degraded.push(`perspective ${perspective.name} failed: ${failure(reply)}`)
-      return []
-    }
-    const { label, reason } = reply.answer
-    const side = perspective.side(label)
-    if (side !== undefined) return [{ perspective, side, reason }]
-    if (settings.abstentions === 'else') {
-      degraded.push(`perspective ${perspective.name} abstained: filed under non-hate`)
-      return [{ perspective, side: 'non-hate', reason }]
-    }
-    degraded.push(`perspective ${perspective.name} abstained: in neither reference`)
-    return []
-  })
 }
 
 /** Algorithm 2: round 1 from the references, round 2 to refute or agree, then the judge, however the stances fell. */
@@ -185,8 +152,24 @@ function majority(stances: readonly Stance[], asked: number): Decision {
   if (Math.max(hate, nonHate) * 2 <= asked)
     return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
   const label: Side = hate > nonHate ? 'hate' : 'non-hate'
-  const reasons = stances.filter(({ side }) => side === label).map((one) => `${one.perspective.title}: ${one.reason}`)
-  return { label, rationale: reasons.join('\n'), decidedBy: 'majority', rounds: 0, wrong: [] }
+  return { label, rationale: reasonsFor(label, stances), decidedBy: 'majority', rounds: 0, wrong: [] }
+}
+
+/**
+ * The side that every perspective asked took of its own accord, where there are two at least; else null. A perspective that
+ * failed, or could not tell, agrees with nobody.
+ */
+function unanimous(stances: readonly Stance[], asked: number): Decision | null {
+  const [first] = stances
+  if (first === undefined || stances.length < Math.max(2, asked)) return null
+  if (stances.some(({ side, abstained }) => side !== first.side || abstained === true)) return null
+  const rationale = reasonsFor(first.side, stances)
+  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, wrong: [] }
+}
+
+function reasonsFor(label: Side, stances: readonly Stance[]): string {
+  const theirs = stances.filter(({ side }) => side === label)
+  return theirs.map(({ perspective, reason }) => `${perspective.title}: ${reason}`).join('\n')
 }
 
 /** Table 1, the base agent: one call, without criteria and similar contexts. */

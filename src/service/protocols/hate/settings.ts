@@ -10,6 +10,8 @@ export const hateSettings = z.strictObject({
     .refine((names) => new Set(names).size === names.length, 'a perspective is listed twice'),
   show: z.enum(['both', 'criteria', 'examples']),
   examples: z.int().min(1).max(50),
+  batchSize: z.int().min(1).max(10),
+  unanimous: z.enum(['debated', 'decided']),
   rounds: z.int().min(1).max(2),
   history: z.enum(['algorithm', 'code']),
   order: z.enum(['lot', 'fixed']),
@@ -28,16 +30,25 @@ const PLATFORM_PERSPECTIVES: readonly string[] = ['council-of-europe', 'platform
 /** The perspectives of the paper, its data sets A to E. */
 const PAPER_PERSPECTIVES = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'] as const
 
+/** What `preset: thrifty` sets: each a switch of its own, and a row of `gavel eval --rows thrifty`. */
+export const HATE_SAVINGS = {
+  'no debate where all perspectives agree': { unanimous: 'decided' },
+  'perspectives in one call': { batchSize: 5 },
+} as const
+
 /**
  * Where no perspectives are listed the set for platforms is asked. `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
- * read only in part is judged by that part, lost perspectives and turns withhold no label, and unless perspectives are listed, the paper's five are asked and no
+ * read only in part is judged by that part, lost perspectives and turns withhold no label, every perspective is asked alone and every text debated, and unless perspectives are listed, the paper's five are asked and no
  * others. The paper gives no temperature: that of its code is set. The switches of its ablations stay as they are, and
  * so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
   const listed = (others: readonly string[]) =>
     settings.perspectives.length === 0 ? [...others] : settings.perspectives
-  if (settings.preset === 'none') return { ...settings, perspectives: listed(PLATFORM_PERSPECTIVES) }
+  if (settings.preset !== 'paper') {
+    const saved = settings.preset === 'thrifty' ? Object.assign({}, ...Object.values(HATE_SAVINGS)) : {}
+    return { ...settings, ...saved, perspectives: listed(PLATFORM_PERSPECTIVES) }
+  }
   const perspectives = listed(PAPER_PERSPECTIVES)
   const answerTokens = atLeastPaperTokenCap(settings.answerTokens)
   return {
@@ -47,6 +58,8 @@ export function applyPreset(settings: HateSettings): HateSettings {
     unheard: 'judged',
     order: 'fixed',
     opens: 'non-hate',
+    batchSize: 1,
+    unanimous: 'debated',
     perspectives,
     temperature: 0,
     answerTokens,

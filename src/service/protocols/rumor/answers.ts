@@ -42,6 +42,28 @@ function batchAnswerOf(count: number) {
   return z.object({ scores: z.preprocess(readable, entries) })
 }
 
+/** The claim's subjectivity, and scores for the comments numbered 1 to `count`: every one of them. */
+export interface StancesAndKind {
+  readonly subjectivity?: z.infer<typeof subjectivityAnswer> | undefined
+  readonly scores?: readonly { comment: number; reason: string; score: number }[] | undefined
+}
+
+/** As a model gives it. Without one of the entries it would be unclear which of the batch's items the others are. */
+export function stancesAndKindAnswer(count: number, turned: boolean): z.ZodType<StancesAndKind> {
+  const entry = z.object({ comment: z.int().min(1).max(count), reason: z.string(), score })
+  const all = z
+    .array(entry)
+    .length(count)
+    .refine((scores) => new Set(scores.map(({ comment }) => comment)).size === count, 'a comment comes twice')
+  return z.object({ subjectivity: subjectivityIn(turned), scores: all })
+}
+
+/** As it is kept: single items may be missing. */
+export const keptStancesAndKind: z.ZodType<StancesAndKind> = z.object({
+  subjectivity: z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) }).optional(),
+  scores: z.array(z.object({ comment: z.int().min(1), reason: z.string(), score })).optional(),
+})
+
 /** What a question of subjectivity, and of a view, may be answered with, in the paper's order. */
 export const YES_NO = ['Yes', 'No'] as const
 export const FAKE_REAL = ['Fake', 'Real'] as const

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Comment, Post } from '../../domain/thread.ts'
 import { ruling } from '../../domain/verdict.ts'
+import { debated } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { ParentOf } from './parents.ts'
 import { claimOf, type PromptKind } from './questions.ts'
@@ -33,6 +34,8 @@ export const rumorCarry = z.object({
   /** Ids of the comments that the debaters were shown, and of those that these answer. */
   shown: z.array(z.string()),
   decision,
+  /** What the debate was shown that the decision rests on; left out where any change of the evidence brings a new debate. */
+  debated: debated.optional(),
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
 
@@ -87,7 +90,8 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
     ...{ label: null, rationale: '', decidedBy: 'none', rounds: 0 },
     ...{ degraded: [], again: true, models: {} },
   }
-  return { ...read.data, evidence: '', shown: [], decision: none } satisfies RumorCarry
+  const { debated: _, ...kept } = read.data
+  return { ...kept, evidence: '', shown: [], decision: none } satisfies RumorCarry
 }
 
 /**

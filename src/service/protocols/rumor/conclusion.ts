@@ -27,6 +27,25 @@ export function nothingToJudge(): Conclusion {
   }
 }
 
+/** The decision of the revision before, which stands: its evidence is what was debated then, also where a little has changed. */
+export function kept(hearing: Hearing, found: Scored, evidence: Evidence, before: RumorCarry): Conclusion {
+  const conclusion = concluded(hearing, found, evidence, before.decision)
+  const { debated } = before
+  if (before.evidence === evidence.hash || debated === undefined) return conclusion
+  const idsOf = (side: typeof debated.support) => side.map(([id]) => id)
+  const says = 'the debate of an earlier revision stands: little of its evidence has changed since'
+  const { ruling, carry } = conclusion
+  return {
+    ruling: {
+      ...ruling,
+      evidence: { support: idsOf(debated.support), oppose: idsOf(debated.oppose), precedents: [] },
+      degraded: [...ruling.degraded, says],
+    },
+    // What the decision may quote, and what the next change is measured by, is what was debated.
+    carry: { ...(carry as RumorCarry), evidence: before.evidence, shown: before.shown, debated } satisfies RumorCarry,
+  }
+}
+
 /** The ruling, with all that was left out or lost on the way, and what the next revision may build on. */
 export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, reached: Reached): Conclusion {
   const { thread, settings, parentOf } = hearing
@@ -53,6 +72,7 @@ export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, r
       evidence: evidence.hash,
       shown: withParents([...sides.support, ...sides.oppose], parentOf),
       decision,
+      ...(evidence.debated === undefined ? {} : { debated: evidence.debated }),
     } satisfies RumorCarry,
   }
 }

@@ -4,6 +4,7 @@ import type { SubScript } from '../../engine/script.ts'
 import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
 import { evidenceHash, remembered } from './carry.ts'
 import type { Hearing } from './hearing.ts'
+import { changeOf, type Debated, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -68,8 +69,10 @@ export interface Evidence {
   readonly sides: Sides
   /** What is shown, as one hash. */
   readonly hash: string
-  /** Whether the decision of the revision before rests on the same, and its debate was not cut short. */
+  /** Whether the decision of the revision before rests on the same, or nearly, and its debate was not cut short. */
   readonly holds: boolean
+  /** The same without its words, where how much it changes is measured. */
+  readonly debated: Debated | undefined
   /** Fewer comments have a score than a label needs. */
   readonly tooThin: boolean
   readonly says: readonly string[]
@@ -92,12 +95,18 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
           rankOf,
         )
   const hashOf = (sides: Sides) => evidenceHash(hearing.thread.post, sides, kind, hearing)
+  const lead = Math.sign(weighed.comments.reduce((sum, { score }) => sum + Math.sign(score ?? 0), 0))
+  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, lead, parentOf: hearing.parentOf })
+  const isNearly = (sides: Sides) =>
+    settings.materialChange > 0 &&
+    before?.debated !== undefined &&
+    changeOf(before.debated, debatedIn(sides)) < settings.materialChange
   const holds = (sides: Sides) =>
     settings.keepUnlessEvidenceChanged &&
     before !== null &&
     before.decision.label !== null &&
     (overloaded || !before.decision.again) &&
-    before.evidence === hashOf(sides)
+    (before.evidence === hashOf(sides) || isNearly(sides))
   // A decision that still holds costs nothing, also under overload.
   const full = sidesOf(settings)
   const sides = holds(full) ? full : sidesOf(depth)
@@ -106,6 +115,7 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
     ...{ weighed, full, sides },
     hash: hashOf(sides),
     holds: holds(sides),
+    debated: settings.materialChange > 0 ? debatedIn(sides) : undefined,
     tooThin: share.scored < settings.minScored * share.asked,
     says: [
       ...weighed.says,

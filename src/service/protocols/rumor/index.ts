@@ -7,7 +7,7 @@ import { rumorCarry, withoutComments } from './carry.ts'
 import { readAhead } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { s2mad } from './script.ts'
-import { applyPreset, rumorSettings } from './settings.ts'
+import { applyPreset, RUMOR_SAVINGS, rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
 const VERSION = 6
@@ -17,6 +17,7 @@ export const rumor = {
   name: 'rumor',
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
+  savings: RUMOR_SAVINGS,
   ablations: {
     'without stance': { stance: false },
     'prompts for objective claims alone': { promptKind: 'objective' },

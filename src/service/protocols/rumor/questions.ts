@@ -4,8 +4,18 @@ import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
-import type { Prompts } from '../prompts.ts'
-import { FAKE_REAL, stanceAnswer, stanceBatchAnswer, subjectivityIn, type View, viewIn, YES_NO } from './answers.ts'
+import { inTurns, type Prompts } from '../prompts.ts'
+import {
+  FAKE_REAL,
+  type StancesAndKind,
+  stanceAnswer,
+  stanceBatchAnswer,
+  subjectivityIn,
+  type View,
+  viewIn,
+  YES_NO,
+} from './answers.ts'
+import { besideStances } from './beside-stances.ts'
 import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
 import { noTimes, type TimeOf } from './times.ts'
@@ -16,6 +26,7 @@ export const RUMOR_PROMPTS = {
   stance: ['claim', 'comment', 'parent?'],
   'stance-batch': ['claim', 'comments', 'replies?'],
   subjectivity: ['claim', 'answers?'],
+  'subjectivity-beside': ['answers'],
   'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
   'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
   debate: ['argument', 'answers?'],
@@ -46,6 +57,8 @@ const STANCE_SHARE = 80 / 700
 export interface Questions {
   stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
   stanceBatch(comments: readonly Comment[], label: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
+  /** The same with the claim's subjectivity as its last item. */
+  stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
   subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /**
    * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
@@ -143,6 +156,12 @@ export function questions(post: Post, parts: QuestionParts): Questions {
         }),
       },
     }),
+    stancesAndKind: (comments, label) => {
+      const plain = ask.stanceBatch(comments, label)
+      const more = render('subjectivity-beside', { answers: inOrder(YES_NO, turned).join(' or ') })
+      const messages = inTurns([...plain.messages, ...more])
+      return besideStances(ask, comments, { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }, turned)
+    },
     subjectivity: () => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
       messages: [...system, ...render('subjectivity', { claim, answers: inOrder(YES_NO, turned).join(' or ') })],

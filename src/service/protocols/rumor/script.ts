@@ -4,9 +4,9 @@ import { round, type Script, type SubScript } from '../../engine/script.ts'
 import type { View } from './answers.ts'
 import { utterancesOf, weigh } from './brigading.ts'
 import type { RumorCarry } from './carry.ts'
-import { concluded, nothingToJudge, type Reached, undecided } from './conclusion.ts'
+import { concluded, kept, nothingToJudge, type Reached, undecided } from './conclusion.ts'
 import { Debate } from './debate.ts'
-import { evidenceOf, scored } from './evidence.ts'
+import { evidenceOf, scored, sizeOf } from './evidence.ts'
 import { type Hearing, hearing, type RumorParts } from './hearing.ts'
 import { claimOf } from './questions.ts'
 import { sample } from './sides.ts'
@@ -28,9 +28,10 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   const evidence = evidenceOf(heard, found)
   const conclude = (reached: Reached) => concluded(heard, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
-  if (before !== null && evidence.holds) return conclude(before.decision)
+  if (before !== null && evidence.holds) return kept(heard, found, evidence, before)
   const told = toldOf(heard, found, evidence)
-  if (!settings.debate) return conclude(yield* single(ask.opinion('alone', told.both, true)))
+  const isAlone = settings.undisputed === 'alone' && sizeOf(evidence.sides) === 0
+  if (!settings.debate || isAlone) return conclude(yield* single(ask.opinion('alone', told.both, true)))
 
   // Lines 10–11, equation 3: the first opinions.
   const debate = new Debate(ask, told)

@@ -11,10 +11,13 @@ export const rumorSettings = z.strictObject({
   stopAtConsensus: z.boolean(),
   reuseScores: z.boolean(),
   keepUnlessEvidenceChanged: z.boolean(),
+  materialChange: z.number().min(0).max(1),
   stance: z.boolean(),
   sampleSize: z.int().min(1).max(400),
+  subjectivity: z.enum(['apart', 'with-stances']),
   promptKind: z.enum(['auto', 'subjective', 'objective']),
   debate: z.boolean(),
+  undisputed: z.enum(['debated', 'alone']),
   decide: z.enum(['debate', 'vanilla']),
   foldNearIdentical: z.boolean(),
   perAuthor: z.int().min(1).nullable(),
@@ -35,11 +38,19 @@ export const rumorSettings = z.strictObject({
 })
 export type RumorSettings = z.infer<typeof rumorSettings>
 
+/** What `preset: thrifty` sets: each a switch of its own, and a row of `gavel eval --rows thrifty`. */
+export const RUMOR_SAVINGS = {
+  'subjectivity asked with the first stances': { subjectivity: 'with-stances' },
+  'one opinion where no comment takes a side': { undisputed: 'alone' },
+  'new debate only on material change': { materialChange: 0.25 },
+} as const
+
 /**
  * `preset: paper` turns off every departure from the paper, and sets the paper's temperature; the switches of its
  * ablations stay as they are.
  */
 export function applyPreset(settings: RumorSettings): RumorSettings {
+  if (settings.preset === 'thrifty') return Object.assign({ ...settings }, ...Object.values(RUMOR_SAVINGS))
   if (settings.preset === 'none') return settings
   return {
     ...settings,
@@ -49,6 +60,9 @@ export function applyPreset(settings: RumorSettings): RumorSettings {
     stopAtConsensus: false,
     reuseScores: false,
     keepUnlessEvidenceChanged: false,
+    materialChange: 0,
+    subjectivity: 'apart',
+    undisputed: 'debated',
     foldNearIdentical: false,
     perAuthor: null,
     unnamed: null,

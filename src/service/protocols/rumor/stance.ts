@@ -1,6 +1,9 @@
 import { type Answered, type Ask, failure } from '../../domain/ask.ts'
 import type { FailureCode } from '../../domain/errors.ts'
+import type { Comment } from '../../domain/thread.ts'
 import { round, type SubScript } from '../../engine/script.ts'
+import { chunks } from '../chunks.ts'
+import type { StancesAndKind } from './answers.ts'
 import type { Utterance } from './near-identical.ts'
 import type { Questions } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -30,13 +33,26 @@ export function* stances(
   wanted: readonly Utterance[],
   known: ReadonlyMap<Utterance, Score>,
   ask: Questions,
-  { batchSize, oneScorer, splitQuestions }: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions'>,
-  beside: Ask | undefined,
+  settings: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions' | 'subjectivity'>,
+  beside: ReturnType<Questions['subjectivity']> | undefined,
 ): SubScript<Stances> {
+  const { batchSize, oneScorer, splitQuestions } = settings
   const batches = chunks(batchSize === 1 ? wanted : byAuthor(wanted), batchSize)
-  const asks = batches.map((batch, index) => stanceOf(batch, ask, batchSize, `batch ${index + 1}`))
-  const answers = yield* round([...asks, ...(beside === undefined ? [] : [beside])])
+  const isJoined =
+    beside !== undefined && settings.subjectivity === 'with-stances' && batchSize > 1 && batches.length > 0
+  const asks = batches.map((batch, index) =>
+    isJoined && index === 0
+      ? ask.stancesAndKind(firstsOf(batch), 'batch 1')
+      : stanceOf(batch, ask, batchSize, `batch ${index + 1}`),
+  )
+  const answers: readonly Answered<unknown>[] = yield* round([
+    ...asks,
+    ...(beside === undefined || isJoined ? [] : [beside]),
+  ])
   const read = readScores(batches, answers)
+  // A batch that failed took the claim's subjectivity with it, which then is asked by itself.
+  const joined = isJoined ? kindOf(answers[0]) : undefined
+  const [apart] = isJoined && joined === undefined ? yield* round([beside]) : []
 
   const scorer = mostCommon([...read.scores.values()].map(({ model }) => model))
   const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
@@ -79,7 +95,7 @@ export function* stances(
   )
   return {
     scores,
-    beside: beside === undefined ? undefined : answers.at(-1),
+    beside: beside === undefined ? undefined : isJoined ? (joined ?? apart) : answers.at(-1),
     degraded: [
       ...[...unscored].map(([why, those]) => `stance: ${those.length} comments without a score (${why})`),
       ...severalScorers(scores),
@@ -87,8 +103,20 @@ export function* stances(
   }
 }
 
+/** The claim's subjectivity out of an answer about stances; undefined where it was not answered. */
+function kindOf(reply: Answered<unknown> | undefined): Answered<unknown> | undefined {
+  if (reply?.ok !== true) return undefined
+  const { subjectivity } = reply.answer as StancesAndKind
+  return subjectivity && { ...reply, answer: subjectivity }
+}
+
+/** The comment that stands for each utterance. */
+function firstsOf(batch: readonly Utterance[]): Comment[] {
+  return batch.flatMap(({ comments: [first] }) => first ?? [])
+}
+
 function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, label: string): Ask {
-  const comments = batch.flatMap(({ comments: [first] }) => first ?? [])
+  const comments = firstsOf(batch)
   const [only] = comments
   return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
 }
@@ -187,10 +215,4 @@ export function kindIn(
   if (subjectivity.ok) return subjectivity.answer.answer === 'Yes' ? 'subjective' : 'objective'
   degraded.push(`subjectivity failed: ${failure(subjectivity)}; the prompt for claims of facts was used`)
   return 'objective'
-}
-
-function chunks<Item>(items: readonly Item[], size: number): Item[][] {
-  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
-    items.slice(index * size, (index + 1) * size),
-  )
 }

@@ -7,7 +7,7 @@ import { withheldIfFiltered } from '../unread.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
-import { applyPreset, safetySettings } from './settings.ts'
+import { applyPreset, SAFETY_SAVINGS, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 4
@@ -25,6 +25,7 @@ export const safety: ProtocolKind = {
       arbiter: 'gpt-4o',
     },
   },
+  savings: SAFETY_SAVINGS,
   ablations: {
     'without retrieval': { retrieval: false },
     'without supporter': { supporter: false },

@@ -89,7 +89,7 @@ export function questions(
   const briefed = merged([...system, ...render(`focus-${modalityOf(post)}`)])
   const asked = (stage: string, agent: Agent) => ({
     stage,
-    role: roleOf(agent, settings.models),
+    role: roleOf(agent, settings, modalityOf(post) === 'text'),
     temperature: settings.temperature,
     maxTokens: settings.answerTokens,
   })
@@ -161,10 +161,12 @@ export function questions(
 }
 
 /**
- * The role by which a model is chosen: in Table 3's homogeneous rows all agents but the describer have the same one.
+ * The role by which a model is chosen: in Table 3's homogeneous rows all agents but the describer have the same one. With
+ * `textArbiter: small` a post without images is ruled on by a debater's model.
  */
-function roleOf(agent: Agent, models: SafetySettings['models']): Agent {
-  if (agent === 'describer' || models === 'by-role') return agent
+function roleOf(agent: Agent, { models, textArbiter }: SafetySettings, textOnly: boolean): Agent {
+  if (agent === 'describer') return agent
+  if (models === 'by-role') return agent === 'arbiter' && textArbiter === 'small' && textOnly ? 'strict' : agent
   return models === 'all-large' ? 'arbiter' : 'strict'
 }
 

@@ -177,8 +177,19 @@ function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: stri
       if (reply.ok) conversations[side] = [...asked, { role: 'assistant', content: JSON.stringify(reply.answer) }]
       log.push(turnOf(n, side, reply, log, settings, degraded))
     }
+    if (settings.furtherRounds === 'straddling' && isOneSided(log.slice(-sides.length))) break
   }
   return log
+}
+
+/** The score that neither label has. */
+const MIDDLE = 0.5
+
+/** Whether both debaters spoke, and both scores lie on the same side of the middle. One at the middle lies on neither. */
+function isOneSided(round: readonly Turn[]): boolean {
+  const scores = round.flatMap(({ said }) => said?.score ?? [])
+  if (scores.length < 2) return false
+  return scores.every((score) => score < MIDDLE) || scores.every((score) => score > MIDDLE)
 }
 
 function turnOf(

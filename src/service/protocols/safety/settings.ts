@@ -15,6 +15,8 @@ export const safetySettings = z.strictObject({
   strict: z.boolean(),
   loose: z.boolean(),
   models: z.enum(['by-role', 'all-large', 'all-small']),
+  textArbiter: z.enum(['by-role', 'small']),
+  furtherRounds: z.enum(['held', 'straddling']),
   order: z.enum(['lot', 'fixed']),
   scoreFallback: z.enum(['none', 'paper']),
   partlyRead: z.enum(['undecided', 'judged']),
@@ -23,14 +25,23 @@ export const safetySettings = z.strictObject({
 })
 export type SafetySettings = z.infer<typeof safetySettings>
 
+/** What `preset: thrifty` sets: each a switch of its own, and a row of `gavel eval --rows thrifty`. */
+export const SAFETY_SAVINGS = {
+  'small arbiter for posts without images': { textArbiter: 'small' },
+  'second round only where the first straddles 0.5': { furtherRounds: 'straddling' },
+} as const
+
 /**
  * `preset: paper` turns off every departure from the paper; the switches of its ablations stay as they are set. The
  * paper gives no temperature: that of its code is set.
  */
 export function applyPreset(settings: SafetySettings): SafetySettings {
+  if (settings.preset === 'thrifty') return Object.assign({ ...settings }, ...Object.values(SAFETY_SAVINGS))
   if (settings.preset === 'none') return settings
   return {
     ...settings,
+    textArbiter: 'by-role',
+    furtherRounds: 'held',
     order: 'fixed',
     scoreFallback: 'paper',
     partlyRead: 'judged',
