@@ -1,10 +1,11 @@
 import type { Kafka } from 'kafkajs'
+import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
 import type { Report } from '../src/service/ports/report.ts'
-import type { Later, TopicReader } from '../src/service/ports/topic.ts'
-import type { Handle } from './batch-work.ts'
-import { type ConsumerSession, consumerSession, type ReaderSettings, rebalanceMs } from './consumer-session.ts'
-import { groupLag } from './group-lag.ts'
+import type { HandleBatch, Later, Position, TopicReader } from '../src/service/ports/topic.ts'
+import { GroupConsumer, type ReaderSettings, rebalanceMs } from './group-consumer.ts'
+import { partitionEnds } from './partition-ends.ts'
 
 /** Wait before a dead consumer is replaced, in ms: doubles with each death in a row, up to `max`. */
 const RESTART_BACKOFF_MS = { initial: 500, max: 10_000 }
@@ -33,8 +34,8 @@ export function groupReader(deps: {
 }): TopicReader {
   const { kafka, settings, clock, report } = deps
   const silentTicks = Math.max(SILENT_MS, 2 * rebalanceMs(settings)) / TICK_MS
-  const lag = groupLag(kafka, settings.group)
-  let session: ConsumerSession | undefined
+  const admin = groupAdmin(kafka)
+  let consumer: GroupConsumer | undefined
   let paused = false
   let closing = false
   let downSince: number | null = clock()
@@ -51,7 +52,7 @@ export function groupReader(deps: {
   }
 
   /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
-  function watched(handle: Handle): Handle {
+  function watched(handle: HandleBatch): HandleBatch {
     return async (batch, heartbeat, later) => {
       const partition = `${batch.topic}/${batch.partition}`
       const working: Promise<unknown>[] = []
@@ -78,20 +79,20 @@ export function groupReader(deps: {
   }
 
   function applyPause(): void {
-    if (downSince === null) session?.setPaused(paused || closing)
+    if (downSince === null) consumer?.setPaused(paused || closing)
   }
 
-  async function begin(handle: Handle, backoffMs: number): Promise<void> {
+  async function begin(handle: HandleBatch, backoffMs: number): Promise<void> {
     if (closing) return
     let wait = backoffMs
-    session = consumerSession({
+    consumer = new GroupConsumer({
       ...{ kafka, settings, handle, report },
       inWorkOfAll: inWork,
       joined() {
         downSince = null
         wait = RESTART_BACKOFF_MS.initial
         // What another member reads now, it succeeds or fails with.
-        const own = new Set(assigned(session?.assigned ?? {}).map(({ topic, partition }) => `${topic}/${partition}`))
+        const own = new Set(assigned(consumer?.assigned ?? {}).map(({ topic, partition }) => `${topic}/${partition}`))
         for (const partition of failing) if (!own.has(partition)) failing.delete(partition)
         applyPause()
       },
@@ -100,7 +101,7 @@ export function groupReader(deps: {
         if (failing.size === 0 && inWork.size === 0) succeeded()
       },
       died(error) {
-        session = undefined
+        consumer = undefined
         downSince ??= clock()
         assigned({})
         report('error', { where: 'kafka consumer', error })
@@ -109,16 +110,16 @@ export function groupReader(deps: {
         }, wait)
       },
     })
-    await session.start()
+    await consumer.start()
   }
 
   /** Replaces a consumer that has been silent for too long. */
   function watch(): void {
-    if (session === undefined || session.tick() < silentTicks) return
+    if (consumer === undefined || consumer.tick() < silentTicks) return
     downSince ??= clock() - silentTicks * TICK_MS
     // Batches that hang outside Kafka would hang again: keep at most one consumer's worth of them in memory.
-    if (inWork.size === session.inWork.size)
-      session.fail(new Error(`no heartbeat or fetch was answered for ${(silentTicks * TICK_MS) / 1000} s`))
+    if (inWork.size === consumer.inWork.size)
+      consumer.fail(new Error(`no heartbeat or fetch was answered for ${(silentTicks * TICK_MS) / 1000} s`))
   }
 
   return {
@@ -128,7 +129,7 @@ export function groupReader(deps: {
       succeeded()
       return begin(watched(handle), RESTART_BACKOFF_MS.initial)
     },
-    positions: async () => (session === undefined ? [] : lag.positions(session)),
+    positions: async () => (consumer === undefined ? [] : positionsOf(consumer, admin, settings.group)),
     setPaused(value) {
       if (value === paused) return
       paused = value
@@ -143,12 +144,32 @@ export function groupReader(deps: {
       applyPause()
       const leave = async () => {
         try {
-          await session?.close()
+          await consumer?.close()
         } finally {
-          await lag.close()
+          await admin.close()
         }
       }
       await Promise.race([leave(), new Promise((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())])
     },
   }
+}
+
+/**
+ * What is left of the consumer's partitions up to their last stable offset: messages of an open transaction can't be
+ * processed yet, so they don't count.
+ */
+async function positionsOf(
+  consumer: GroupConsumer,
+  admin: ReturnType<typeof groupAdmin>,
+  group: string,
+): Promise<Position[]> {
+  const { assigned } = consumer
+  const topics = Object.keys(assigned)
+  if (topics.length === 0) return []
+  // Read before the ends are fetched: messages handled meanwhile may lie beyond those ends.
+  const handled = consumer.handled()
+  const all = await admin.ask((asked) => partitionEnds(asked, group, topics, handled))
+  return all
+    .filter(({ topic, partition }) => entryOf(assigned, topic)?.includes(partition))
+    .map(({ topic, partition, next, end }) => ({ topic, partition, lag: end - next }))
 }

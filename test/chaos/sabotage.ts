@@ -14,12 +14,13 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A batch's offset is committed before its messages are in the thread store. */
   'commit-early': [
     {
-      file: 'consumers/batch-work.ts',
-      text: 'const next = BigInt(batch.lastOffset()) + 1n\n      const work = async () => {\n',
-      instead: `const next = BigInt(batch.lastOffset()) + 1n
-      const work = async () => {
-        commits.handledUpTo({ topic, partition, offset: String(next) })
-        await commits.commit()
+      file: 'consumers/group-consumer.ts',
+      text: '    await before\n    const working: Promise<unknown>[] = []\n',
+      instead: `    await before
+    const { topic, partition, next } = batch
+    this.#handled.set(partitionKey(batch), { topic, partition, offset: next })
+    await this.#commit()
+    const working: Promise<unknown>[] = []
 `,
     },
   ],

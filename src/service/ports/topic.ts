@@ -40,13 +40,15 @@ export interface Position {
  */
 export type Later = (work: () => Promise<unknown>) => void
 
+/** Handles a batch; sends a heartbeat between the steps of a long one. */
+export type HandleBatch = (batch: Batch, heartbeat: () => Promise<void>, later: Later) => Promise<void>
+
 /**
  * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved, and the work that it
- * began `later`; if one of them rejects, or the process dies, the batch is read again. `handle` sends a heartbeat between the
- * steps of a long batch. A reader that has died replaces itself.
+ * began `later`; if one of them rejects, or the process dies, the batch is read again. A reader that has died replaces itself.
  */
 export interface TopicReader {
-  start(handle: (batch: Batch, heartbeat: () => Promise<void>, later: Later) => Promise<void>): Promise<void>
+  start(handle: HandleBatch): Promise<void>
   /** Partitions that this process reads now, with what is left in each. */
   positions(): Promise<Position[]>
   /** Stops or resumes fetching; survives rebalances. */
