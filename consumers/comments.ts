@@ -1,53 +1,60 @@
 import { MAX_RAW_BYTES } from '../producers/dead-letter.ts'
 import { type CommentMessage, commentMessage, type Outcome } from '../src/service/domain/messages.ts'
 import type { Comment, ThreadRef } from '../src/service/domain/thread.ts'
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { CommentChange, ThreadRules, ThreadStore } from '../src/service/ports/threads.ts'
-import type { Incoming } from '../src/service/ports/topic.ts'
-import type { Intake, ReadOk } from './intake.ts'
-import { type EraseComments, laterErasures } from './later-erasures.ts'
-import { placeOf, shortened } from './read-message.ts'
+import type { CommentChange, ThreadRules } from '../src/service/ports/threads.ts'
+import type { Heartbeat, Incoming, Later } from '../src/service/ports/topic.ts'
+import type { IntakeContext, TopicHandler } from './intake.ts'
+import { placeOf, type Read, shortened } from './read-message.ts'
 
 /** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
 
-/** Writes comments to the thread store, all of one thread's in a batch together. */
-export function comments(deps: {
-  threads: ThreadStore
-  rules: ThreadRules
-  erase: EraseComments
-  clock: Clock
-}): Intake<CommentMessage> {
-  const { threads, rules, clock } = deps
-  const erase = laterErasures(deps.erase)
-  return {
-    schema: commentMessage,
-    clocked: true,
-    subjectOf,
-    postOf: () => null,
-    async take(read, heartbeat, later) {
-      const outcomes = new Map<ReadOk<CommentMessage>, Outcome>()
-      const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
-      await Promise.all(
-        [...byThread.values()].map(async (group) => {
-          for (let start = 0; start < group.length; start += WRITTEN_AT_ONCE) {
-            const chunk = group.slice(start, start + WRITTEN_AT_ONCE)
-            const [first] = chunk
-            if (first === undefined) return
-            const ref = subjectOf(first.message)
-            const changes = chunk.map(({ message, from }) => changeOf(message, from, rules))
-            const given = await threads.putComments(ref, changes, clock(), rules)
-            const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
-            // Also for a repeated deletion: the first may have been interrupted between the two steps.
-            if (deleted.length > 0) await erase(ref, new Set(deleted), heartbeat, later)
-            await heartbeat()
-            for (const [index, one] of chunk.entries()) outcomes.set(one, requireOutcome(given[index]))
-          }
-        }),
-      )
-      return read.map((one) => requireOutcome(outcomes.get(one)))
-    },
-  }
+/** Comments join their threads, all of one thread's in a batch together. */
+export const comments: TopicHandler<CommentMessage> = {
+  schema: commentMessage,
+  clocked: true,
+  subjectOf,
+  postOf: () => null,
+  take: takeComments,
+}
+
+async function takeComments(
+  context: IntakeContext,
+  read: readonly Read<CommentMessage>[],
+  heartbeat: Heartbeat,
+  later?: Later,
+): Promise<Outcome[]> {
+  const outcomes = new Map<Read<CommentMessage>, Outcome>()
+  const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
+  await Promise.all(
+    [...byThread.values()].map(async (group) => {
+      for (let start = 0; start < group.length; start += WRITTEN_AT_ONCE) {
+        const some = group.slice(start, start + WRITTEN_AT_ONCE)
+        const given = await putComments(context, some, heartbeat, later)
+        for (const [index, one] of some.entries()) outcomes.set(one, requireOutcome(given[index]))
+      }
+    }),
+  )
+  return read.map((one) => requireOutcome(outcomes.get(one)))
+}
+
+/** Puts comments of one thread into the store, and has deleted ones erased. */
+async function putComments(
+  { threads, rules, erasures, clock }: IntakeContext,
+  read: readonly Read<CommentMessage>[],
+  heartbeat: Heartbeat,
+  later?: Later,
+): Promise<readonly Outcome[]> {
+  const [first] = read
+  if (first === undefined) return []
+  const ref = subjectOf(first.message)
+  const changes = read.map(({ message, from }) => changeOf(message, from, rules))
+  const outcomes = await threads.putComments(ref, changes, clock(), rules)
+  const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
+  // Also for a repeated deletion: the first may have been interrupted between the two steps.
+  if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, later)
+  await heartbeat()
+  return outcomes
 }
 
 function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {

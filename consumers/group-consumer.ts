@@ -2,7 +2,7 @@ import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { onPassedOver, type PassedOver } from '../src/service/adapters/kafka/passed-over.ts'
 import { incomingOf } from '../src/service/adapters/kafka/record.ts'
 import type { Report } from '../src/service/ports/report.ts'
-import type { Batch, HandleBatch, Later } from '../src/service/ports/topic.ts'
+import type { Batch, HandleBatch, Heartbeat, Later } from '../src/service/ports/topic.ts'
 
 export interface ReaderSettings {
   readonly group: string
@@ -62,7 +62,7 @@ export class GroupConsumer {
   /** By partition: the work of handled batches that their commit waits for, in order. */
   readonly #uncommitted = new Map<string, Promise<void>>()
   /** By partition: a range without records that is being noted. The next batch waits for it, and sends heartbeats. */
-  readonly #passing = new Map<string, { done: Promise<void>; heartbeat: () => Promise<void> }>()
+  readonly #passing = new Map<string, { done: Promise<void>; heartbeat: Heartbeat }>()
   /** Next offset by partition: handled in this generation, and not yet known to be committed. */
   readonly #handled = new Map<string, { topic: string; partition: number; offset: string }>()
   #commitTimer: NodeJS.Timeout | undefined
@@ -212,12 +212,7 @@ export class GroupConsumer {
   }
 
   /** Has the batch handled, and its offset committed once all that was begun for later has ended too. */
-  async #handle(
-    batch: Batch,
-    heartbeat: () => Promise<void>,
-    resolved: () => void,
-    before?: Promise<void>,
-  ): Promise<void> {
+  async #handle(batch: Batch, heartbeat: Heartbeat, resolved: () => void, before?: Promise<void>): Promise<void> {
     const generation = this.#generation
     await before
     const working: Promise<unknown>[] = []

@@ -1,115 +1,77 @@
 import type { z } from 'zod'
 import { deadLetterOf } from '../producers/dead-letter.ts'
-import type { Outcome } from '../src/service/domain/messages.ts'
+import type { CommentMessage, CounterspeechMessage, Outcome, PostMessage } from '../src/service/domain/messages.ts'
 import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
 import type { Outbox } from '../src/service/ports/cases.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
 import type { Report } from '../src/service/ports/report.ts'
-import type { StreamMark, StreamMarks } from '../src/service/ports/threads.ts'
-import type { Batch, Incoming, Later, TopicReader } from '../src/service/ports/topic.ts'
-import { advanceMark, UNREAD } from '../src/service/threads/stream-clock.ts'
-import { type Read, type ReadLimits, readMessage } from './read-message.ts'
+import type { Routes } from '../src/service/ports/routes.ts'
+import type { StreamMark, StreamMarks, ThreadRules, ThreadStore } from '../src/service/ports/threads.ts'
+import type { Batch, Heartbeat, Incoming, Later, TopicReader } from '../src/service/ports/topic.ts'
+import type { CheckpointSettings } from '../src/service/threads/checkpoints.ts'
+import { advanceMark } from '../src/service/threads/stream-clock.ts'
+import type { LaterErasures } from './later-erasures.ts'
+import { type Read, type ReadBatch, type ReadLimits, readMessage } from './read-message.ts'
+import type { StoreWatch } from './store-watch.ts'
+import { PartitionMarks, partitionKey } from './stream-marks.ts'
 
-/**
- * Says that work on messages goes on: one message may mean any amount of it. Rejects if this reader is no longer the one to do it.
- */
-export type Heartbeat = () => Promise<void>
+/** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
+export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
 
-export interface ReadOk<Message> {
-  readonly message: Message
-  readonly from: Incoming
+/** What the handlers of all topics work with. */
+export interface IntakeContext {
+  readonly threads: ThreadStore
+  readonly outbox: Pick<Outbox, 'putDeadLetters'>
+  readonly routes: Routes
+  readonly rules: ThreadRules
+  readonly checkpoints: CheckpointSettings
+  readonly limits: ReadLimits
+  /** Most replies of one post. */
+  readonly maxReplies: number
+  readonly erase: EraseSubject
+  readonly erasures: LaterErasures
+  /**
+   * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It is
+   * given here and never read from a message, so that nobody on a topic can pose as the vision model.
+   */
+  readonly descriptions: (post: ThreadRef) => readonly string[]
+  readonly clock: Clock
+  readonly report: Report
 }
 
-/** How one topic's messages are parsed, which subjects they belong to, and how they are processed. */
-export interface Intake<Message extends { createdAt: number }> {
+export type InputMessage = PostMessage | CommentMessage | CounterspeechMessage
+
+/** What one topic's messages are, and what they do. A handler is given only messages that its own schema has read. */
+export interface TopicHandler<Message extends InputMessage = InputMessage> {
   readonly schema: z.ZodType<Message>
   /** Whether its messages drive the stream's clock. */
   readonly clocked: boolean
   /** The thread that the message belongs to. */
   subjectOf(message: Message): ThreadRef
   /** The post or reply as its thread stores it; null for a comment and for a deletion. */
-  postOf(message: Message): Post | null
+  postOf(context: IntakeContext, message: Message): Post | null
   /**
    * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
    * follows from them elsewhere is begun `later`, or done as well where that is left out.
    */
-  take(read: readonly ReadOk<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
+  take(context: IntakeContext, read: readonly Read<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
 }
 
-/** The intake of one topic, with its message type hidden: Kafka's bytes go in, effects come out. */
-export interface TopicIntake {
-  readonly clocked: boolean
-  read(incoming: readonly Incoming[], limits: ReadLimits, now: number): ReadBatch
+/** The input: a handler for each topic, by its name, and what all of them work with. */
+export interface Input {
+  readonly handlers: ReadonlyMap<string, TopicHandler>
+  readonly context: IntakeContext
 }
 
-/** Messages that have been parsed but not processed. */
-export interface ReadBatch {
-  readonly good: readonly GoodMessage[]
-  readonly bad: readonly BadMessage[]
-  /** Makes the effects of the wanted good messages durable; resolves to their outcomes, in order. */
-  take(wanted?: (one: GoodMessage) => boolean, heartbeat?: Heartbeat, later?: Later): Promise<Outcome[]>
-}
-
-/** A parsed message, as seen by code that does not know its topic. */
-export interface GoodMessage {
-  readonly from: Incoming
-  /** ms since 1970 */
-  readonly createdAt: number
-  /** As in {@link Intake}. */
-  subject(): ThreadRef
-  post(): Post | null
-}
-
-export type BadMessage = Extract<Read<never>, { ok: false }>
-
-/** Hides an intake's message type behind `TopicIntake`. */
-export function topicIntake<Message extends { createdAt: number }>(intake: Intake<Message>): TopicIntake {
-  const { schema, clocked } = intake
-  return {
-    clocked,
-    read(incoming, limits, now) {
-      const good: ParsedMessage<Message>[] = []
-      const bad: BadMessage[] = []
-      for (const from of incoming) {
-        const one = readMessage(from, schema, limits, now)
-        if (one.ok) good.push(new ParsedMessage(one.message, from, intake))
-        else bad.push(one)
-      }
-      return {
-        good,
-        bad,
-        async take(wanted, heartbeat = async () => {}, later) {
-          const taken = wanted === undefined ? good : good.filter(wanted)
-          return taken.length === 0 ? [] : intake.take(taken, heartbeat, later)
-        },
-      }
-    },
-  }
-}
-
-/** A class, so that a message takes one object: functions of its own for each of them would be most of what is allocated. */
-class ParsedMessage<Message extends { createdAt: number }> implements ReadOk<Message>, GoodMessage {
-  readonly message: Message
-  readonly from: Incoming
-  readonly #intake: Pick<Intake<Message>, 'subjectOf' | 'postOf'>
-
-  constructor(message: Message, from: Incoming, intake: Pick<Intake<Message>, 'subjectOf' | 'postOf'>) {
-    this.message = message
-    this.from = from
-    this.#intake = intake
-  }
-
-  get createdAt(): number {
-    return this.message.createdAt
-  }
-
-  subject(): ThreadRef {
-    return this.#intake.subjectOf(this.message)
-  }
-
-  post(): Post | null {
-    return this.#intake.postOf(this.message)
-  }
+/** Parses messages of the handler's topic. */
+export function readBatch(
+  { schema }: TopicHandler,
+  { limits, clock }: IntakeContext,
+  incoming: readonly Incoming[],
+): ReadBatch<InputMessage> {
+  const now = clock()
+  const all = incoming.map((from) => readMessage(from, schema, limits, now))
+  return { good: all.filter((one) => one.ok), bad: all.filter((one) => !one.ok) }
 }
 
 /**
@@ -119,144 +81,134 @@ class ParsedMessage<Message extends { createdAt: number }> implements ReadOk<Mes
  */
 const HANDLED_AT_ONCE = { messages: 250, bytes: 2 ** 17 }
 
-/**
- * From a batch of messages to durable effects: each message is parsed and passed to its topic's intake, or becomes a
- * dead letter; the stream's clock is advanced; only then is the batch done and its offset committed.
- */
-export function intake(deps: {
-  reader: TopicReader
-  /** By topic name. */
-  intakes: ReadonlyMap<string, TopicIntake>
-  outbox: Outbox
-  marks: StreamMarks
-  limits: ReadLimits
+/** What a batch is handled with. */
+interface BatchContext extends Input {
+  readonly marks: PartitionMarks
+  /** The watch over the store; absent where the store is this process's own memory. */
+  readonly store?: StoreWatch
   /** Called after each batch: something may have become due. */
-  taken?: () => void
-  clock: Clock
-  report: Report
-}) {
-  const { reader, intakes, outbox, marks, limits, clock, report } = deps
-  const known = knownMarks(marks)
-  /** By partition: the sequence number of the last start or end of a batch. */
-  const handled = new Map<string, number>()
-  let batches = 0
-
-  /** Makes the effects of one chunk durable, dead letters included; returns the creation times of the good messages. */
-  async function settle(
-    topic: string,
-    chunk: readonly Incoming[],
-    own: TopicIntake,
-    heartbeat: Heartbeat,
-    later: Later,
-  ): Promise<number[]> {
-    const { good, bad, take } = own.read(chunk, limits, clock())
-    const following: (() => Promise<unknown>)[] = []
-    const outcomes = await take(undefined, heartbeat, (work) => void following.push(work))
-    if (bad.length > 0)
-      await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
-    for (const { from, reason, detail } of bad)
-      report('message:dead', { topic, partition: from.partition, offset: from.offset, reason, detail })
-    const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
-    const settled = () => {
-      for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
-    }
-    if (following.length === 0) settled()
-    // Until then they are read again if this process dies.
-    else later(() => Promise.all(following.map((work) => work())).then(settled))
-    return good.map(({ createdAt }) => createdAt)
-  }
-
-  async function handle(batch: Batch, heartbeat: () => Promise<void>, later: Later): Promise<void> {
-    const own = intakes.get(batch.topic)
-    if (own === undefined) throw new Error(`no handler for topic ${batch.topic}`)
-    const partition = partitionKey(batch)
-    handled.set(partition, ++batches)
-    const before = await known.of(partition)
-    const last = batch.messages.at(-1)
-    // A batch without messages holds nothing that the clock would have to wait for.
-    let mark: StreamMark = last === undefined ? before : { ...before, endSince: null }
-    // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
-    if (own.clocked && mark !== before && before.endSince !== null) await known.write(new Map([[partition, mark]]))
-    for (const chunk of chunks(batch.messages)) {
-      for (const createdAt of await settle(batch.topic, chunk, own, heartbeat, later))
-        mark = advanceMark(mark, createdAt)
-      await heartbeat()
-    }
-    if (own.clocked) {
-      if (batch.atEnd) mark = { ...mark, endSince: mark.endSince ?? clock(), seenAt: clock() }
-      await known.write(new Map([[partition, mark]]))
-    }
-    handled.set(partition, ++batches)
-    if (last === undefined) return
-    deps.taken?.()
-  }
-
-  /** Notes which partitions have been read to the end, empty ones included. */
-  async function watch(): Promise<void> {
-    // Messages that arrive while Kafka is asked are not in its answer.
-    const [asked, before] = [clock(), batches]
-    const positions = await reader.positions()
-    const changed = new Map<string, StreamMark>()
-    const own = new Set(positions.map(partitionKey))
-    known.forgetBut(own)
-    for (const position of positions) {
-      if (intakes.get(position.topic)?.clocked !== true) continue
-      const partition = partitionKey(position)
-      const mark = await known.of(partition)
-      if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
-      if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
-    }
-    for (const partition of changed.keys()) if ((handled.get(partition) ?? 0) > before) changed.delete(partition)
-    await known.write(changed)
-  }
-
-  return { start: () => reader.start(handle), watch }
+  readonly taken?: () => void
 }
 
-/** The stream's marks by partition, as last read or written by this process. */
-function knownMarks(marks: StreamMarks) {
-  const known = new Map<string, StreamMark>()
+/**
+ * From Kafka to durable effects: reads batches and handles each. A reader joins its group only when the store has all its data:
+ * Kafka takes a recovery's offsets only for a group without members.
+ */
+export function intake(
+  deps: Input & Pick<BatchContext, 'store' | 'taken'> & { reader: TopicReader; marks: StreamMarks },
+) {
+  const { reader, store, handlers } = deps
+  const context: BatchContext = { ...deps, marks: new PartitionMarks(deps.marks) }
+  const read = () =>
+    reader.start((batch, heartbeat, later) =>
+      store === undefined
+        ? handleBatch(context, batch, heartbeat, later)
+        : storeBatch(context, store, batch, heartbeat, later),
+    )
   return {
-    async of(partition: string): Promise<StreamMark> {
-      const own = known.get(partition)
-      if (own !== undefined) return own
-      const stored = (await marks.read()).get(partition) ?? UNREAD
-      known.set(partition, stored)
-      return stored
+    start: () => (store === undefined ? read() : store.onceWhole(read)),
+    /** Notes which partitions have been read to the end. */
+    noteEnds: () =>
+      context.marks.noteEnds(
+        () => reader.positions(),
+        (topic) => handlers.get(topic)?.clocked === true,
+        deps.context.clock,
+      ),
+    /** Since when it has been without a working consumer, wall ms; null while it has one, and before it may have one. */
+    get downSince() {
+      return store?.isAwaited === true ? null : reader.downSince
     },
-    async write(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
-      // The next write builds on these, so writes must reach the store in order.
-      for (const [partition, mark] of changed) known.set(partition, mark)
-      try {
-        await marks.write(changed)
-      } catch (error) {
-        // The write may still have succeeded: read the mark again next time.
-        for (const partition of changed.keys()) known.delete(partition)
-        throw error
-      }
-    },
-    /** Other processes write the marks of the other partitions. */
-    forgetBut(partitions: ReadonlySet<string>): void {
-      for (const partition of known.keys()) if (!partitions.has(partition)) known.delete(partition)
+    close() {
+      store?.giveUp()
+      return reader.close()
     },
   }
 }
 
-/** The messages in order, in chunks that are handled together. */
-function* chunks(messages: readonly Incoming[]): Generator<Incoming[]> {
+/** Handles a batch until the store has taken it, and notes there that it has, before its offset is committed to Kafka. */
+async function storeBatch(
+  context: BatchContext,
+  store: StoreWatch,
+  batch: Batch,
+  heartbeat: Heartbeat,
+  later: Later,
+): Promise<void> {
+  const retried: Later = (work) => later(() => store.untilTaken(work, async () => {}))
+  await store.untilTaken(() => handleBatch(context, batch, heartbeat, retried), heartbeat)
+  await store.noteDurable(batch, heartbeat)
+}
+
+/**
+ * From a batch of messages to durable effects: each message is parsed and passed to its topic's handler, or becomes a dead
+ * letter; the stream's clock is advanced.
+ */
+async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbeat, later: Later): Promise<void> {
+  const { marks, context } = input
+  const handler = input.handlers.get(batch.topic)
+  if (handler === undefined) throw new Error(`no handler for topic ${batch.topic}`)
+  const partition = partitionKey(batch)
+  marks.noteBatch(partition)
+  const before = await marks.of(partition)
+  const last = batch.messages.at(-1)
+  // A batch without messages holds nothing that the clock would have to wait for.
+  let mark: StreamMark = last === undefined ? before : { ...before, endSince: null }
+  // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
+  if (handler.clocked && mark !== before && before.endSince !== null) await marks.write(new Map([[partition, mark]]))
+  for (const part of partsOf(batch)) {
+    const { good } = await handlePart(handler, context, part, heartbeat, later)
+    for (const { message } of good) mark = advanceMark(mark, message.createdAt)
+    await heartbeat()
+  }
+  if (handler.clocked) {
+    const now = context.clock()
+    if (batch.atEnd) mark = { ...mark, endSince: mark.endSince ?? now, seenAt: now }
+    await marks.write(new Map([[partition, mark]]))
+  }
+  marks.noteBatch(partition)
+  if (last !== undefined) input.taken?.()
+}
+
+/** Makes the effects of some messages durable, dead letters included. */
+async function handlePart(
+  handler: TopicHandler,
+  context: IntakeContext,
+  { topic, messages }: Batch,
+  heartbeat: Heartbeat,
+  later: Later,
+): Promise<ReadBatch<InputMessage>> {
+  const { outbox, report } = context
+  const read = readBatch(handler, context, messages)
+  const { good, bad } = read
+  const following: (() => Promise<unknown>)[] = []
+  const outcomes =
+    good.length === 0 ? [] : await handler.take(context, good, heartbeat, (work) => void following.push(work))
+  if (bad.length > 0)
+    await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
+  for (const { from, reason, detail } of bad) {
+    const { partition, offset } = from
+    report('message:dead', { topic, partition, offset, reason, detail })
+  }
+  const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
+  const settled = () => {
+    for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
+  }
+  if (following.length === 0) settled()
+  // Until then they are read again if this process dies.
+  else later(() => Promise.all(following.map((work) => work())).then(settled))
+  return read
+}
+
+/** The batch's messages in order, in parts that are handled together. */
+function* partsOf(batch: Batch): Generator<Batch> {
   let [chunk, bytes]: [Incoming[], number] = [[], 0]
-  for (const message of messages) {
+  for (const message of batch.messages) {
     const size = message.value?.length ?? 0
     if (chunk.length >= HANDLED_AT_ONCE.messages || (chunk.length > 0 && bytes + size > HANDLED_AT_ONCE.bytes)) {
-      yield chunk
+      yield { ...batch, messages: chunk }
       ;[chunk, bytes] = [[], 0]
     }
     chunk.push(message)
     bytes += size
   }
-  if (chunk.length > 0) yield chunk
-}
-
-function partitionKey({ topic, partition }: { topic: string; partition: number }): string {
-  return `${topic}/${partition}`
+  if (chunk.length > 0) yield { ...batch, messages: chunk }
 }

@@ -1,22 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../src/service/domain/thread.ts'
-import type { Later } from '../src/service/ports/topic.ts'
-import type { Heartbeat } from './intake.ts'
+import type { Heartbeat, Later } from '../src/service/ports/topic.ts'
 
 /** Erases deleted comments from everything that was derived from the post's thread. Repeatable. */
 export type EraseComments = (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
 
 /** Threads whose erasures are not waited for, at a time: what was read of their messages is read again after a crash. */
 const MOST = 16
+/** Deleted posts whose replies are erased later, at a time. */
+const MOST_WITH_REPLIES = 4
 /** While an erasure is waited for, a heartbeat is due this often, in ms. */
 const BEAT_MS = 500
 
+export type LaterErasures = ReturnType<typeof laterErasures>
+
 /**
- * Has comments erased without anybody waiting for it: of a giant thread whose case is under way it takes seconds, in which
- * this process would fetch nothing, of no partition. One erasure of a thread runs at a time; what is deleted meanwhile goes
- * with the next one. Beyond {@link MOST} threads at a time the caller waits, and sends heartbeats.
+ * Erases comments and replies without anybody waiting for it: it can take seconds, in which this process would fetch nothing, of
+ * no partition.
  */
 export function laterErasures(erase: EraseComments) {
+  /** Of so many deleted posts replies are being erased later. */
+  let withReplies = 0
+
   /** By thread: the erasure that runs, and the one that follows it. */
   const running = new Map<string, Promise<void>>()
   const next = new Map<string, { readonly ids: Set<string>; readonly done: Promise<void> }>()
@@ -46,11 +51,26 @@ export function laterErasures(erase: EraseComments) {
     return done
   }
 
-  /** Resolves when the erasure is done or, if it may be done later, when it will be. */
-  return async (ref: ThreadRef, deleted: ReadonlySet<string>, heartbeat: Heartbeat, later?: Later): Promise<void> => {
-    const work = () => begin(ref, deleted)
-    if (later !== undefined && running.size < MOST) later(work)
-    else await withHeartbeats(work(), heartbeat)
+  return {
+    /**
+     * Resolves when the comments are erased or, if that may be done later, when it will be. One erasure of a thread runs at a
+     * time; what is deleted meanwhile goes with the next one. Beyond {@link MOST} threads at a time the caller waits, and sends
+     * heartbeats.
+     */
+    async comments(ref: ThreadRef, deleted: ReadonlySet<string>, heartbeat: Heartbeat, later?: Later): Promise<void> {
+      const work = () => begin(ref, deleted)
+      if (later !== undefined && running.size < MOST) later(work)
+      else await withHeartbeats(work(), heartbeat)
+    },
+    /** Has a deleted post's replies erased later; the caller waits if that may not be, or is so of many posts already. */
+    async replies(work: (heartbeat: Heartbeat) => Promise<void>, heartbeat: Heartbeat, later?: Later): Promise<void> {
+      if (later === undefined || withReplies >= MOST_WITH_REPLIES) await work(heartbeat)
+      else
+        later(() => {
+          withReplies++
+          return work(async () => {}).finally(() => withReplies--)
+        })
+    },
   }
 }
 

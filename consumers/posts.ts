@@ -1,107 +1,92 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/service/domain/messages.ts'
 import type { Medium, Post, ThreadRef } from '../src/service/domain/thread.ts'
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { Judging, Routes } from '../src/service/ports/routes.ts'
-import type { Arrival, ThreadRules, ThreadStore } from '../src/service/ports/threads.ts'
-import type { Later } from '../src/service/ports/topic.ts'
+import type { Judging } from '../src/service/ports/routes.ts'
+import type { Arrival, ThreadStore } from '../src/service/ports/threads.ts'
+import type { Heartbeat, Later } from '../src/service/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/service/threads/checkpoints.ts'
-import type { Heartbeat, Intake, ReadOk } from './intake.ts'
-import { placeOf, shortened } from './read-message.ts'
+import type { IntakeContext, TopicHandler } from './intake.ts'
+import { placeOf, type Read, shortened } from './read-message.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const TAKEN_AT_ONCE = 50
 /** Subjects of which nothing is known, deleted in one step of the store: few enough not to block Redis. */
 const UNKNOWN_AT_ONCE = 250
-/** Deleted posts whose replies are erased later, at a time. */
-const MOST_LATER = 4
 /** Routes as if every protocol had judged the post before: sampling leaves none out. */
 const EVERYBODY = { has: () => true }
 
-/** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
-export type EraseSubject = (subject: ThreadRef) => Promise<Outcome>
+/** A post becomes a thread, with its first due time; a deleted post's thread is erased. */
+export const posts: TopicHandler<PostMessage> = {
+  schema: postMessage,
+  clocked: true,
+  subjectOf,
+  postOf: (context, message) => (message.deleted === true ? null : keptOf(context, message)),
+  take: (context, read, heartbeat, later) =>
+    takeInSteps({
+      ...{ read, subjectOf, threads: context.threads, heartbeat },
+      take: (one) => takePost(context, one, heartbeat, later),
+    }),
+}
 
-/** Writes posts to the thread store. A post sets its thread's first due time; a deleted post erases the thread. */
-export function posts(deps: {
-  threads: ThreadStore
-  routes: Routes
-  erase: EraseSubject
-  rules: ThreadRules
-  checkpoints: CheckpointSettings
-  clock: Clock
-  /**
-   * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It
-   * is passed in here and never read from a message, so that nobody on a topic can pose as the vision model.
-   */
-  descriptions?: (post: ThreadRef) => readonly string[]
-}): Intake<PostMessage> {
-  const { threads, routes, erase, rules, checkpoints, clock, descriptions = () => [] } = deps
+function subjectOf({ tenant, id }: PostMessage): ThreadRef {
+  return { tenant, postId: id, kind: 'post' }
+}
 
-  /** Of so many deleted posts replies are being erased later. */
-  let erasingReplies = 0
+async function takePost(
+  context: IntakeContext,
+  { message, from }: Read<PostMessage>,
+  heartbeat: Heartbeat,
+  later?: Later,
+): Promise<Outcome> {
+  const { threads, rules, checkpoints, clock } = context
+  const ref = subjectOf(message)
+  if (message.deleted === true) return eraseWithReplies(context, ref, heartbeat, later)
+  const post = keptOf(context, message)
+  const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
+  return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
+}
 
-  /**
-   * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments
-   * would be dropped.
-   */
-  async function judgesOf(ref: ThreadRef, post: Post): Promise<readonly Judging[]> {
-    const drawn = routes.of(ref, post)
-    if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
-    const state = await threads.read(ref)
-    return state === null ? drawn : routes.of(ref, post, state.revisions)
-  }
+/**
+ * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments would be
+ * dropped.
+ */
+async function judgesOf({ routes, threads }: IntakeContext, ref: ThreadRef, post: Post): Promise<readonly Judging[]> {
+  const drawn = routes.of(ref, post)
+  if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
+  const state = await threads.read(ref)
+  return state === null ? drawn : routes.of(ref, post, state.revisions)
+}
 
-  const subjectOf = ({ tenant, id }: PostMessage): ThreadRef => ({ tenant, postId: id, kind: 'post' })
-  const keptOf = (message: PostMessage): Post => postOf(message, rules, descriptions(subjectOf(message)))
+/**
+ * Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. Tens of thousands take
+ * seconds, in which no other partition would be read: the replies are erased later.
+ */
+async function eraseWithReplies(
+  context: IntakeContext,
+  ref: ThreadRef,
+  heartbeat: Heartbeat,
+  later?: Later,
+): Promise<Outcome> {
+  const outcome = await context.erase(ref)
+  if (!(await eraseReplies(context, ref))) return outcome
+  await heartbeat()
+  await context.erasures.replies(
+    async (beat) => {
+      while (await eraseReplies(context, ref)) await beat()
+    },
+    heartbeat,
+    later,
+  )
+  return outcome
+}
 
-  /**
-   * Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. Tens of thousands take
-   * seconds, in which no other partition would be read: the replies are erased later.
-   */
-  async function eraseWithReplies(ref: ThreadRef, heartbeat: Heartbeat, later?: Later): Promise<Outcome> {
-    const outcome = await erase(ref)
-    if (await erasePage(ref)) await heartbeat()
-    else return outcome
-    if (later === undefined || erasingReplies >= MOST_LATER) await eraseReplies(ref, heartbeat)
-    else
-      later(() => {
-        erasingReplies++
-        return eraseReplies(ref, async () => {}).finally(() => erasingReplies--)
-      })
-    return outcome
-  }
-
-  async function eraseReplies(ref: ThreadRef, heartbeat: Heartbeat): Promise<void> {
-    while (await erasePage(ref)) await heartbeat()
-  }
-
-  /** False if there was nothing left to erase. */
-  async function erasePage(ref: ThreadRef): Promise<boolean> {
-    const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
-    if (replies.length === 0) return false
-    await Promise.all(replies.map(erase))
-    // Whoever reads the deletion again after a crash goes on with the rest.
-    await threads.unlinkReplies(ref, replies)
-    return true
-  }
-
-  async function put({ message, from }: ReadOk<PostMessage>): Promise<Outcome> {
-    const ref = subjectOf(message)
-    const post = keptOf(message)
-    const arrival = arrivalOf(await judgesOf(ref, post), post, checkpoints, clock())
-    return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
-  }
-
-  const take = (one: ReadOk<PostMessage>, heartbeat: Heartbeat, later?: Later): Promise<Outcome> =>
-    one.message.deleted === true ? eraseWithReplies(subjectOf(one.message), heartbeat, later) : put(one)
-
-  return {
-    schema: postMessage,
-    clocked: true,
-    subjectOf,
-    postOf: (message) => (message.deleted === true ? null : keptOf(message)),
-    take: (read, heartbeat, later) =>
-      takeInSteps({ read, subjectOf, threads, take: (one) => take(one, heartbeat, later), heartbeat }),
-  }
+/** Erases a page of a deleted post's replies; false if there was nothing left to erase. */
+async function eraseReplies({ threads, erase }: IntakeContext, ref: ThreadRef): Promise<boolean> {
+  const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
+  if (replies.length === 0) return false
+  await Promise.all(replies.map(erase))
+  // Whoever reads the deletion again after a crash goes on with the rest.
+  await threads.unlinkReplies(ref, replies)
+  return true
 }
 
 /**
@@ -109,10 +94,10 @@ export function posts(deps: {
  * deletions does not wait for each of them, nor a post for the deletions before it. Resolves to the outcomes, in order.
  */
 export async function takeInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
-  read: readonly ReadOk<Message>[]
+  read: readonly Read<Message>[]
   subjectOf: (message: Message) => ThreadRef
   threads: Pick<ThreadStore, 'deleteUnknown'>
-  take: (one: ReadOk<Message>) => Promise<Outcome>
+  take: (one: Read<Message>) => Promise<Outcome>
   heartbeat: Heartbeat
 }): Promise<Outcome[]> {
   const { read, subjectOf, threads, take, heartbeat } = work
@@ -141,13 +126,13 @@ export async function takeInSteps<Message extends { readonly deleted?: boolean |
 }
 
 /** A message by its place among those that were read. */
-type Placed<Message> = readonly [number, ReadOk<Message>]
+type Placed<Message> = readonly [number, Read<Message>]
 
 const isDeletion = ([, { message }]: Placed<{ readonly deleted?: boolean | undefined }>) => message.deleted === true
 
 /** The messages in order, in steps that hold no subject twice. */
 function* ofDifferentSubjects<Message>(
-  read: readonly ReadOk<Message>[],
+  read: readonly Read<Message>[],
   subjectOf: (message: Message) => ThreadRef,
 ): Generator<readonly Placed<Message>[]> {
   let step = new Map<string, Placed<Message>>()
@@ -182,11 +167,11 @@ export function arrivalOf(
   }
 }
 
-function postOf(
-  { id, text, author, authorSince, lang, createdAt, media, odd }: PostMessage,
-  { maxTextChars: textChars, isPlaceholder }: ThreadRules,
-  descriptions: readonly string[],
-): Post {
+/** The post as its thread keeps it. */
+function keptOf({ rules, descriptions }: IntakeContext, message: PostMessage): Post {
+  const { id, text, author, authorSince, lang, createdAt, media, odd } = message
+  const { maxTextChars: textChars, isPlaceholder } = rules
+  const described = descriptions(subjectOf(message))
   return {
     id,
     ...shortened(text ?? '', textChars),
@@ -200,7 +185,7 @@ function postOf(
           media: media.map((medium, at) =>
             mediumOf(
               medium,
-              descriptions[at],
+              described[at],
               Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / media.length)),
             ),
           ),

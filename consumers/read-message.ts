@@ -14,9 +14,26 @@ export interface ReadLimits {
   readonly maxAheadMs: number
 }
 
-export type Read<Message> =
-  | { readonly ok: true; readonly message: Message; readonly from: Incoming }
-  | { readonly ok: false; readonly reason: DeadLetterReason; readonly detail: string; readonly from: Incoming }
+/** A message that was read. */
+export interface Read<Message> {
+  readonly ok: true
+  readonly message: Message
+  readonly from: Incoming
+}
+
+/** One that can't be read, and why. */
+export interface Unreadable {
+  readonly ok: false
+  readonly reason: DeadLetterReason
+  readonly detail: string
+  readonly from: Incoming
+}
+
+/** Messages as they were read: those that say something, and those that can't be read, with why; both in order. */
+export interface ReadBatch<Message> {
+  readonly good: readonly Read<Message>[]
+  readonly bad: readonly Unreadable[]
+}
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -26,7 +43,7 @@ export function readMessage<Message extends { createdAt: number }>(
   schema: z.ZodType<Message>,
   limits: ReadLimits,
   now: number,
-): Read<Message> {
+): Read<Message> | Unreadable {
   const corrupt = entryOf(from.headers, CORRUPT_BATCH)
   if (corrupt !== undefined) return dead(from, 'corrupt-batch', corrupt.slice(0, 1_000))
   if (from.value === null)
@@ -50,7 +67,7 @@ export function readMessage<Message extends { createdAt: number }>(
   return { ok: true, message: parsed.data, from }
 }
 
-function dead(from: Incoming, reason: DeadLetterReason, detail: string): Extract<Read<never>, { ok: false }> {
+function dead(from: Incoming, reason: DeadLetterReason, detail: string): Unreadable {
   return { ok: false, reason, detail, from }
 }
 

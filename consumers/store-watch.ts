@@ -3,7 +3,7 @@ import type { Incarnation } from '../src/service/adapters/redis/incarnation.ts'
 import { type Refusal, refusalOf } from '../src/service/adapters/redis/refusals.ts'
 import { StoreSuspended } from '../src/service/ports/cases.ts'
 import type { Report } from '../src/service/ports/report.ts'
-import type { Later, TopicReader } from '../src/service/ports/topic.ts'
+import type { Batch, Heartbeat } from '../src/service/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
 /** Intake resumes when memory use has fallen this far (as a share) below where it paused. */
@@ -24,6 +24,8 @@ const WHAT_TO_DO = {
 /** Redis that keeps its clients waiting for longer than this is asked why, in ms. */
 const ASKED_AFTER_MS = 2_000
 
+export type StoreWatch = ReturnType<typeof storeWatch>
+
 /**
  * Watches whether Redis still has the data written to it, and takes more. If data are missing or it refuses writes, intake
  * pauses; a batch that Redis refused, or that came to data older than is known, is retried until it is stored.
@@ -42,7 +44,7 @@ export function storeWatch(deps: {
   let reportedLoss: string | null = null
   let refusal: Refusal | null = null
   let isScarce = false
-  /** Starts a reader that has waited for lost data. */
+  /** What has waited for lost data. */
   let startLater: (() => Promise<void>) | null = null
 
   function reportLoss(): void {
@@ -77,7 +79,7 @@ export function storeWatch(deps: {
     return Promise.race([asked, orWhy]).finally(() => reasoned.abort())
   }
 
-  async function untilWritable(task: () => Promise<unknown>, heartbeat: () => Promise<void>): Promise<void> {
+  async function untilTaken(task: () => Promise<unknown>, heartbeat: Heartbeat): Promise<void> {
     for (;;) {
       try {
         await task()
@@ -144,36 +146,27 @@ export function storeWatch(deps: {
         void start()
       }
     },
-    /**
-     * Wraps a reader so that its batches are noted as durable in Redis before their offsets are committed to Kafka. If data
-     * are missing when it is started, it joins its group only after they have been recovered: Kafka takes a recovery's
-     * offsets only for a group without members.
-     */
-    over(reader: TopicReader): TopicReader {
-      return {
-        async start(handle) {
-          const start = () =>
-            reader.start(async (batch, heartbeat, later) => {
-              const retried: Later = (work) => later(() => untilWritable(work, async () => {}))
-              await untilWritable(() => handle(batch, heartbeat, retried), heartbeat)
-              const durable = new Map([[`${batch.topic}/${batch.partition}`, batch.next]])
-              await untilWritable(() => incarnation.advance(durable), heartbeat)
-              reportLoss()
-            })
-          if (incarnation.lost === null) return start()
-          startLater = start
-        },
-        positions: () => reader.positions(),
-        setPaused: (value) => reader.setPaused(value),
-        get downSince() {
-          return startLater === null ? reader.downSince : null
-        },
-        close() {
-          stopping.abort()
-          startLater = null
-          return reader.close()
-        },
-      }
+    /** Starts now or, if data are missing, once they have been recovered. */
+    async onceWhole(start: () => Promise<void>): Promise<void> {
+      if (incarnation.lost === null) return start()
+      startLater = start
+    },
+    /** Whether something waits for lost data to be recovered. */
+    get isAwaited() {
+      return startLater !== null
+    },
+    /** Does the work again until the store has taken it; rejects with what is no refusal of it, and once given up. */
+    untilTaken,
+    /** Notes, before it is committed to Kafka, that a batch is durable in the store: so it is found if the store loses it. */
+    async noteDurable({ topic, partition, next }: Pick<Batch, 'topic' | 'partition' | 'next'>, heartbeat: Heartbeat) {
+      const durable = new Map([[`${topic}/${partition}`, next]])
+      await untilTaken(() => incarnation.advance(durable), heartbeat)
+      reportLoss()
+    },
+    /** Nothing is tried again, or started, any more. */
+    giveUp(): void {
+      stopping.abort()
+      startLater = null
     },
   }
 }

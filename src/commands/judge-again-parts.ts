@@ -5,7 +5,7 @@ import { memoryStores } from '../service/adapters/memory/stores.ts'
 import { threadTable } from '../service/adapters/memory/thread-table.ts'
 import { redisJudgeAgain } from '../service/adapters/redis/judge-again.ts'
 import { secretOf } from '../service/adapters/redis/shared-key.ts'
-import { type IntakeParts, intakesOf, readLimits } from '../service/composition/intake.ts'
+import { type IntakeParts, inputOf } from '../service/composition/intake.ts'
 import type { KafkaClient } from '../service/composition/kafka.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { commandRedis, keepTimes } from '../service/composition/redis.ts'
@@ -32,26 +32,25 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
         stagingOf(settings, topics, { protocols, routes, samplingRank, clock }, (...link) =>
           threads.linkReply(...link),
         ),
-      settings: { limits: readLimits(settings) },
     }
   })
 }
 
 function stagingOf(
   settings: Settings,
-  topics: Parameters<typeof intakesOf>[1],
+  topics: Parameters<typeof inputOf>[1],
   parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'clock'>,
   linkReply: IntakeParts['threads']['linkReply'],
 ): Staging {
   const table = threadTable()
   const { threads, cases, outbox } = memoryStores(parts.clock, table)
-  const intakes = intakesOf(settings, topics, {
+  const input = inputOf(settings, topics, {
     ...{ ...parts, cases, outbox, queues: null, report: () => {} },
     threads: { ...threads, linkReply },
     memo: { forget: async () => 0 },
   })
   return {
-    intakes,
+    input,
     remembered(ref) {
       const thread = table.find(ref)
       const isJudged = thread?.status === 'threaded' || thread?.status === 'post-only'

@@ -8,7 +8,7 @@ import { redisMemo } from '../service/adapters/redis/memo.ts'
 import { redisRecovery } from '../service/adapters/redis/recovery.ts'
 import { refusalOf } from '../service/adapters/redis/refusals.ts'
 import { secretOf } from '../service/adapters/redis/shared-key.ts'
-import { intakesOf, readLimits } from '../service/composition/intake.ts'
+import { inputOf } from '../service/composition/intake.ts'
 import type { KafkaClient } from '../service/composition/kafka.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { commandRedis, keepTimes } from '../service/composition/redis.ts'
@@ -63,10 +63,10 @@ export function recoveryParts(
         setRevisionsComplete: incarnation.setComplete,
         release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
       },
-      intakes: intakesOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
+      input: inputOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
       retraction: retractionOf(protocols, clock),
       outage: outageOf,
-      settings: { limits: readLimits(settings), keep: times, checkpoints: settings.checkpoints },
+      settings: { keep: times, checkpoints: settings.checkpoints },
     }
   })
 }

@@ -50,7 +50,7 @@ async function judged(protocol: string, steps: readonly Arriving[]) {
   if (service === null) throw new Error(`no ${protocol}`)
   const { taking, opener, threads, cases, outbox } = service
   const pass = async () => {
-    await taking.watch()
+    await taking.noteEnds()
     await opener.openDue()
     const entries = await outbox.next('one', 100, 5)
     for (const entry of entries)

@@ -8,7 +8,8 @@ import type { Post, ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Router } from '../../src/service/engine/routes.ts'
 import type { Protocol } from '../../src/service/engine/script.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
-import { HOUR, RULES, retractionOf, T0 } from '../contracts/samples.ts'
+import { HOUR, RULES, T0 } from '../contracts/samples.ts'
+import { intakeContext } from '../support/intake-context.ts'
 
 const NOW = T0 + HOUR
 const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
@@ -70,27 +71,19 @@ function taking(judges: readonly Protocol[] = [scorer]) {
     },
   }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const intake = counterspeech({
-    ...{ threads, routes, checkpoints },
-    erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
-    rules: { ...RULES, maxTextChars: 200 },
-    clock: () => NOW,
-    outbox,
-    maxReplies: MOST_REPLIES,
-    report: () => {},
-  })
+  const rules = { ...RULES, maxTextChars: 200 }
+  const context = intakeContext({ threads, outbox }, { routes, checkpoints, rules, maxReplies: MOST_REPLIES })
   return {
     threads,
     outbox,
     asked,
-    intake,
     async take(...values: readonly object[]) {
       const read = values.map((value) => {
         const one = readMessage(incoming(value), counterspeechMessage, LIMITS, NOW)
         if (!one.ok) throw new Error(one.detail)
         return one
       })
-      return intake.take(read, async () => {})
+      return counterspeech.take(context, read, async () => {})
     },
   }
 }
@@ -185,26 +178,24 @@ describe('counterspeech', () => {
   })
 
   it('goes with its post also where it was linked while that was being deleted', async () => {
-    const { threads, take } = taking()
+    const { threads, outbox, take } = taking()
     const post: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
     await take(replyJson({ id: 'r0', postId: 'p1' }))
     const erased: string[] = []
-    const { take: takePosts } = posts({
-      threads,
-      routes: { of: () => [] },
-      async erase(ref) {
-        erased.push(ref.postId)
-        // The reply comes in between: after the deletion has begun, before the post is marked as gone.
-        if (ref.kind === 'post') expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
-        return threads.deletePost(ref, () => ({ caseId: '', verdict: '', transcript: '' }))
+    const context = intakeContext(
+      { threads, outbox },
+      {
+        async erase(ref) {
+          erased.push(ref.postId)
+          // The reply comes in between: after the deletion has begun, before the post is marked as gone.
+          if (ref.kind === 'post') expect(await take(replyJson({ postId: 'p1' }))).toEqual(['judged'])
+          return threads.deletePost(ref, () => ({ caseId: '', verdict: '', transcript: '' }))
+        },
       },
-      rules: RULES,
-      checkpoints: { counts: [], ages: [], finalAge: HOUR },
-      clock: () => NOW,
-    })
+    )
     const deletion = readMessage(incoming({ id: 'p1', createdAt: CREATED, deleted: true }), postMessage, LIMITS, NOW)
     if (!deletion.ok) throw new Error(deletion.detail)
-    expect(await takePosts([deletion], async () => {})).toEqual(['deleted'])
+    expect(await posts.take(context, [deletion], async () => {})).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
     expect(await threads.linkReply(post, reply('r2'), 9)).toBe('deleted')
     expect(erased).toEqual(['p1', 'r0', 'r1'])
@@ -257,8 +248,7 @@ describe('counterspeech', () => {
   })
 
   it('does not move the clock by which threads come due', () => {
-    const { intake } = taking()
-    expect(intake.clocked).toBe(false)
+    expect(counterspeech.clocked).toBe(false)
   })
 })
 

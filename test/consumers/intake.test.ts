@@ -1,19 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { comments } from '../../consumers/comments.ts'
-import { type Intake, intake, type TopicIntake, topicIntake } from '../../consumers/intake.ts'
+import { type InputMessage, intake, type TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { deadLetter, type Outcome } from '../../src/service/domain/messages.ts'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { router } from '../../src/service/engine/routes.ts'
 import type { Events, Report } from '../../src/service/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../../src/service/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/service/ports/topic.ts'
-import { HOUR, MINUTE, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
-import { protocolNamed } from '../support/parts.ts'
+import { HOUR, T0, thread } from '../contracts/samples.ts'
+import { intakeContext } from '../support/intake-context.ts'
 
 const NOW = T0 + HOUR
-const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 5 * MINUTE }
 const at = (ms: number) => new Date(T0 + ms).toISOString()
 
 const postJson = (id: string, change: object = {}) => ({ id, text: `about ${id}`, createdAt: at(0), ...change })
@@ -98,30 +95,25 @@ describe('the intake', () => {
     failing = new Set()
     wall = NOW
     told = []
-    const { threads, outbox, marks } = stores
+    const { outbox, marks } = stores
     reading = () => marks.read()
-    const routes = router([protocolNamed('rumor')], {}, () => 0)
-    const deps = {
-      threads,
-      routes,
-      rules: RULES,
-      checkpoints: { counts: [], ages: [], finalAge: HOUR },
-      clock: () => NOW,
-    }
-    const erase = (ref: ThreadRef) => threads.deletePost(ref, retractionOf(ref))
-    const noted = <Message extends { createdAt: number }>(name: string, one: Intake<Message>): TopicIntake =>
-      topicIntake({ ...one, take: (read, heartbeat, later) => step(name, () => one.take(read, heartbeat, later)) })
-    taking = intake({
-      reader: hand.reader,
-      intakes: new Map([
-        ['posts', noted('posts', posts({ ...deps, erase }))],
-        ['comments', noted('comments', comments({ ...deps, erase: async () => {} }))],
-      ]),
-      outbox: { ...outbox, putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
-      marks: { read: () => reading(), write: (changed) => step('marks', () => marks.write(changed)) },
-      limits: LIMITS,
+    const noted = <Message extends InputMessage>(name: string, one: TopicHandler<Message>): TopicHandler<Message> => ({
+      ...one,
+      take: (...given) => step(name, () => one.take(...given)),
+    })
+    const context = intakeContext(stores, {
+      outbox: { putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },
       clock: () => wall,
       report,
+    })
+    taking = intake({
+      reader: hand.reader,
+      handlers: new Map<string, TopicHandler>([
+        ['posts', noted('posts', posts)],
+        ['comments', noted('comments', comments)],
+      ]),
+      context,
+      marks: { read: () => reading(), write: (changed) => step('marks', () => marks.write(changed)) },
     })
     await taking.start()
   })
@@ -373,7 +365,7 @@ describe('the intake', () => {
         { topic: 'comments', partition: 1, lag: 3 },
         { topic: 'comments', partition: 2, lag: 4 },
       ])
-      await taking.watch()
+      await taking.noteEnds()
       expect(await stores.marks.read()).toEqual(
         new Map([
           ['comments/1', seen(NOW - 9, mark(T0, null))],
@@ -385,7 +377,7 @@ describe('the intake', () => {
     it('keeps the moment at which a partition ended, and notes when that was last seen', async () => {
       hand.setPositions([{ topic: 'posts', partition: 0, lag: 0 }])
       await stores.marks.write(new Map([['posts/0', mark(T0, null, NOW - 777)]]))
-      await taking.watch()
+      await taking.noteEnds()
       expect(await markOf('posts/0')).toEqual(seen(NOW, mark(T0, null, NOW - 777)))
     })
 
@@ -400,7 +392,7 @@ describe('the intake', () => {
       await stores.marks.write(new Map([['comments/0', mark(T0, null, NOW - 5_000)]]))
       hand.setPositions([{ topic: 'comments', partition: 0, lag: 1 }])
       failing.add('marks')
-      await expect(taking.watch()).rejects.toThrow('marks failed')
+      await expect(taking.noteEnds()).rejects.toThrow('marks failed')
       failing.delete('marks')
       failing.add('comments')
       await expect(hand.give(batchOf('comments', [commentJson('c1')]))).rejects.toThrow('comments failed')
@@ -430,7 +422,7 @@ describe('the intake', () => {
           { topic: 'posts', partition: 0, lag: 0 },
         ]
       }
-      await taking.watch()
+      await taking.noteEnds()
       expect((await markOf('comments/0'))?.endSince).toBeNull()
       expect((await markOf('posts/0'))?.endSince).toBe(NOW)
     })
@@ -438,7 +430,7 @@ describe('the intake', () => {
     it('no end of a partition of which something came while the marks were read', async () => {
       await stores.marks.write(new Map([['posts/0', mark(T0, null, NOW - 5_000)]]))
       hand.setPositions([{ topic: 'posts', partition: 0, lag: 0 }])
-      await taking.watch()
+      await taking.noteEnds()
       hand.setPositions([
         { topic: 'posts', partition: 0, lag: 0 },
         { topic: 'comments', partition: 0, lag: 0 },
@@ -448,7 +440,7 @@ describe('the intake', () => {
         await hand.give(batchOf('posts', [postJson('p1', { createdAt: at(7) })]))
         return stores.marks.read()
       }
-      await taking.watch()
+      await taking.noteEnds()
       expect(await markOf('posts/0')).toEqual(seen(NOW, mark(T0 + 7, T0)))
       expect((await markOf('comments/0'))?.endSince).toBe(NOW)
     })
@@ -456,7 +448,7 @@ describe('the intake', () => {
     it('reads a partition’s mark anew when it comes back from another process', async () => {
       await hand.give(batchOf('comments', [commentJson('c1', { createdAt: at(3) })]))
       hand.setPositions([])
-      await taking.watch()
+      await taking.noteEnds()
       await stores.marks.write(new Map([['comments/0', mark(T0 + 90, T0 + 80)]]))
       await hand.give(batchOf('comments', [commentJson('c2', { createdAt: at(4) })]))
       expect(await markOf('comments/0')).toEqual(mark(T0 + 90, T0 + 80))

@@ -10,7 +10,7 @@ const [p1, p2] = [thread('p1'), thread('p2')]
 function slow() {
   const erased: { post: string; ids: string[]; end: () => void; fail: (error: Error) => void }[] = []
   const begun: Promise<unknown>[] = []
-  const erase = laterErasures((ref: ThreadRef, deleted) => {
+  const { comments: erase } = laterErasures((ref: ThreadRef, deleted) => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     erased.push({ post: ref.postId, ids: [...deleted], end: resolve, fail: reject })
     return promise

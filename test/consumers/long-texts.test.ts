@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { comments } from '../../consumers/comments.ts'
-import type { Intake } from '../../consumers/intake.ts'
+import type { InputMessage, TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
-import { router } from '../../src/service/engine/routes.ts'
 import type { CommentChange } from '../../src/service/ports/threads.ts'
-import { HOUR, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
-import { protocolNamed } from '../support/parts.ts'
+import { HOUR, RULES, T0, thread } from '../contracts/samples.ts'
+import { intakeContext } from '../support/intake-context.ts'
 
 const NOW = T0 + HOUR
 const KEPT = 5_000
@@ -16,26 +15,19 @@ const TOO_LONG = Array.from({ length: 2_000 }, (_, at) => `word${at}`).join(' ')
 const HARM = 'They must all be hanged tonight.'
 
 async function taken(post: object, comment: object) {
-  const { threads } = memoryStores(() => NOW)
-  const rules = { ...RULES, maxTextChars: KEPT }
-  const shared = { threads, rules, clock: () => NOW }
-  const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const routes = router([protocolNamed('rumor')], {}, () => 0)
+  const stores = memoryStores(() => NOW)
+  const context = intakeContext(stores, { rules: { ...RULES, maxTextChars: KEPT } })
   const createdAt = new Date(T0).toISOString()
-  const take = async <Message extends { createdAt: number }>(intake: Intake<Message>, topic: string, value: object) => {
+  const take = async <Message extends InputMessage>(handler: TopicHandler<Message>, topic: string, value: object) => {
     const bytes = Buffer.from(JSON.stringify({ createdAt, ...value }))
     const from = { topic, partition: 0, offset: '0', key: 'k', value: bytes, headers: {}, timestamp: NOW }
-    const read = readMessage(from, intake.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
+    const read = readMessage(from, handler.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
     if (!read.ok) throw new Error(read.detail)
-    await intake.take([read], async () => {})
+    await handler.take(context, [read], async () => {})
   }
-  await take(
-    posts({ ...shared, routes, checkpoints, erase: (ref) => threads.deletePost(ref, retractionOf(ref)) }),
-    'posts',
-    { id: 'p1', ...post },
-  )
-  await take(comments({ ...shared, erase: async () => {} }), 'comments', { id: 'c1', postId: 'p1', ...comment })
-  const state = await threads.read(thread('p1'))
+  await take(posts, 'posts', { id: 'p1', ...post })
+  await take(comments, 'comments', { id: 'c1', postId: 'p1', ...comment })
+  const state = await stores.threads.read(thread('p1'))
   return { post: state?.post, comment: state?.comments[0] }
 }
 
@@ -84,17 +76,16 @@ describe('a text that is too long to keep', () => {
 
   test('leaves no more of its message to wait for a post than its dead letter would have', async () => {
     const seen: CommentChange[] = []
-    const { threads } = memoryStores(() => NOW)
+    const { threads, outbox } = memoryStores(() => NOW)
     const putComments: typeof threads.putComments = async (_, changes) => {
       seen.push(...changes)
       return changes.map(() => 'orphan')
     }
-    const given = { threads: { ...threads, putComments }, rules: RULES, clock: () => NOW, erase: async () => {} }
-    const intake = comments(given)
+    const context = intakeContext({ threads: { ...threads, putComments }, outbox })
     const value = Buffer.from(JSON.stringify({ id: 'c1', postId: 'p1', text: 'x'.repeat(900_000), createdAt: T0 }))
     const from = { topic: 'comments', partition: 0, offset: '0', key: 'k', value, headers: {}, timestamp: NOW }
     const message = { id: 'c1', postId: 'p1', tenant: 'default', text: 'x'.repeat(900_000), createdAt: T0 }
-    await intake.take([{ message, from }], async () => {})
+    await comments.take(context, [{ ok: true, message, from }], async () => {})
     const [change] = seen
     if (change?.kind !== 'said') throw new Error('nothing was said')
     const { raw, bytes, topic } = change.origin()

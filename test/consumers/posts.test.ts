@@ -1,31 +1,26 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { ReadOk } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
+import type { Read } from '../../consumers/read-message.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import type { PostMessage } from '../../src/service/domain/messages.ts'
 import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import { router } from '../../src/service/engine/routes.ts'
-import { HOUR, postOf, RULES, retractionOf, said, T0, thread } from '../contracts/samples.ts'
+import { postOf, RULES, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { judgeOnce, readThread, type Stores } from '../contracts/stores.ts'
+import { intakeContext } from '../support/intake-context.ts'
 import { protocolNamed } from '../support/parts.ts'
 
 test('an edit under a key that would not draw its post leaves a judged thread its comments, and takes no other in', async () => {
-  const stores: Stores = { ...memoryStores(() => T0), pass: async () => {}, close: async () => {} }
+  const memory = memoryStores(() => T0)
+  const stores: Stores = { ...memory, pass: async () => {}, close: async () => {} }
   const rumor = protocolNamed('rumor')
   const routesUnder = (key: string) => router([rumor], { rumor: [{ sample: 0.5 }] }, samplingRanks(key))
   const take = async (key: string, postId: string, text: string) => {
-    const intake = posts({
-      threads: stores.threads,
-      routes: routesUnder(key),
-      erase: async () => 'deleted',
-      rules: RULES,
-      checkpoints: { counts: [], ages: [], finalAge: HOUR },
-      clock: () => T0,
-    })
+    const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0 })
     const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
-    return intake.take([{ message, from } as unknown as ReadOk<PostMessage>], async () => {})
+    return posts.take(context, [{ message, from } as unknown as Read<PostMessage>], async () => {})
   }
   const keys = Array.from({ length: 50 }, (_, at) => `key ${at}`)
   const isDrawn = (key: string) => routesUnder(key).of(thread('p'), postOf(thread('p'))).length === 1
@@ -48,22 +43,18 @@ describe('deletions', () => {
     ({
       message: { id: postId, tenant: 'default', createdAt: T0, ...more },
       from: { topic: 'posts', partition: 0, offset: '1', timestamp: T0 },
-    }) as unknown as ReadOk<PostMessage>
+    }) as unknown as Read<PostMessage>
 
   function deleting(change: { erase?: (ref: ThreadRef) => Promise<void> } = {}) {
     const stores = memoryStores(() => T0)
     const erased: string[] = []
     const heartbeats = { sent: 0 }
-    const intake = posts({
-      threads: stores.threads,
-      routes: router([protocolNamed('rumor')], {}, samplingRanks('key')),
+    const context = intakeContext(stores, {
       async erase(ref) {
         await change.erase?.(ref)
         erased.push(`${ref.kind} ${ref.postId}`)
         return stores.threads.deletePost(ref, retractionOf(ref))
       },
-      rules: RULES,
-      checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: () => T0,
     })
     const heartbeat = async () => {
@@ -73,8 +64,8 @@ describe('deletions', () => {
       stores,
       erased,
       heartbeats,
-      intake,
-      take: (...read: ReadOk<PostMessage>[]) => intake.take(read, heartbeat),
+      context,
+      take: (...read: Read<PostMessage>[]) => posts.take(context, read, heartbeat),
     }
   }
 
@@ -131,17 +122,17 @@ describe('deletions', () => {
   test('of a post with many replies are taken when a page of these is erased; the others are later', async () => {
     const rest = Promise.withResolvers<void>()
     let pages = 0
-    const { intake, stores } = deleting({
+    const { context, stores } = deleting({
       erase: async ({ kind }) => {
         if (kind === 'reply' && pages++ >= 50) await rest.promise
       },
     })
-    await intake.take([deletion('p1', { text: 'words' })], async () => {})
+    await posts.take(context, [deletion('p1', { text: 'words' })], async () => {})
     for (let nth = 0; nth < 70; nth++)
       await stores.threads.linkReply(thread('p1'), { ...thread(`r${nth}`), kind: 'reply' }, 100)
     const begun: Promise<unknown>[] = []
     const later = (work: () => Promise<unknown>) => void begun.push(work())
-    expect(await intake.take([deletion('p1')], async () => {}, later)).toEqual(['deleted'])
+    expect(await posts.take(context, [deletion('p1')], async () => {}, later)).toEqual(['deleted'])
     expect(await stores.threads.repliesTo(thread('p1'), 100)).toHaveLength(20)
     rest.resolve()
     await Promise.all(begun)

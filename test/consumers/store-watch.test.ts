@@ -1,17 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { storeWatch } from '../../consumers/store-watch.ts'
+import { intake, type TopicHandler } from '../../consumers/intake.ts'
+import { posts } from '../../consumers/posts.ts'
+import { type StoreWatch, storeWatch } from '../../consumers/store-watch.ts'
+import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import type { Incarnation, Loss } from '../../src/service/adapters/redis/incarnation.ts'
 import { refusalOf } from '../../src/service/adapters/redis/refusals.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 import type { Batch, TopicReader } from '../../src/service/ports/topic.ts'
+import { intakeContext } from '../support/intake-context.ts'
 
 const FULL = new Error("OOM command not allowed when used memory > 'maxmemory'.")
+const POST = Buffer.from(JSON.stringify({ id: 'p1', text: 'words', createdAt: '2020-01-01T12:00:00Z' }))
 const BATCH: Batch = {
   topic: 'posts',
   partition: 2,
   messages: [
-    { topic: 'posts', partition: 2, offset: '41', key: null, value: null, headers: {}, timestamp: 0 },
-    { topic: 'posts', partition: 2, offset: '42', key: null, value: null, headers: {}, timestamp: 0 },
+    { topic: 'posts', partition: 2, offset: '41', key: null, value: POST, headers: {}, timestamp: 0 },
+    { topic: 'posts', partition: 2, offset: '42', key: null, value: POST, headers: {}, timestamp: 0 },
   ],
   // Behind them stands the mark of a transaction's end.
   next: '44',
@@ -67,13 +72,27 @@ const oneBatch: TopicReader = {
   close: async () => {},
 }
 
+/** An intake under the watch, which handles a batch so. */
+function intakeUnder(store: StoreWatch, reader: TopicReader, take: () => Promise<void> = async () => {}) {
+  const stores = memoryStores(() => 0)
+  const handler: TopicHandler = {
+    ...(posts as TopicHandler),
+    clocked: false,
+    async take(_, read) {
+      await take()
+      return read.map(() => 'judged')
+    },
+  }
+  const handlers = new Map([['posts', handler]])
+  return intake({ reader, handlers, context: intakeContext(stores), marks: stores.marks, store })
+}
+
 describe('the watch over the store', () => {
   it('notes a batch once its effects are there, so that its offset can be missed later', async () => {
     const { store, watch } = make()
     const steps: string[] = []
-    await watch.over(oneBatch).start(async () => {
-      steps.push(`handled, ${store.noted.length} noted`)
-    })
+    const handle = async () => void steps.push(`handled, ${store.noted.length} noted`)
+    await intakeUnder(watch, oneBatch, handle).start()
     expect(steps).toEqual(['handled, 0 noted'])
     expect(store.noted).toEqual([[['posts/2', '44']]])
   })
@@ -92,9 +111,10 @@ describe('the watch over the store', () => {
   it('hands a batch over again that Redis had no memory for, and tells of it once', async () => {
     const { told, watch } = make()
     let tries = 0
-    await watch.over(oneBatch).start(async () => {
+    const handle = async () => {
       if (++tries < 3) throw FULL
-    })
+    }
+    await intakeUnder(watch, oneBatch, handle).start()
     expect(tries).toBe(3)
     expect(told).toEqual(['store:full'])
     expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
@@ -118,19 +138,19 @@ describe('the watch over the store', () => {
 
   it('lets every other error through', async () => {
     const { watch } = make()
-    const failing = watch.over(oneBatch).start(async () => {
+    const failing = async () => {
       throw new Error('a bug')
-    })
-    await expect(failing).rejects.toThrow('a bug')
+    }
+    await expect(intakeUnder(watch, oneBatch, failing).start()).rejects.toThrow('a bug')
   })
 
   it('gives a waiting batch back when the reader closes', async () => {
     const { watch } = make()
-    const reader = watch.over(oneBatch)
-    const waiting = reader.start(async () => {
+    const taking = intakeUnder(watch, oneBatch, async () => {
       throw FULL
     })
-    await Promise.all([reader.close(), expect(waiting).rejects.toThrow()])
+    const waiting = taking.start()
+    await Promise.all([taking.close(), expect(waiting).rejects.toThrow()])
   })
 
   it('pauses above the share of memory, and goes on only when there is room', async () => {
@@ -164,13 +184,9 @@ describe('a reader that is started while data are missing', () => {
   it('joins its group once they have been recovered, and counts as down no sooner', async () => {
     const { store, watch } = make()
     let starts = 0
-    const reader = watch.over({
-      ...oneBatch,
-      start: async () => void starts++,
-      downSince: 5,
-    })
+    const reader = intakeUnder(watch, { ...oneBatch, start: async () => void starts++, downSince: 5 })
     store.lost = 'forgotten'
-    await reader.start(async () => {})
+    await reader.start()
     await watch.look()
     expect({ starts, downSince: reader.downSince }).toEqual({ starts: 0, downSince: null })
     store.lost = null
@@ -182,9 +198,9 @@ describe('a reader that is started while data are missing', () => {
   it('never joins after it was closed', async () => {
     const { store, watch } = make()
     let starts = 0
-    const reader = watch.over({ ...oneBatch, start: async () => void starts++ })
+    const reader = intakeUnder(watch, { ...oneBatch, start: async () => void starts++ })
     store.lost = 'forgotten'
-    await reader.start(async () => {})
+    await reader.start()
     await reader.close()
     store.lost = null
     await watch.look()
@@ -219,11 +235,12 @@ describe('what Redis refuses', () => {
     const { store, watch } = make()
     const tries: number[] = []
     store.refuses = MISCONF
-    await watch.over(oneBatch).start(async () => {
+    const handle = async () => {
       tries.push(store.noted.length)
       if (tries.length === 1) throw new Error(MISCONF)
       store.refuses = ''
-    })
+    }
+    await intakeUnder(watch, oneBatch, handle).start()
     expect(tries).toHaveLength(2)
     expect(store.noted).toHaveLength(1)
   })

@@ -2,13 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { loadFiles, loadSettings } from '../../config/load.ts'
 import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
+import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { postMessage } from '../../src/service/domain/messages.ts'
 import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
 import type { Ruling } from '../../src/service/domain/verdict.ts'
 import { hate } from '../../src/service/protocols/hate/index.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
 import { safety } from '../../src/service/protocols/safety/index.ts'
-import { RULES } from '../contracts/samples.ts'
+import { intakeContext } from '../support/intake-context.ts'
 import { type Asked, drive, Failed, plainFence, plainRank, type Replies } from './drive.ts'
 
 // What a benign label needs: nothing that nobody saw or heard is called safe, or no hate.
@@ -22,13 +23,13 @@ const made = (kind: typeof safety | typeof hate, over: object) => {
 
 const WORDS = 'Soup at seven, bring a bowl.'
 const at = '2025-05-01T12:00:00Z'
-const { postOf } = posts({ rules: RULES } as unknown as Parameters<typeof posts>[0])
+const context = intakeContext(memoryStores(() => 0))
 /** A post as intake keeps it, from the message as it comes; null if there is nothing in it to judge. */
 function kept(message: object): Post | null {
   const value = Buffer.from(JSON.stringify({ id: 'p', createdAt: at, ...message }))
   const from = { topic: 'posts', partition: 0, offset: '0', key: 'p', value, headers: {}, timestamp: 0 }
   const read = readMessage(from, postMessage, { maxBytes: 1 << 20, maxAheadMs: 0 }, Date.parse(at))
-  return read.ok ? (postOf(read.message) as Post) : null
+  return read.ok ? (posts.postOf(context, read.message) as Post) : null
 }
 const read = (message: object): Post => {
   const post = kept(message)

@@ -1,18 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { comments } from '../../consumers/comments.ts'
-import { topicIntake } from '../../consumers/intake.ts'
-import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { threadTable } from '../../src/service/adapters/memory/thread-table.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import { newCase } from '../../src/service/engine/new-case.ts'
-import { router } from '../../src/service/engine/routes.ts'
-import type { ThreadStore } from '../../src/service/ports/threads.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { type AgainRun, judgeAgain } from '../../src/service/recovery/judge-again.ts'
 import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/service/recovery/undecided.ts'
-import { ARRIVAL, HOUR, MINUTE, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, HOUR, MINUTE, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { judgeOnce, readThread } from '../contracts/stores.ts'
+import { inputOver, intakeContext } from '../support/intake-context.ts'
 import { protocolNamed } from '../support/parts.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
@@ -71,17 +67,10 @@ async function undecided(
 
 function staging() {
   const table = threadTable()
-  const { threads } = memoryStores(() => NOW, table)
-  const shared = { threads, rules: RULES, clock: () => NOW }
+  const staged = memoryStores(() => NOW, table)
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const routes = router([protocolNamed('rumor')], {}, () => 0)
-  const erase: (ref: ReturnType<typeof thread>) => ReturnType<ThreadStore['deletePost']> = (ref) =>
-    threads.deletePost(ref, retractionOf(ref))
   return {
-    intakes: new Map([
-      ['posts', topicIntake(posts({ ...shared, routes, checkpoints, erase }))],
-      ['comments', topicIntake(comments({ ...shared, erase: async () => {} }))],
-    ]),
+    input: inputOver(intakeContext(staged, { checkpoints, clock: () => NOW })),
     remembered(ref: ReturnType<typeof thread>) {
       const found = table.find(ref)
       return found === null || found.post === null ? null : { ...found, post: found.post, postOnly: false }
@@ -105,7 +94,6 @@ function runOf(filter: Partial<AgainFilter> = {}, change: Partial<AgainRun> = {}
     cases: stores.cases,
     store: stores.judgeAgain,
     staging,
-    settings: { limits: { maxBytes: 1 << 20, maxAheadMs: MINUTE } },
     dryRun: false,
     signal: new AbortController().signal,
     told: () => {},

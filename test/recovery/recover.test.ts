@@ -1,14 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { comments } from '../../consumers/comments.ts'
-import { topicIntake } from '../../consumers/intake.ts'
-import { posts } from '../../consumers/posts.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import { router } from '../../src/service/engine/routes.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { recoverStore } from '../../src/service/recovery/recover.ts'
 import type { Run } from '../../src/service/recovery/run.ts'
-import { HOUR, MINUTE, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { HOUR, MINUTE, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { inputOver, intakeContext } from '../support/intake-context.ts'
 import { protocolNamed } from '../support/parts.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
@@ -36,9 +34,7 @@ function runOf(change: Partial<Run> = {}): Run {
   const reader = protocolNamed('rumor', { accepts: ({ text, media = [] }) => text.trim() !== '' || media.length > 0 })
   const protocols = [reader]
   const routes = router(protocols, {}, () => 0)
-  const shared = { threads, rules: RULES, clock: () => NOW }
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
-  const erase = (ref: ReturnType<typeof thread>) => threads.deletePost(ref, retractionOf(ref))
   return {
     topics: TOPICS,
     history: {
@@ -85,14 +81,10 @@ function runOf(change: Partial<Run> = {}): Run {
         return true
       },
     },
-    intakes: new Map([
-      ['posts', topicIntake(posts({ ...shared, routes, checkpoints, erase }))],
-      ['comments', topicIntake(comments({ ...shared, erase: async () => {} }))],
-    ]),
+    input: inputOver(intakeContext(stores, { routes, checkpoints, clock: () => NOW })),
     retraction: (ref, protocol, revision) => retractionOf(ref)(protocol, revision),
     clock: () => NOW,
     settings: {
-      limits: { maxBytes: 1 << 20, maxAheadMs: MINUTE },
       keep: { keepThreadMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR },
       checkpoints,
     },

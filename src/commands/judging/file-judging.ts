@@ -122,7 +122,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
     while (!stopped()) {
-      await taking.watch()
+      await taking.noteEnds()
       await opener.openDue()
       const entries = await outbox.next('judge', 100, 20)
       for (const entry of entries) take(entry)

@@ -4,7 +4,7 @@ import { intake } from '../../../consumers/intake.ts'
 import { memoryQueues } from '../../service/adapters/memory/queues.ts'
 import { memoryStores } from '../../service/adapters/memory/stores.ts'
 import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
-import { intakesOf, openerOf, readLimits } from '../../service/composition/intake.ts'
+import { inputOf, openerOf } from '../../service/composition/intake.ts'
 import { judgeOf, stagesOf } from '../../service/composition/judging.ts'
 import { libraryOf } from '../../service/composition/library.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
@@ -66,19 +66,12 @@ export async function memoryService(
     const gateway = gatewayOf(settings, { stores, secret, clock, report, model, loadImage })
     queues.work(judgeOf(settings, { protocols, cases, gateway, library: unnoted(shown(library)), clock, report }))
     const routes = router(protocols, {}, samplingRank)
-    const taking = intake({
-      reader,
-      intakes: intakesOf(settings, topics, {
-        ...{ threads, cases, outbox, queues, protocols, routes, samplingRank, clock, report },
-        memo: stores.memo,
-        ...(options.descriptions === undefined ? {} : { descriptions: options.descriptions }),
-      }),
-      outbox,
-      marks,
-      limits: readLimits(settings),
-      clock,
-      report,
+    const input = inputOf(settings, topics, {
+      ...{ threads, cases, outbox, queues, protocols, routes, samplingRank, clock, report },
+      memo: stores.memo,
+      ...(options.descriptions === undefined ? {} : { descriptions: options.descriptions }),
     })
+    const taking = intake({ reader, ...input, marks })
     await taking.start()
     const opener = openerOf(settings, {
       ...{ routes, threads, cases, queues, clock, report },

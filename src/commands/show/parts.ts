@@ -7,7 +7,7 @@ import { partitionOf } from '../../service/adapters/kafka/own-partition.ts'
 import { memoryStores } from '../../service/adapters/memory/stores.ts'
 import { knownSecretOf } from '../../service/adapters/redis/shared-key.ts'
 import { memoryGatewayStores } from '../../service/composition/gateway.ts'
-import { intakesOf, readLimits } from '../../service/composition/intake.ts'
+import { inputOf } from '../../service/composition/intake.ts'
 import { holdingSettings, stagesOf } from '../../service/composition/judging.ts'
 import type { KafkaClient } from '../../service/composition/kafka.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
@@ -34,7 +34,7 @@ export function inspectionParts(
     const again = (now: Clock) => {
       const stores = memoryStores(now)
       const { memo } = memoryGatewayStores(settings, now)
-      return intakesOf(settings, topics, {
+      return inputOf(settings, topics, {
         ...{ threads: stores.threads, cases: stores.cases, outbox: stores.outbox, queues: null, memo },
         ...{ protocols, routes, samplingRank, clock: now, report: () => {} },
       })
@@ -42,7 +42,6 @@ export function inspectionParts(
     return {
       ...{ topics, threads, again, clock, partitionOf, progress },
       history: topicHistory(kafka, waiting),
-      limits: readLimits(settings),
       groupProgress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       streamNow: async () => streamTime([...(await marks.read()).values()], clock(), settings.clock),
       ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),

@@ -4,10 +4,11 @@ import { ageOfNextDue, backlogSignals, backpressure } from '../../../consumers/b
 import { comments } from '../../../consumers/comments.ts'
 import { counterspeech } from '../../../consumers/counterspeech.ts'
 import { groupReader } from '../../../consumers/group-reader.ts'
-import { intake, type TopicIntake, topicIntake } from '../../../consumers/intake.ts'
+import { type Input, intake, type TopicHandler } from '../../../consumers/intake.ts'
+import { laterErasures } from '../../../consumers/later-erasures.ts'
 import { posts } from '../../../consumers/posts.ts'
 import type { ReadLimits } from '../../../consumers/read-message.ts'
-import type { storeWatch } from '../../../consumers/store-watch.ts'
+import type { StoreWatch } from '../../../consumers/store-watch.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import { placeholders } from '../domain/placeholders.ts'
 import { type SamplingRank, samplingKeyVersion } from '../domain/sampling-rank.ts'
@@ -51,7 +52,7 @@ export function intakePart(
     kafka: KafkaClient
     topics: Topics
     opener: Opener
-    watch: ReturnType<typeof storeWatch>
+    watch: StoreWatch
     redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
     loops: Loops
     /** The stage queues, as of the last look. */
@@ -78,23 +79,13 @@ export function intakePart(
       const paused = await threads.paused()
       for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
     })
-    const reader = watch.over(
-      groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report }),
-    )
-    const taking = intake({
-      reader,
-      intakes: intakesOf(settings, topics, parts),
-      outbox: redis.outbox,
-      marks: redis.marks,
-      limits: readLimits(settings),
-      taken: opening.wake,
-      clock,
-      report,
-    })
+    const reader = groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report })
+    const input = inputOf(settings, topics, parts)
+    const taking = intake({ reader, ...input, marks: redis.marks, store: watch, taken: opening.wake })
     await taking.start()
-    keep(reader)
+    keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
-    loops.start('stream marks', MARKS_MS, taking.watch, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
+    loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
     const signals = backlogSignals({
       countDue: opener.countDue,
       nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
@@ -106,7 +97,7 @@ export function intakePart(
     signals.push(watch.pressure, redisSettings.pressure)
     const press = backpressure({ reader, signals, settings: settings.intake, report })
     loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
-    return { downSince: () => reader.downSince }
+    return { downSince: () => taking.downSince }
   })
 }
 
@@ -127,7 +118,7 @@ export function readLimits({ intake }: Settings): ReadLimits {
   return { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
 }
 
-/** The stores that intakes write to and the parts that they ask. */
+/** The stores that the input is written to and the parts that are asked about it. */
 export interface IntakeParts {
   readonly threads: ThreadStore
   readonly protocols: readonly Protocol[]
@@ -144,12 +135,12 @@ export interface IntakeParts {
   readonly descriptions?: (post: ThreadRef) => readonly string[]
 }
 
-/** The intake of each input topic, by topic name. */
-export function intakesOf(
+/** A handler for each input topic, and what they work with. */
+export function inputOf(
   settings: Settings,
   topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
   parts: IntakeParts,
-): ReadonlyMap<string, TopicIntake> {
+): Input {
   const {
     threads,
     cases,
@@ -163,27 +154,31 @@ export function intakesOf(
     report,
     descriptions = () => [],
   } = parts
-  const rules = threadRules(settings, samplingRank)
   const { checkpoints } = settings
-  const { maxReplies } = settings.threads
   const retract = retractionOf(protocols, clock)
-  const erase = async (ref: ThreadRef) => {
-    // Also for a repeated deletion: the first may have been interrupted between the two steps.
-    await memo.forget(ref, settings.memo.keep)
-    return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
-  }
   const eraseComments = commentEraser({
     ...{ threads, cases, memo, queues, protocols, clock },
     settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
   })
-  return new Map([
-    [topics.posts, topicIntake(posts({ threads, routes, erase, rules, checkpoints, clock, descriptions }))],
-    [topics.comments, topicIntake(comments({ threads, rules, erase: eraseComments, clock }))],
-    [
-      topics.counterspeech,
-      topicIntake(counterspeech({ threads, outbox, routes, erase, rules, checkpoints, clock, maxReplies, report })),
-    ],
-  ])
+  return {
+    handlers: new Map<string, TopicHandler>([
+      [topics.posts, posts],
+      [topics.comments, comments],
+      [topics.counterspeech, counterspeech],
+    ]),
+    context: {
+      ...{ threads, outbox, routes, checkpoints, descriptions, clock, report },
+      rules: threadRules(settings, samplingRank),
+      limits: readLimits(settings),
+      maxReplies: settings.threads.maxReplies,
+      async erase(ref) {
+        // Also for a repeated deletion: the first may have been interrupted between the two steps.
+        await memo.forget(ref, settings.memo.keep)
+        return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
+      },
+      erasures: laterErasures(eraseComments),
+    },
+  }
 }
 
 function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {

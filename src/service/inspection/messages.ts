@@ -1,5 +1,4 @@
-import type { TopicIntake } from '../../../consumers/intake.ts'
-import type { ReadLimits } from '../../../consumers/read-message.ts'
+import { type Input, readBatch, type TopicHandler } from '../../../consumers/intake.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { type DeadLetter, deadLetter, type Outcome } from '../domain/messages.ts'
 import type { ThreadRef } from '../domain/thread.ts'
@@ -32,11 +31,10 @@ export type ReceivedParts = ReadDeps & {
     readonly deadLetters: string
   }
   /**
-   * Intakes over an empty store, whose clock is set to each message's time: working the messages off again tells their
+   * The input's handlers over an empty store, whose clock is set to each message's time: working the messages off again tells their
    * outcomes. Nothing is stored for that beforehand.
    */
-  readonly again: (now: Clock) => ReadonlyMap<string, TopicIntake>
-  readonly limits: ReadLimits
+  readonly again: (now: Clock) => Input
   /** How far the service has read. */
   readonly groupProgress: () => Promise<GroupProgress>
   readonly clock: Clock
@@ -45,7 +43,7 @@ export type ReceivedParts = ReadDeps & {
 /** A message that may be the subject's: its id stands in it somewhere. */
 interface Candidate {
   readonly from: Incoming
-  readonly intake: TopicIntake
+  readonly handler: TopicHandler
 }
 
 /** The messages of a subject, in the order in which the brokers got them, with their outcomes. */
@@ -56,7 +54,7 @@ export async function readReceived(
 ): Promise<{ messages: ShownMessage[]; read: ReadPart[] }> {
   const { topics, again, groupProgress } = parts
   let now = 0
-  const intakes = again(() => now)
+  const { handlers, context } = again(() => now)
   const found: Candidate[] = []
   const letters = new Map<string, DeadLetter>()
   const isCandidate = mentions(subject.postId)
@@ -64,10 +62,10 @@ export async function readReceived(
   const [progress, ...ranges] = await Promise.all([
     groupProgress(),
     ...inputs.map(async (topic) => {
-      const intake = intakes.get(topic)
-      if (intake === undefined) return []
+      const handler = handlers.get(topic)
+      if (handler === undefined) return []
       return readOwn(parts, topic, subject.postId, bound, (records) => {
-        for (const from of records) if (isCandidate(from)) found.push({ from, intake })
+        for (const from of records) if (isCandidate(from)) found.push({ from, handler })
       })
     }),
     readOwn(parts, topics.deadLetters, subject.postId, bound, (records) => {
@@ -87,17 +85,17 @@ export async function readReceived(
   // Where the oldest messages were not read, a comment's post may be among them.
   let complete = read.every(({ topic, fromBeginning }) => !inputs.includes(topic) || fromBeginning)
   const messages: ShownMessage[] = []
-  for (const { from, intake } of inOrder) {
+  for (const { from, handler } of inOrder) {
     now = from.timestamp
-    const { good, bad, take } = intake.read([from], parts.limits, now)
+    const { good, bad } = readBatch(handler, context, [from])
     const [one] = good
-    if (one !== undefined && !isSame(one.subject(), subject)) continue
+    if (one !== undefined && !isSame(handler.subjectOf(one.message), subject)) continue
     // A message that can't be read belongs to whom its key names.
     if (one === undefined && from.key !== subject.postId) continue
     const isUnread = BigInt(from.offset) >= (progress.committed.get(from.topic)?.get(from.partition) ?? 0n)
     const letter = letters.get(placeOf(from))
     if (what(from, topics) !== 'comment') complete = true
-    const worked = isUnread || one === undefined ? undefined : (await take())[0]
+    const worked = isUnread || one === undefined ? undefined : (await handler.take(context, good, async () => {}))[0]
     const [why] = bad
     const { id, deletes } = idIn(from)
     messages.push({

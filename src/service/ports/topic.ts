@@ -40,8 +40,11 @@ export interface Position {
  */
 export type Later = (work: () => Promise<unknown>) => void
 
+/** Says that work on messages goes on: one may mean any amount of it. Rejects if this reader is no longer the one to do it. */
+export type Heartbeat = () => Promise<void>
+
 /** Handles a batch; sends a heartbeat between the steps of a long one. */
-export type HandleBatch = (batch: Batch, heartbeat: () => Promise<void>, later: Later) => Promise<void>
+export type HandleBatch = (batch: Batch, heartbeat: Heartbeat, later: Later) => Promise<void>
 
 /**
  * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved, and the work that it

@@ -29,15 +29,15 @@ export async function forecastOf(
 ): Promise<Forecast> {
   const counted = new Set<string>()
   const expected = { first: { verdicts: 0, costUsd: 0 }, again: { verdicts: 0, costUsd: 0 } }
-  await eachBatch(run, await judgedRanges(run), 'counted', async ({ good }) => {
-    for (const one of good) {
-      const post = one.post()
+  await eachBatch(run, await judgedRanges(run), 'counted', async ({ good }, handler, context) => {
+    for (const { message, from } of good) {
+      const post = handler.postOf(context, message)
       if (post === null) continue
-      const ref = one.subject()
+      const ref = handler.subjectOf(message)
       const key = subjectKey(ref)
       if (counted.has(key)) continue
       counted.add(key)
-      const { topic, partition, offset } = one.from
+      const { topic, partition, offset } = from
       const isAccepted = BigInt(offset) < (accepted.get(topic)?.get(partition)?.to ?? 0n)
       for (const { name, subject } of run.routes.of(ref, post)) {
         const isKnown = subjects.get(key)?.last.has(name) ?? false

@@ -1,4 +1,5 @@
-import type { ReadBatch, TopicIntake } from '../../../consumers/intake.ts'
+import { type Input, type InputMessage, readBatch, type TopicHandler } from '../../../consumers/intake.ts'
+import type { ReadBatch } from '../../../consumers/read-message.ts'
 import type { GroupProgress, Range } from '../ports/topic.ts'
 import type { Run } from './run.ts'
 
@@ -34,23 +35,21 @@ export function recordsIn(ranges: ReadonlyMap<number, Range>): number {
   return [...ranges.values()].reduce((sum, { from, to }) => sum + Number(to > from ? to - from : 0n), 0)
 }
 
-/** Reads what was accepted, topic by topic, and parses each batch as its topic's intake does. */
+/** Reads what was accepted, topic by topic, and parses each batch as the service does. */
 export async function eachBatch(
-  run: Pick<Run, 'intakes' | 'history' | 'clock' | 'signal' | 'told'> & {
-    readonly settings: Pick<Run['settings'], 'limits'>
-  },
+  run: Pick<Run, 'input' | 'history' | 'signal' | 'told'>,
   accepted: Accepted,
   what: string,
-  take: (batch: ReadBatch, intake: TopicIntake) => Promise<void>,
+  take: (batch: ReadBatch<InputMessage>, handler: TopicHandler, context: Input['context']) => Promise<void>,
 ): Promise<void> {
-  const { intakes, history, settings, clock, signal, told } = run
+  const { input, history, signal, told } = run
   for (const [topic, ranges] of accepted) {
-    const intake = intakes.get(topic)
-    if (intake === undefined) continue
+    const handler = input.handlers.get(topic)
+    if (handler === undefined) continue
     const whole = recordsIn(ranges)
     await history.read(topic, ranges, async (messages) => {
       signal.throwIfAborted()
-      await take(intake.read(messages, settings.limits, clock()), intake)
+      await take(readBatch(handler, input.context, messages), handler, input.context)
       told(`${topic}, ${what}`, messages.length, whole)
     })
     signal.throwIfAborted()

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { TopicIntake } from '../../../consumers/intake.ts'
+import type { Input } from '../../../consumers/intake.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { JudgeAgainStore, JudgedAgain, RememberedThread } from '../ports/judge-again.ts'
@@ -19,7 +19,7 @@ import {
 
 /** Threads that only this process has, made from their messages by the rules of a thread. */
 export interface Staging {
-  readonly intakes: ReadonlyMap<string, TopicIntake>
+  readonly input: Input
   /** Null if nothing of the thread is judged: its post is missing, or was deleted, or no protocol reads it. */
   remembered(ref: ThreadRef): RememberedThread | null
 }
@@ -30,7 +30,6 @@ export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | '
   readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
   readonly staging: () => Staging
-  readonly settings: Pick<RecoveryParts['settings'], 'limits'>
 }
 
 /** One run of it. */
@@ -213,9 +212,10 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
   const whole: Accepted = new Map(
     await Promise.all(inputsOf({ topics }).map(async (topic) => [topic, await history.rangesOf(topic, null)] as const)),
   )
-  const { intakes, remembered } = run.staging()
-  await eachBatch({ ...run, intakes }, whole, 'looked through', async ({ take }) => {
-    await take((one) => wanted.has(subjectKey(one.subject())))
+  const { input, remembered } = run.staging()
+  await eachBatch({ ...run, input }, whole, 'looked through', async ({ good }, handler, context) => {
+    const own = good.filter(({ message }) => wanted.has(subjectKey(handler.subjectOf(message))))
+    await handler.take(context, own, async () => {})
   })
   return { remembered, versions }
 }

@@ -34,25 +34,25 @@ export async function readAgain(
   let messages = 0
   const count = (outcome: Outcome, more: number) => counts.set(outcome, (counts.get(outcome) ?? 0) + more)
 
-  await eachBatch(run, accepted, 'read again', async ({ good, bad, take }, { clocked }) => {
+  await eachBatch(run, accepted, 'read again', async ({ good, bad }, handler, context) => {
     messages += good.length + bad.length
-    for (const { from, createdAt } of clocked ? good : []) {
+    for (const { from, message } of handler.clocked ? good : []) {
       const partition = `${from.topic}/${from.partition}`
-      seenMarks.set(partition, advanceMark(seenMarks.get(partition) ?? UNREAD, createdAt))
+      seenMarks.set(partition, advanceMark(seenMarks.get(partition) ?? UNREAD, message.createdAt))
     }
     if (dryRun) return
-    const wanted = new Set(
-      good.filter((one) => {
-        const ended = over.get(subjectKey(one.subject())) ?? Number.NEGATIVE_INFINITY
-        return one.from.timestamp > ended && !isDead(one.from)
-      }),
-    )
-    for (const one of wanted) {
-      const ref = one.subject()
+    const wanted = good.filter(({ message, from }) => {
+      const ended = over.get(subjectKey(handler.subjectOf(message))) ?? Number.NEGATIVE_INFINITY
+      return from.timestamp > ended && !isDead(from)
+    })
+    for (const { message } of wanted) {
+      const ref = handler.subjectOf(message)
       touched.set(subjectKey(ref), ref)
     }
-    for (const outcome of await take((one) => wanted.has(one))) count(outcome, 1)
-    const letters = bad.filter(({ from }) => !isDead(from)).map(({ from, ...why }) => deadLetterOf(from, why))
+    for (const outcome of await handler.take(context, wanted, async () => {})) count(outcome, 1)
+    const letters = bad
+      .filter(({ from }) => !isDead(from))
+      .map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }))
     if (letters.length === 0) return
     await outbox.putDeadLetters(letters)
     count('dead-letter', letters.length)
@@ -67,13 +67,13 @@ export async function readAgain(
 
 /** Gives every clocked partition a mark, empty ones included, so that the stream's clock can advance. */
 async function marksAtEnd(
-  { history, intakes, clock }: Run,
+  { history, input, clock }: Run,
   progress: GroupProgress,
   read: ReadonlyMap<string, StreamMark>,
 ): Promise<Map<string, StreamMark>> {
   const now = clock()
   const all = new Map(read)
-  for (const [topic, { clocked }] of intakes)
+  for (const [topic, { clocked }] of input.handlers)
     for (const [partition, { to }] of clocked ? await history.rangesOf(topic, null) : []) {
       const at = `${topic}/${partition}`
       const done = takenUpTo(progress, topic, partition, to) >= to

@@ -19,7 +19,8 @@ export async function splitByEnd(
   const { keep } = run.settings
   const now = run.clock()
   const ended = () => [...subjects].filter(([, subject]) => isOver(subject, keep, now))
-  if (ended().length > 0) await eachBatch(run, accepted, 'looked at', async ({ good }) => noteAll(run, subjects, good))
+  if (ended().length > 0)
+    await eachBatch(run, accepted, 'looked at', async (...read) => noteAll(run, subjects, ...read))
   const over = new Map(ended().map(([key, subject]) => [key, forgottenAt(subject, keep)]))
   return { over, live: [...subjects].filter(([key]) => !over.has(key)).map(([, subject]) => subject) }
 }
@@ -27,14 +28,14 @@ export async function splitByEnd(
 function noteAll(
   { topics, routes, settings }: Run,
   subjects: ReadonlyMap<string, PublishedSubject>,
-  good: Parameters<Parameters<typeof eachBatch>[3]>[0]['good'],
+  ...[{ good }, handler, context]: Parameters<Parameters<typeof eachBatch>[3]>
 ): void {
-  for (const one of good) {
-    const ref = one.subject()
+  for (const { message, from } of good) {
+    const ref = handler.subjectOf(message)
     const subject = subjects.get(subjectKey(ref))
     if (subject === undefined) continue
-    noteMessage(subject, one.from.topic === topics.comments ? 'comment' : 'post', one.from.timestamp, settings.keep)
-    const post = one.post()
+    noteMessage(subject, from.topic === topics.comments ? 'comment' : 'post', from.timestamp, settings.keep)
+    const post = handler.postOf(context, message)
     if (post !== null) subject.owed ||= routes.of(ref, post).some(({ name }) => !subject.last.has(name))
   }
 }
@@ -83,10 +84,12 @@ export async function noteEarlierDeletions(run: Run, accepted: Accepted, progres
     })
     earlier.set(topic, new Map(ranges))
   }
-  await eachBatch(run, earlier, 'looked at for deletions', async ({ good }) => {
-    const deleted = good.filter((one) => one.from.timestamp >= oldest && one.post() === null)
-    await sideBySide(run, deleted, 'deletions noted', async (one) => {
-      await store.noteDeleted(one.subject())
+  await eachBatch(run, earlier, 'looked at for deletions', async ({ good }, handler, context) => {
+    const deleted = good.filter(
+      ({ message, from }) => from.timestamp >= oldest && handler.postOf(context, message) === null,
+    )
+    await sideBySide(run, deleted, 'deletions noted', async ({ message }) => {
+      await store.noteDeleted(handler.subjectOf(message))
     })
   })
 }

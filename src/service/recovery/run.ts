@@ -1,5 +1,4 @@
-import type { TopicIntake } from '../../../consumers/intake.ts'
-import type { ReadLimits } from '../../../consumers/read-message.ts'
+import type { Input } from '../../../consumers/intake.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { CaseStore, Outbox } from '../ports/cases.ts'
@@ -30,15 +29,13 @@ export interface RecoveryParts {
   readonly hold: StoreSuspension
   readonly protocols: readonly Protocol[]
   readonly routes: Routes
-  /** By topic name. */
-  readonly intakes: ReadonlyMap<string, TopicIntake>
+  readonly input: Input
   /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
   readonly clock: Clock
   /** What to tell of an error of the store that passes without anything being done to this process; null for any other. */
   readonly outage: (error: unknown) => string | null
   readonly settings: {
-    readonly limits: ReadLimits
     readonly keep: KeepTimes
     readonly checkpoints: CheckpointSettings & { readonly reopen: boolean }
   }

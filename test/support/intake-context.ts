@@ -1,0 +1,39 @@
+import { comments } from '../../consumers/comments.ts'
+import type { Input, IntakeContext, TopicHandler } from '../../consumers/intake.ts'
+import { laterErasures } from '../../consumers/later-erasures.ts'
+import { posts } from '../../consumers/posts.ts'
+import type { memoryStores } from '../../src/service/adapters/memory/stores.ts'
+import { router } from '../../src/service/engine/routes.ts'
+import { HOUR, MINUTE, RULES, retractionOf, T0 } from '../contracts/samples.ts'
+import { protocolNamed } from './parts.ts'
+
+/** What handlers work with over these stores, an hour after the samples' first post: every post goes to `rumor`. */
+export function intakeContext(
+  { threads, outbox }: Pick<ReturnType<typeof memoryStores>, 'threads' | 'outbox'>,
+  change: Partial<IntakeContext> = {},
+): IntakeContext {
+  return {
+    ...{ threads, outbox, rules: RULES },
+    routes: router([protocolNamed('rumor')], {}, () => 0),
+    checkpoints: { counts: [], ages: [], finalAge: HOUR },
+    limits: { maxBytes: 1 << 20, maxAheadMs: 5 * MINUTE },
+    maxReplies: 100,
+    erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
+    erasures: laterErasures(async () => {}),
+    descriptions: () => [],
+    clock: () => T0 + HOUR,
+    report: () => {},
+    ...change,
+  }
+}
+
+/** Posts and comments of topics with these names. */
+export function inputOver(context: IntakeContext): Input {
+  return {
+    handlers: new Map<string, TopicHandler>([
+      ['posts', posts],
+      ['comments', comments],
+    ]),
+    context,
+  }
+}
