@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
-import { publisher } from '../../producers/publisher.ts'
+import { publisher } from '../../producers/publisher/publisher.ts'
 import { freePort, type RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { redisCases } from '../../src/service/adapters/redis/cases.ts'
@@ -823,7 +823,8 @@ describe('in Redis', () => {
         },
         clock: Date.now,
         report: () => {},
-        settings: { name, topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd' } },
+        name,
+        topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd' },
       })
     const forget = vi.spyOn(outbox, 'forget')
     const [first, second] = [publishing('first'), publishing('second', true)]

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { publisher } from '../../producers/publisher.ts'
+import { publisher } from '../../producers/publisher/publisher.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
 import { noComments, noUsage, transcript, undecided } from '../../src/service/domain/verdict.ts'
@@ -49,7 +49,8 @@ function start(outbox: Outbox = stores.outbox, failed: (error: unknown, event: E
       if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
       if (name === 'loop:succeeded') looks++
     },
-    settings: { name: 'one', topics },
+    name: 'one',
+    topics,
   })
   own.start()
 }

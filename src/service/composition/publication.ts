@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
-import { publisher } from '../../../producers/publisher.ts'
+import { publisher } from '../../../producers/publisher/publisher.ts'
 import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
 import { closable } from '../operations/closable.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -37,7 +37,7 @@ export function publicationPart(
     const { sentinels } = redis
     const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
     const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
-    keep(publisher({ outbox, writer, clock, report, settings: { name, topics } })).start()
+    keep(publisher({ outbox, writer, topics, name, clock, report })).start()
     return {}
   })
 }

@@ -1,0 +1,117 @@
+import { shortenedTranscript } from '../../src/service/domain/transcript.ts'
+import type { Outbox, OutboxEntry } from '../../src/service/ports/cases.ts'
+import type { Clock } from '../../src/service/ports/clock.ts'
+import type { Report } from '../../src/service/ports/report.ts'
+import { type Outgoing, RefusedRecord, type TopicWriter } from '../../src/service/ports/topic.ts'
+import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
+import type { PendingEntry, PublishedTopics } from './records.ts'
+
+/** What entries are delivered with. */
+export interface DeliveryContext {
+  readonly outbox: Outbox
+  readonly writer: TopicWriter
+  readonly topics: PublishedTopics
+  readonly clock: Clock
+  readonly report: Report
+}
+
+/** A refused record is halved until it is accepted, down to this, in bytes. */
+const SMALLEST_BYTES = 512
+
+/**
+ * Sends entries, and marks in each the records that are on their topic. A record that a broker permanently refuses is
+ * shortened if possible, and otherwise parked. With `atOnce` everything is first sent in one request; otherwise topic by
+ * topic, so that delivered records are not sent again. Rejects if a topic accepts nothing.
+ */
+export async function deliver(
+  context: DeliveryContext,
+  pending: readonly PendingEntry[],
+  atOnce: boolean,
+): Promise<void> {
+  const unsent = pending.flatMap((one) =>
+    one.records.filter((record) => !one.sent.has(record)).map((record) => ({ one, record })),
+  )
+  if (atOnce) {
+    try {
+      await context.writer.send(unsent.map(({ record }) => record))
+      for (const { one, record } of unsent) one.sent.add(record)
+      return
+    } catch (error) {
+      if (!(error instanceof RefusedRecord)) throw error
+    }
+  }
+  for (const topic of new Set(unsent.map(({ record }) => record.topic)))
+    await deliverRecords(
+      context,
+      unsent.filter(({ record }) => record.topic === topic),
+    )
+}
+
+type PendingRecord = { readonly one: PendingEntry; readonly record: Outgoing }
+
+async function deliverRecords(context: DeliveryContext, all: readonly PendingRecord[]): Promise<void> {
+  try {
+    await context.writer.send(all.map(({ record }) => record))
+  } catch (error) {
+    if (!(error instanceof RefusedRecord)) throw error
+    const [only] = all
+    if (all.length > 1 || only === undefined) for (const each of all) await deliverRecords(context, [each])
+    else await deliverSmaller(context, only, error)
+  }
+  for (const { one, record } of all) one.sent.add(record)
+}
+
+/** Sends a record that was refused in a shorter form that is accepted, or parks it. */
+async function deliverSmaller(
+  context: DeliveryContext,
+  { one: { entry }, record }: PendingRecord,
+  refusal: RefusedRecord,
+): Promise<void> {
+  const { writer, topics } = context
+  let smaller = record
+  for (let bytes = Buffer.byteLength(record.value) / 2; bytes >= SMALLEST_BYTES; bytes /= 2) {
+    const shorter = shortened(topics, entry, record, bytes)
+    if (shorter === null) break
+    if (shorter.value === smaller.value) continue
+    smaller = shorter
+    try {
+      return await writer.send([smaller])
+    } catch (error) {
+      if (!(error instanceof RefusedRecord)) throw error
+    }
+  }
+  // A topic that refuses even the shortest dead letter refuses them all: the topic is at fault, not the letter.
+  if (entry.kind === 'dead-letter' && shortened(topics, entry, record, SMALLEST_BYTES) !== null) throw refusal
+  await park(context, record, refusal.message, entry)
+}
+
+/** Null for a record that can't be shortened: a verdict, or an entry of another version. */
+function shortened(topics: PublishedTopics, entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
+  const { value } = record
+  if (typeof value !== 'string') return null
+  const shorter =
+    record.topic === topics.transcripts
+      ? shortenedTranscript(value, bytes)
+      : entry.kind === 'dead-letter'
+        ? shortenedLetter(value, bytes)
+        : null
+  return shorter === null ? null : { ...record, value: shorter }
+}
+
+/**
+ * Turns a record of this entry into a dead letter with the reason `refused`. A revision's number counts as used even if its
+ * verdict became one.
+ */
+export async function park(
+  { outbox, clock, report }: DeliveryContext,
+  { topic, key, value }: Outgoing,
+  detail: string,
+  entry: OutboxEntry,
+): Promise<void> {
+  const place = { topic, partition: -1, offset: '-1' }
+  const name = key === null ? null : String(key)
+  const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
+  await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
+  const ids = entry.kind === 'verdict' ? { caseId: entry.caseId } : {}
+  report('message:dead', { ...place, reason: 'refused', detail, ...ids })
+}

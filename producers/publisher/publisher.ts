@@ -1,0 +1,231 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Verdict } from '../../src/service/domain/verdict.ts'
+import type { OutboxEntry } from '../../src/service/ports/cases.ts'
+import { casesNamed } from '../../src/service/ports/report.ts'
+import { type DeliveryContext, deliver, park } from './delivery.ts'
+import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
+
+/** Most entries sent together… */
+const SENT_AT_ONCE = 64
+/**
+ * …but of dead letters as many as have so few characters together: short ones, of which a careless producer makes thousands a
+ * second, must not fill the outbox and so pause the intake of what can be judged.
+ */
+const LETTERS_AT_ONCE = { entries: 1_000, characters: 500_000 }
+/** Most entries still taken for the last delivery before a stop; the rest is left to another publisher. */
+const LAST_SENT_AT_ONCE = 1_000
+/**
+ * No more entries are taken from the outbox while this many entries, or characters of them, wait for their topics: a process has
+ * some 190 MB for all that it does.
+ */
+const MOST_IN_HAND = { entries: 5_000, characters: 32_000_000 }
+/** Wait before a failed delivery is retried, in ms. */
+const RETRY_MS = 1_000
+/** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
+const WAIT_MS = 500
+/** An entry is adopted when the publisher that took it has sent no heartbeat for it for this long, in ms. */
+const ABANDONED_MS = 5_000
+/** How often this publisher sends that heartbeat, in ms. */
+const STILL_SENDING_MS = 1_500
+const ADOPT_EVERY_MS = 2_000
+/** The store forgets a publisher that has no entries and has taken none for this long, in ms. */
+const FORGOTTEN_MS = 600_000
+const FORGET_EVERY_MS = 60_000
+
+/** Entries of one kind that wait to be sent, in order: for their own topics only, not for those of the other kind. */
+interface Queue {
+  readonly what: 'verdict' | 'dead-letter'
+  readonly pending: PendingEntry[]
+  /** The last delivery failed: a topic accepts nothing. */
+  isBlocked: boolean
+  /** Called when there is something to send, or to stop for. */
+  wake: () => void
+}
+
+/** A publisher at work. */
+interface Publishing extends DeliveryContext {
+  /** This publisher's name, unique among all. */
+  readonly name: string
+  readonly queues: readonly [verdicts: Queue, letters: Queue]
+  isStopping: boolean
+}
+
+/**
+ * Sends outbox entries to Kafka, and removes them once they are acknowledged: at least once, byte-identical, with the
+ * same id. Adopts entries that a dead publisher left behind. Verdicts and dead letters wait for their topics separately.
+ * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
+ * topic that accepts nothing is retried without end.
+ */
+export function publisher(given: DeliveryContext & { readonly name: string }) {
+  const publishing: Publishing = { ...given, queues: [queueOf('verdict'), queueOf('dead-letter')], isStopping: false }
+  let running: Promise<unknown> = Promise.resolve()
+  return {
+    start() {
+      running = Promise.all([
+        readOutbox(publishing),
+        ...publishing.queues.map((queue) => sendQueued(publishing, queue)),
+      ])
+    },
+    /** Tries once more to send what has been decided so far, then ends; failures are reported. */
+    async close() {
+      publishing.isStopping = true
+      for (const { wake } of publishing.queues) wake()
+      await running
+      await sendLast(publishing)
+    },
+  }
+}
+
+function queueOf(what: Queue['what']): Queue {
+  return { what, pending: [], isBlocked: false, wake: () => {} }
+}
+
+/** Takes entries from the outbox until it is told to stop, while there is room for them. */
+async function readOutbox(publishing: Publishing): Promise<void> {
+  const { outbox, name, clock, report } = publishing
+  let [adopted, forgot, beaten] = [0, 0, clock()]
+  report('loop:succeeded', { loop: 'publisher' })
+  while (!publishing.isStopping) {
+    try {
+      if (clock() - beaten > STILL_SENDING_MS) {
+        beaten = clock()
+        await outbox.heartbeat(
+          name,
+          inHand(publishing).map(({ entry }) => entry.id),
+        )
+      }
+      if (!hasRoom(publishing)) {
+        await sleep(WAIT_MS)
+        report('loop:succeeded', { loop: 'publisher' })
+        continue
+      }
+      if (clock() - adopted > ADOPT_EVERY_MS) {
+        adopted = clock()
+        for (const entry of await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS)) await take(publishing, entry)
+      }
+      if (clock() - forgot > FORGET_EVERY_MS) {
+        forgot = clock()
+        await outbox.forget(FORGOTTEN_MS)
+      }
+      for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await take(publishing, entry)
+      report('loop:succeeded', { loop: 'publisher' })
+    } catch (error) {
+      report('error', { where: 'publisher', error })
+      if (!publishing.isStopping) await sleep(RETRY_MS)
+    }
+  }
+}
+
+/** Puts an entry into its queue; one that this version can't read is parked. */
+async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
+  // A publisher may re-adopt its own entries after missing heartbeats.
+  if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
+  const { topics, outbox } = publishing
+  const pending = pendingOf(entry, topics)
+  if (pending === null) {
+    const json = entry.kind === 'verdict' ? entry.verdict : entry.kind === 'unknown' ? entry.json : ''
+    const record = { topic: topics.verdicts, key: entry.id, value: json }
+    await park(publishing, record, 'this version of Gavel can’t read it', entry)
+    return outbox.done([entry])
+  }
+  const [verdicts, letters] = publishing.queues
+  const queue = entry.kind === 'dead-letter' ? letters : verdicts
+  queue.pending.push(pending)
+  queue.wake()
+}
+
+/** Sends what is queued until it is told to stop. */
+async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
+  while (!publishing.isStopping) {
+    if (queue.pending.length === 0)
+      await new Promise<void>((resolve) => {
+        queue.wake = resolve
+      })
+    else
+      try {
+        await sendFirst(publishing, queue, queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE)
+      } catch (error) {
+        const late = casesNamed(caseIdsOf(queue.pending.slice(0, SENT_AT_ONCE)))
+        publishing.report('error', { where: 'publisher', error, ...late })
+        if (!publishing.isStopping) await sleep(RETRY_MS)
+      }
+  }
+}
+
+/** Delivers the first `most` entries of a queue, and removes them from the outbox. */
+async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<void> {
+  const { outbox, clock } = publishing
+  const first = queue.pending.slice(0, most)
+  try {
+    await deliver(publishing, first, !queue.isBlocked)
+  } catch (error) {
+    tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)
+    throw error
+  }
+  tellBlocked(publishing, queue, false, '', first)
+  await outbox.done(first.map(({ entry }) => entry))
+  queue.pending.splice(0, first.length)
+  const published = clock()
+  for (const { verdict } of first) if (verdict !== undefined) tellPublished(publishing, verdict, published)
+}
+
+/** Tries once to send what is queued and what the outbox still has, and leaves the publishers. */
+async function sendLast(publishing: Publishing): Promise<void> {
+  const { outbox, name, queues, report } = publishing
+  const attempt = (step: () => Promise<unknown>) =>
+    step().catch((error: unknown) =>
+      report('error', { where: 'publisher', error, ...casesNamed(caseIdsOf(inHand(publishing))) }),
+    )
+  await attempt(async () => {
+    for (const entry of await outbox.next(name, LAST_SENT_AT_ONCE, 0)) await take(publishing, entry)
+  })
+  await Promise.all(
+    queues.map((queue) =>
+      attempt(async () => {
+        if (queue.pending.length > 0) await sendFirst(publishing, queue, queue.pending.length)
+      }),
+    ),
+  )
+  await attempt(() => outbox.leave(name))
+}
+
+function tellBlocked(
+  { report }: Publishing,
+  queue: Queue,
+  held: boolean,
+  why: string,
+  first: readonly PendingEntry[],
+): void {
+  const { what, isBlocked } = queue
+  queue.isBlocked = held
+  if (held !== isBlocked) report('publication:held', { what, held, why, ...casesNamed(caseIdsOf(first)) })
+}
+
+function tellPublished({ report }: Publishing, verdict: Verdict, published: number): void {
+  const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
+  report('verdict:published', {
+    verdict,
+    latencySeconds: Math.max(0, published - Date.parse(verdict.timing.receivedAt)) / 1000,
+    overheadSeconds: (verdict.timing.overheadMs + sinceDecided) / 1000,
+  })
+}
+
+function inHand({ queues }: Publishing): PendingEntry[] {
+  return queues.flatMap(({ pending }) => pending)
+}
+
+function hasRoom(publishing: Publishing): boolean {
+  const pending = inHand(publishing)
+  const characters = pending.reduce((sum, one) => sum + charactersIn(one), 0)
+  return pending.length < MOST_IN_HAND.entries && characters < MOST_IN_HAND.characters
+}
+
+function lettersAtOnce({ pending }: Queue): number {
+  let [most, characters] = [0, 0]
+  for (const one of pending.slice(0, LETTERS_AT_ONCE.entries)) {
+    characters += charactersIn(one)
+    if (characters > LETTERS_AT_ONCE.characters) break
+    most++
+  }
+  return Math.max(SENT_AT_ONCE, most)
+}
