@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../../config/schema.ts'
-import { bullQueues } from '../adapters/bullmq/queues.ts'
+import { bullQueues } from '../adapters/bullmq/workers.ts'
 import type { DeadlineSettings } from '../engine/deadline.ts'
 import { eraser } from '../engine/eraser.ts'
 import { judge } from '../engine/judge.ts'

@@ -2,8 +2,7 @@ import type { Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog } from '../../ports/queues.ts'
-import type { JobQueues, StageQueue } from './job-queues.ts'
-import { asksReadyAt, type CaseJob, caseReadyAt } from './jobs.ts'
+import { asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './queues.ts'
 
 /** The asks of so many jobs are counted; where more jobs have a state, the mean of these stands for the rest. */
 const COUNTED_JOBS = 50

@@ -3,10 +3,17 @@ import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { AskGroup, AskWait, JobDesk } from '../../ports/queues.ts'
 import { backlogOf } from './backlog.ts'
-import { closeJobQueues, openJobQueues } from './job-queues.ts'
-import { type AskJob, askJobId, LIVE, type OpenAsk } from './jobs.ts'
-import { caseJobs } from './queues.ts'
-import { type Stage, stageName } from './settings.ts'
+import {
+  type AskJob,
+  askJobId,
+  caseJobs,
+  closeJobQueues,
+  LIVE,
+  type OpenAsk,
+  openJobQueues,
+  type Stage,
+  stageName,
+} from './queues.ts'
 import { turns } from './turns.ts'
 
 /** The jobs of cases on BullMQ, without any worker. */

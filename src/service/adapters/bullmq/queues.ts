@@ -1,14 +1,126 @@
-import type { Job } from 'bullmq'
+import { hash } from 'node:crypto'
+import { type IQueueBackend, type Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { Clock } from '../../ports/clock.ts'
+import { entryOf } from '../../domain/entry-of.ts'
 import type { AskGroup, StageQueues } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
-import { backlogOf } from './backlog.ts'
-import { closeJobQueues, type JobQueues, openJobQueues } from './job-queues.ts'
-import { askJobId, type CaseJob, caseJobId, ENDED_JOBS_GO, LIVE } from './jobs.ts'
-import { type QueueSettings, type Stage, stageName } from './settings.ts'
-import { type Turns, turns } from './turns.ts'
-import { queueWorkers } from './workers.ts'
+import type { Turns } from './turns.ts'
+
+export interface QueueSettings {
+  /** Of all keys in Redis. */
+  readonly prefix: string
+  /** Cases advanced at once in this process. */
+  readonly caseConcurrency: number
+  /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
+  readonly stages: Readonly<Record<string, StageSettings>>
+  /** If a worker does not renew a job's lock for this long, another worker runs the job, in ms. */
+  readonly lockMs: number
+  /** How often a worker looks for such jobs, in ms. */
+  readonly stalledCheckMs: number
+}
+
+interface StageSettings {
+  /** Asks answered at once in this process. */
+  readonly concurrency: number
+  /** Of these, most of one share; absent: half. */
+  readonly perAuthor?: number | undefined
+  readonly attempts: number
+  /** Pause after the first attempt, in ms; twice as long after each further one. */
+  readonly backoff: number
+}
+
+/** A stage of a protocol; it has its own queue. */
+export interface Stage {
+  readonly protocol: string
+  readonly stage: string
+}
+
+/** The stage's name in settings, metrics and log lines, and its queue's. */
+export function stageName({ protocol, stage }: Stage): string {
+  return `${protocol}.${stage}`
+}
+
+/** Throws if the settings have no `default`. */
+export function stageSettings({ stages }: QueueSettings, of: Stage): StageSettings {
+  const found = entryOf(stages, stageName(of)) ?? entryOf(stages, of.stage) ?? stages.default
+  if (found === undefined) throw new Error('settings.stages.default is missing')
+  return found
+}
+
+/** The data of a case's job. */
+export interface CaseJob {
+  readonly caseId: string
+  /** Whose share of the service it uses; absent where that was not known. */
+  readonly share?: string | undefined
+  /** Since when it could have been started, ms since 1970; absent until it has been delayed. */
+  readonly readyAt?: number
+}
+
+/** The data of the job of a group of asks: those that are still open. */
+export interface AskJob extends Omit<AskGroup, 'keys'> {
+  readonly asks: readonly OpenAsk[]
+}
+
+/** An ask between its attempts. */
+export interface OpenAsk {
+  readonly key: string
+  /** How long it has been deferred so far at no attempt's cost, in ms. */
+  readonly heldMs: number
+  /** Attempts made and paid for. */
+  readonly tries: number
+  /** Since when it could have been started, ms since 1970. */
+  readonly readyAt: number
+  /** What ended its last attempt without an answer; absent before, and if that is not known. */
+  readonly why?: string
+}
+
+/** States of a job that will run. */
+export const LIVE: ReadonlySet<string> = new Set(['waiting', 'active', 'delayed', 'prioritized'])
+
+/** Options of all jobs: they are removed when they end. */
+export const ENDED_JOBS_GO = { removeOnComplete: true, removeOnFail: true } as const
+
+export interface StageQueue extends Stage {
+  readonly queue: Queue<AskJob>
+}
+
+/** BullMQ's queues: one for cases, and one for each stage, by the stage's name. */
+export interface JobQueues {
+  readonly cases: Queue<CaseJob>
+  readonly asks: ReadonlyMap<string, StageQueue>
+}
+
+const CASES = 'cases'
+/** Events that BullMQ keeps for each queue, for people who debug it. */
+const MOST_EVENTS = 100
+/** Longest wait for the queues' connections to close, in ms. */
+const CLOSE_TIMEOUT_MS = 300
+
+export function openJobQueues(deps: {
+  connection: Redis
+  prefix: string
+  stages: readonly Stage[]
+  report: Report
+}): JobQueues {
+  const { connection, prefix, stages, report } = deps
+  const open = <Data>(name: string): Queue<Data> => {
+    const queue = new Queue<Data>(name, { connection, prefix, streams: { events: { maxLen: MOST_EVENTS } } })
+    queue.on('error', (error) => report('error', { where: 'bullmq', error }))
+    return queue
+  }
+  return {
+    cases: open<CaseJob>(CASES),
+    asks: new Map(
+      stages.map((stage) => [stageName(stage), { ...stage, queue: open<AskJob>(stageName(stage)) }] as const),
+    ),
+  }
+}
+
+/** Closes them; returns within {@link CLOSE_TIMEOUT_MS} in any case. */
+export async function closeJobQueues({ cases, asks }: JobQueues): Promise<void> {
+  const closed = Promise.all([cases, ...[...asks.values()].map(({ queue }) => queue)].map((queue) => queue.close()))
+  await Promise.race([closed, new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())])
+}
 
 /** What the service and a person at a command do alike with cases' jobs. */
 export function caseJobs(queues: JobQueues, turns: Turns): Pick<StageQueues, 'push' | 'stranded' | 'drop'> {
@@ -35,37 +147,6 @@ export function caseJobs(queues: JobQueues, turns: Turns): Pick<StageQueues, 'pu
     },
     async drop(caseIds) {
       for (const caseId of caseIds) await dropJob(queues, caseId)
-    },
-  }
-}
-
-/**
- * Stage queues on BullMQ. A case's job advances it and ends; each group of asks is a job of its stage, and the one whose
- * answer ends the round advances the case before it ends. Should it die before that, it is run again elsewhere, finds
- * everything answered, and advances the case.
- */
-export function bullQueues(deps: {
-  connection: Redis
-  stages: readonly Stage[]
-  settings: QueueSettings
-  clock: Clock
-  report: Report
-}): StageQueues {
-  const { connection, stages, settings, clock, report } = deps
-  const queues = openJobQueues({ connection, prefix: settings.prefix, stages, report })
-  const takingTurns = turns(connection)
-  const workers = queueWorkers({ connection, queues, turns: takingTurns, settings, clock, report })
-
-  return {
-    ...caseJobs(queues, takingTurns),
-
-    work: (work) => workers.start(work),
-
-    backlog: () => backlogOf(queues, connection, clock),
-
-    async close(graceMs) {
-      await workers.close(graceMs)
-      await closeJobQueues(queues)
     },
   }
 }
@@ -105,4 +186,43 @@ async function removed(job: Job<CaseJob>): Promise<boolean> {
     () => true,
     () => false,
   )
+}
+
+export function caseJobId(caseId: string): string {
+  return jobId(caseId)
+}
+
+export function askJobId({ caseId, run, name }: Pick<AskGroup, 'caseId' | 'run' | 'name'>): string {
+  return jobId(caseId, String(run), name)
+}
+
+/** Job ids contain no colon and are not all digits, whatever the subject's id is. */
+function jobId(...parts: string[]): string {
+  return `j${hash('sha256', parts.join('\0'), 'base64url').slice(0, 24)}`
+}
+
+/** The id of a job that is in a queue: all of these have one. */
+function idOf(job: Job): string {
+  if (job.id === undefined) throw new Error('a job without an id')
+  return job.id
+}
+
+/** Since when a case's job could have been started, ms since 1970: for one that was delayed, since the end of the delay. */
+export function caseReadyAt({ timestamp, data }: Job<CaseJob>): number {
+  return data.readyAt ?? timestamp
+}
+
+/** Since when the first ask of a job could have been started, ms since 1970. */
+export function asksReadyAt({ data }: Job<AskJob>): number {
+  return Math.min(...data.asks.map(({ readyAt }) => readyAt))
+}
+
+/**
+ * Delays the job until `at`, ms since 1970. `Job.moveToDelayed` uses this machine's clock and replaces an earlier time
+ * by that clock's own. The method behind it uses the time as given; BullMQ's types expose it only to a job's own
+ * methods.
+ */
+export async function delayUntil(job: Job, at: number, token = ''): Promise<void> {
+  const { backend } = job as unknown as { readonly backend: Pick<IQueueBackend, 'moveToDelayed'> }
+  await backend.moveToDelayed(idOf(job), at, 0, token, { skipAttempt: true })
 }

@@ -2,14 +2,22 @@ import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { fairSlots } from '../../domain/fair-slots.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Work } from '../../ports/queues.ts'
+import type { StageQueues, Work } from '../../ports/queues.ts'
 import { casesNamed, type Report } from '../../ports/report.ts'
-import type { JobQueues } from './job-queues.ts'
-import type { AskJob, CaseJob } from './jobs.ts'
-import { runAsks } from './run-asks.ts'
-import { runCase } from './run-jobs.ts'
-import { type QueueSettings, stageSettings } from './settings.ts'
-import type { Turns } from './turns.ts'
+import { backlogOf } from './backlog.ts'
+import {
+  type AskJob,
+  type CaseJob,
+  caseJobs,
+  closeJobQueues,
+  type JobQueues,
+  openJobQueues,
+  type QueueSettings,
+  type Stage,
+  stageSettings,
+} from './queues.ts'
+import { runAsks, runCase } from './run-jobs.ts'
+import { type Turns, turns } from './turns.ts'
 
 /** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
@@ -21,6 +29,37 @@ const LONGEST_WAIT_S = 5
 /** Time for the last writes of aborted attempts, in ms. */
 const FORCE_AFTER_MS = 1_000
 
+/**
+ * Stage queues on BullMQ. A case's job advances it and ends; each group of asks is a job of its stage, and the one whose
+ * answer ends the round advances the case before it ends. Should it die before that, it is run again elsewhere, finds
+ * everything answered, and advances the case.
+ */
+export function bullQueues(deps: {
+  connection: Redis
+  stages: readonly Stage[]
+  settings: QueueSettings
+  clock: Clock
+  report: Report
+}): StageQueues {
+  const { connection, stages, settings, clock, report } = deps
+  const queues = openJobQueues({ connection, prefix: settings.prefix, stages, report })
+  const takingTurns = turns(connection)
+  const workers = queueWorkers({ connection, queues, turns: takingTurns, settings, clock, report })
+
+  return {
+    ...caseJobs(queues, takingTurns),
+
+    work: (work) => workers.start(work),
+
+    backlog: () => backlogOf(queues, connection, clock),
+
+    async close(graceMs) {
+      await workers.close(graceMs)
+      await closeJobQueues(queues)
+    },
+  }
+}
+
 /** The case that a job is for. */
 function caseOf(data: unknown): { caseId?: string } {
   const { caseId } = (data ?? {}) as { readonly caseId?: unknown }
@@ -28,7 +67,7 @@ function caseOf(data: unknown): { caseId?: string } {
 }
 
 /** The workers of this process, over the queues of cases and of all stages. */
-export function queueWorkers(deps: {
+function queueWorkers(deps: {
   connection: Redis
   queues: JobQueues
   turns: Turns
