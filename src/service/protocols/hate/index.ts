@@ -5,9 +5,10 @@ import type { Judged, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { withheldIfFiltered } from '../unread.ts'
+import { shelvesOf } from './examples.ts'
 import { readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS, wordsOf } from './questions.ts'
-import { predict, shelvesOf } from './script.ts'
+import { predict } from './script.ts'
 import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */

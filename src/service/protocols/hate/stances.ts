@@ -4,8 +4,9 @@ import type { FailureCode } from '../../domain/errors.ts'
 import { round, type SubScript } from '../../engine/script.ts'
 import { chunks } from '../chunks.ts'
 import { annotator, type StanceAnswer } from './answers.ts'
+import type { Hearing } from './hearing.ts'
 import type { Perspective, Side } from './perspectives.ts'
-import type { Example, Questions } from './questions.ts'
+import type { Example } from './questions.ts'
 import type { HateSettings } from './settings.ts'
 
 /** A perspective's stance, and why. */
@@ -17,44 +18,36 @@ export interface Stance {
   readonly abstained?: true
 }
 
-/** Algorithm 1: every perspective's stance and reason; one that fails or abstains has no stance, and is named. */
-export function* pre(
-  ask: Questions,
-  perspectives: readonly Perspective[],
-  similar: ReadonlyMap<Perspective, readonly Example[]>,
-  settings: HateSettings,
-  degraded: string[],
-): SubScript<Stance[]> {
-  const answers = yield* answersOf(ask, perspectives, similar, settings, degraded)
-  return perspectives.flatMap((perspective): Stance[] => {
-    const reply = answers.get(perspective)
-    if (reply === undefined) throw new Error(`no answer of ${perspective.name}`)
-    if (!reply.ok) {
-      degraded.push(`perspective ${perspective.name} failed: ${failure(reply)}`)
-      return []
-    }
-    const { label, reason } = reply.answer
-    const side = perspective.side(label)
-    if (side !== undefined) return [{ perspective, side, reason }]
-    if (settings.abstentions === 'else') {
-      degraded.push(`perspective ${perspective.name} abstained: filed under non-hate`)
-      return [{ perspective, side: 'non-hate', reason, abstained: true }]
-    }
-    degraded.push(`perspective ${perspective.name} abstained: in neither reference`)
+/** A perspective's stance (S) and reason (R); none if it failed or abstained, which is noted. */
+export function stanceOf(
+  { settings, degraded }: Hearing,
+  perspective: Perspective,
+  reply: Answered<StanceAnswer> | undefined,
+): Stance[] {
+  const { name } = perspective
+  if (reply === undefined) throw new Error(`no answer of ${name}`)
+  if (!reply.ok) {
+    degraded.push(`perspective ${name} failed: ${failure(reply)}`)
     return []
-  })
+  }
+  const { label, reason } = reply.answer
+  const side = perspective.side(label)
+  if (side !== undefined) return [{ perspective, side, reason }]
+  if (settings.abstentions === 'else') {
+    degraded.push(`perspective ${name} abstained: filed under non-hate`)
+    return [{ perspective, side: 'non-hate', reason, abstained: true }]
+  }
+  degraded.push(`perspective ${name} abstained: in neither reference`)
+  return []
 }
 
 /** Failures of a call that asking each of its perspectives alone may mend: an answer in one form fewer, a shorter question. */
 const MENDED_ALONE: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'refused', 'content-filter', 'rejected'])
 
 /** What each perspective answers: asked alone, or `batchSize` in a call, and then alone where that call brought no answers. */
-function* answersOf(
-  ask: Questions,
-  perspectives: readonly Perspective[],
+export function* answersOf(
+  { ask, perspectives, settings, degraded }: Hearing,
   similar: ReadonlyMap<Perspective, readonly Example[]>,
-  settings: HateSettings,
-  degraded: string[],
 ): SubScript<ReadonlyMap<Perspective, Answered<StanceAnswer>>> {
   const shown = (perspective: Perspective) => similar.get(perspective) ?? []
   const alone = (one: Perspective) => ask.perspective(one, shown(one))
