@@ -15,10 +15,10 @@ export const comments: TopicHandler<CommentMessage> = {
   clocked: true,
   subjectOf,
   postOf: () => null,
-  take: takeComments,
+  handle: handleComments,
 }
 
-async function takeComments(
+async function handleComments(
   context: IntakeContext,
   read: readonly Read<CommentMessage>[],
   heartbeat: Heartbeat,

@@ -4,7 +4,7 @@ import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
 import type { ThreadRules } from '../src/service/ports/threads.ts'
 import type { Incoming } from '../src/service/ports/topic.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { arrivalOf, takeInSteps } from './posts.ts'
+import { arrivalOf, handleInSteps } from './posts.ts'
 import { placeOf, type Read, shortened } from './read-message.ts'
 
 /**
@@ -16,10 +16,10 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   clocked: false,
   subjectOf,
   postOf: ({ rules }, message) => (message.deleted === true ? null : replyOf(message, rules)),
-  take: (context, read, heartbeat) =>
-    takeInSteps({
+  handle: (context, read, heartbeat) =>
+    handleInSteps({
       ...{ read, subjectOf, threads: context.threads, heartbeat },
-      take: (one) => takeReply(context, one),
+      handle: (one) => handleReply(context, one),
     }),
 }
 
@@ -27,7 +27,7 @@ function subjectOf({ tenant, id }: CounterspeechMessage): ThreadRef {
   return { tenant, postId: id, kind: 'reply' }
 }
 
-async function takeReply(context: IntakeContext, { message, from }: Read<CounterspeechMessage>): Promise<Outcome> {
+async function handleReply(context: IntakeContext, { message, from }: Read<CounterspeechMessage>): Promise<Outcome> {
   const { threads, routes, rules, checkpoints, maxReplies, erase, clock } = context
   const { tenant, postId } = message
   const ref = subjectOf(message)

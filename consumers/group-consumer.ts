@@ -57,13 +57,13 @@ export class GroupConsumer {
   #state: 'current' | 'closing' | 'dead' = 'current'
   #assigned: Readonly<Record<string, number[]>> = {}
   /** How often the group has assigned partitions to the consumer. */
-  #generation = 0
+  #assignments = 0
   readonly #inWork = new Set<Promise<void>>()
   /** By partition: the work of handled batches that their commit waits for, in order. */
   readonly #uncommitted = new Map<string, Promise<void>>()
   /** By partition: a range without records that is being noted. The next batch waits for it, and sends heartbeats. */
   readonly #passing = new Map<string, { done: Promise<void>; heartbeat: Heartbeat }>()
-  /** Next offset by partition: handled in this generation, and not yet known to be committed. */
+  /** Next offset by partition: handled since they were assigned, and not yet known to be committed. */
   readonly #handled = new Map<string, { topic: string; partition: number; offset: string }>()
   #commitTimer: NodeJS.Timeout | undefined
   #committing = Promise.resolve()
@@ -171,7 +171,7 @@ export class GroupConsumer {
       return
     }
     this.#assigned = assigned
-    this.#generation++
+    this.#assignments++
     this.#handled.clear()
     this.#unanswered = 0
     this.#fetching.clear()
@@ -213,7 +213,7 @@ export class GroupConsumer {
 
   /** Has the batch handled, and its offset committed once all that was begun for later has ended too. */
   async #handle(batch: Batch, heartbeat: Heartbeat, resolved: () => void, before?: Promise<void>): Promise<void> {
-    const generation = this.#generation
+    const assignment = this.#assignments
     await before
     const working: Promise<unknown>[] = []
     const later: Later = (start) => {
@@ -223,16 +223,16 @@ export class GroupConsumer {
       working.push(begun)
     }
     await this.#context.handle(batch, heartbeat, later)
-    if (!this.#mayCommit(generation)) return
+    if (!this.#mayCommit(assignment)) return
     resolved()
-    this.#commitAfter(working, batch, generation)
+    this.#commitAfter(working, batch, assignment)
   }
 
   /** Notes the offset for the next commit when its own work, and that of the batches before it, has ended. */
-  #commitAfter(working: readonly Promise<unknown>[], batch: Batch, generation: number): void {
+  #commitAfter(working: readonly Promise<unknown>[], batch: Batch, assignment: number): void {
     const key = partitionKey(batch)
     const handledUpTo = () => {
-      if (!this.#mayCommit(generation)) return
+      if (!this.#mayCommit(assignment)) return
       this.#handled.set(key, { topic: batch.topic, partition: batch.partition, offset: batch.next })
       this.#commitSoon(COMMIT_EVERY_MS)
     }
@@ -261,11 +261,11 @@ export class GroupConsumer {
   }
 
   /**
-   * Whether work begun in this generation may still be committed; if not, the new owner started from an earlier offset and
+   * Whether work begun under this assignment may still be committed; if not, the new owner started from an earlier offset and
    * re-reads it.
    */
-  #mayCommit(generation: number): boolean {
-    return this.#state !== 'dead' && generation === this.#generation
+  #mayCommit(assignment: number): boolean {
+    return this.#state !== 'dead' && assignment === this.#assignments
   }
 
   #commitSoon(ms: number): void {

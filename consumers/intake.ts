@@ -54,7 +54,7 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
    * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
    * follows from them elsewhere is begun `later`, or done as well where that is left out.
    */
-  take(context: IntakeContext, read: readonly Read<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
+  handle(context: IntakeContext, read: readonly Read<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
 }
 
 /** The input: a handler for each topic, by its name, and what all of them work with. */
@@ -87,7 +87,7 @@ interface BatchContext extends Input {
   /** The watch over the store; absent where the store is this process's own memory. */
   readonly store?: StoreWatch
   /** Called after each batch: something may have become due. */
-  readonly taken?: () => void
+  readonly handled?: () => void
 }
 
 /**
@@ -95,7 +95,7 @@ interface BatchContext extends Input {
  * Kafka takes a recovery's offsets only for a group without members.
  */
 export function intake(
-  deps: Input & Pick<BatchContext, 'store' | 'taken'> & { reader: TopicReader; marks: StreamMarks },
+  deps: Input & Pick<BatchContext, 'store' | 'handled'> & { reader: TopicReader; marks: StreamMarks },
 ) {
   const { reader, store, handlers } = deps
   const context: BatchContext = { ...deps, marks: new PartitionMarks(deps.marks) }
@@ -125,7 +125,7 @@ export function intake(
   }
 }
 
-/** Handles a batch until the store has taken it, and notes there that it has, before its offset is committed to Kafka. */
+/** Handles a batch until the store has all of it, and notes that there, before its offset is committed to Kafka. */
 async function storeBatch(
   context: BatchContext,
   store: StoreWatch,
@@ -133,8 +133,8 @@ async function storeBatch(
   heartbeat: Heartbeat,
   later: Later,
 ): Promise<void> {
-  const retried: Later = (work) => later(() => store.untilTaken(work, async () => {}))
-  await store.untilTaken(() => handleBatch(context, batch, heartbeat, retried), heartbeat)
+  const retried: Later = (work) => later(() => store.untilStored(work, async () => {}))
+  await store.untilStored(() => handleBatch(context, batch, heartbeat, retried), heartbeat)
   await store.noteDurable(batch, heartbeat)
 }
 
@@ -165,7 +165,7 @@ async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbe
     await marks.write(new Map([[partition, mark]]))
   }
   marks.noteBatch(partition)
-  if (last !== undefined) input.taken?.()
+  if (last !== undefined) input.handled?.()
 }
 
 /** Makes the effects of some messages durable, dead letters included. */
@@ -181,7 +181,7 @@ async function handlePart(
   const { good, bad } = read
   const following: (() => Promise<unknown>)[] = []
   const outcomes =
-    good.length === 0 ? [] : await handler.take(context, good, heartbeat, (work) => void following.push(work))
+    good.length === 0 ? [] : await handler.handle(context, good, heartbeat, (work) => void following.push(work))
   if (bad.length > 0)
     await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
   for (const { from, reason, detail } of bad) {

@@ -8,7 +8,7 @@ import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type Read, shortened } from './read-message.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
-const TAKEN_AT_ONCE = 50
+const HANDLED_AT_ONCE = 50
 /** Subjects of which nothing is known, deleted in one step of the store: few enough not to block Redis. */
 const UNKNOWN_AT_ONCE = 250
 /** Routes as if every protocol had judged the post before: sampling leaves none out. */
@@ -20,10 +20,10 @@ export const posts: TopicHandler<PostMessage> = {
   clocked: true,
   subjectOf,
   postOf: (context, message) => (message.deleted === true ? null : keptOf(context, message)),
-  take: (context, read, heartbeat, later) =>
-    takeInSteps({
+  handle: (context, read, heartbeat, later) =>
+    handleInSteps({
       ...{ read, subjectOf, threads: context.threads, heartbeat },
-      take: (one) => takePost(context, one, heartbeat, later),
+      handle: (one) => handlePost(context, one, heartbeat, later),
     }),
 }
 
@@ -31,7 +31,7 @@ function subjectOf({ tenant, id }: PostMessage): ThreadRef {
   return { tenant, postId: id, kind: 'post' }
 }
 
-async function takePost(
+async function handlePost(
   context: IntakeContext,
   { message, from }: Read<PostMessage>,
   heartbeat: Heartbeat,
@@ -81,7 +81,7 @@ async function eraseWithReplies(
 
 /** Erases a page of a deleted post's replies; false if there was nothing left to erase. */
 async function eraseReplies({ threads, erase }: IntakeContext, ref: ThreadRef): Promise<boolean> {
-  const replies = await threads.repliesTo(ref, TAKEN_AT_ONCE)
+  const replies = await threads.repliesTo(ref, HANDLED_AT_ONCE)
   if (replies.length === 0) return false
   await Promise.all(replies.map(erase))
   // Whoever reads the deletion again after a crash goes on with the rest.
@@ -90,17 +90,17 @@ async function eraseReplies({ threads, erase }: IntakeContext, ref: ThreadRef): 
 }
 
 /**
- * Takes messages of different subjects side by side, a bounded number at a time, and those of one subject in order: a burst of
+ * Handles messages of different subjects side by side, a bounded number at a time, and those of one subject in order: a burst of
  * deletions does not wait for each of them, nor a post for the deletions before it. Resolves to the outcomes, in order.
  */
-export async function takeInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
+export async function handleInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
   read: readonly Read<Message>[]
   subjectOf: (message: Message) => ThreadRef
   threads: Pick<ThreadStore, 'deleteUnknown'>
-  take: (one: Read<Message>) => Promise<Outcome>
+  handle: (one: Read<Message>) => Promise<Outcome>
   heartbeat: Heartbeat
 }): Promise<Outcome[]> {
-  const { read, subjectOf, threads, take, heartbeat } = work
+  const { read, subjectOf, threads, handle, heartbeat } = work
   const outcomes: Outcome[] = []
   for (const step of ofDifferentSubjects(read, subjectOf)) {
     const others = new Map(step)
@@ -113,10 +113,10 @@ export async function takeInSteps<Message extends { readonly deleted?: boolean |
         others.delete(at)
       }
     }
-    for (const some of pages([...others], TAKEN_AT_ONCE)) {
+    for (const some of pages([...others], HANDLED_AT_ONCE)) {
       await Promise.all(
         some.map(async ([at, one]) => {
-          outcomes[at] = await take(one)
+          outcomes[at] = await handle(one)
         }),
       )
       await heartbeat()

@@ -79,7 +79,7 @@ export function storeWatch(deps: {
     return Promise.race([asked, orWhy]).finally(() => reasoned.abort())
   }
 
-  async function untilTaken(task: () => Promise<unknown>, heartbeat: Heartbeat): Promise<void> {
+  async function untilStored(task: () => Promise<unknown>, heartbeat: Heartbeat): Promise<void> {
     for (;;) {
       try {
         await task()
@@ -155,12 +155,12 @@ export function storeWatch(deps: {
     get isAwaited() {
       return startLater !== null
     },
-    /** Does the work again until the store has taken it; rejects with what is no refusal of it, and once given up. */
-    untilTaken,
+    /** Does the work again until the store has accepted it; rejects with what is no refusal of it, and once given up. */
+    untilStored,
     /** Notes, before it is committed to Kafka, that a batch is durable in the store: so it is found if the store loses it. */
     async noteDurable({ topic, partition, next }: Pick<Batch, 'topic' | 'partition' | 'next'>, heartbeat: Heartbeat) {
       const durable = new Map([[`${topic}/${partition}`, next]])
-      await untilTaken(() => incarnation.advance(durable), heartbeat)
+      await untilStored(() => incarnation.advance(durable), heartbeat)
       reportLoss()
     },
     /** Nothing is tried again, or started, any more. */

@@ -83,7 +83,7 @@ function taking(judges: readonly Protocol[] = [scorer]) {
         if (!one.ok) throw new Error(one.detail)
         return one
       })
-      return counterspeech.take(context, read, async () => {})
+      return counterspeech.handle(context, read, async () => {})
     },
   }
 }
@@ -195,7 +195,7 @@ describe('counterspeech', () => {
     )
     const deletion = readMessage(incoming({ id: 'p1', createdAt: CREATED, deleted: true }), postMessage, LIMITS, NOW)
     if (!deletion.ok) throw new Error(deletion.detail)
-    expect(await posts.take(context, [deletion], async () => {})).toEqual(['deleted'])
+    expect(await posts.handle(context, [deletion], async () => {})).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
     expect(await threads.linkReply(post, reply('r2'), 9)).toBe('deleted')
     expect(erased).toEqual(['p1', 'r0', 'r1'])

@@ -99,7 +99,7 @@ describe('the intake', () => {
     reading = () => marks.read()
     const noted = <Message extends InputMessage>(name: string, one: TopicHandler<Message>): TopicHandler<Message> => ({
       ...one,
-      take: (...given) => step(name, () => one.take(...given)),
+      handle: (...given) => step(name, () => one.handle(...given)),
     })
     const context = intakeContext(stores, {
       outbox: { putDeadLetters: (letters) => step('dead letters', () => outbox.putDeadLetters(letters)) },

@@ -23,7 +23,7 @@ async function taken(post: object, comment: object) {
     const from = { topic, partition: 0, offset: '0', key: 'k', value: bytes, headers: {}, timestamp: NOW }
     const read = readMessage(from, handler.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
     if (!read.ok) throw new Error(read.detail)
-    await handler.take(context, [read], async () => {})
+    await handler.handle(context, [read], async () => {})
   }
   await take(posts, 'posts', { id: 'p1', ...post })
   await take(comments, 'comments', { id: 'c1', postId: 'p1', ...comment })
@@ -85,7 +85,7 @@ describe('a text that is too long to keep', () => {
     const value = Buffer.from(JSON.stringify({ id: 'c1', postId: 'p1', text: 'x'.repeat(900_000), createdAt: T0 }))
     const from = { topic: 'comments', partition: 0, offset: '0', key: 'k', value, headers: {}, timestamp: NOW }
     const message = { id: 'c1', postId: 'p1', tenant: 'default', text: 'x'.repeat(900_000), createdAt: T0 }
-    await comments.take(context, [{ ok: true, message, from }], async () => {})
+    await comments.handle(context, [{ ok: true, message, from }], async () => {})
     const [change] = seen
     if (change?.kind !== 'said') throw new Error('nothing was said')
     const { raw, bytes, topic } = change.origin()

@@ -20,7 +20,7 @@ test('an edit under a key that would not draw its post leaves a judged thread it
     const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0 })
     const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
-    return posts.take(context, [{ message, from } as unknown as Read<PostMessage>], async () => {})
+    return posts.handle(context, [{ message, from } as unknown as Read<PostMessage>], async () => {})
   }
   const keys = Array.from({ length: 50 }, (_, at) => `key ${at}`)
   const isDrawn = (key: string) => routesUnder(key).of(thread('p'), postOf(thread('p'))).length === 1
@@ -65,7 +65,7 @@ describe('deletions', () => {
       erased,
       heartbeats,
       context,
-      take: (...read: Read<PostMessage>[]) => posts.take(context, read, heartbeat),
+      take: (...read: Read<PostMessage>[]) => posts.handle(context, read, heartbeat),
     }
   }
 
@@ -127,12 +127,12 @@ describe('deletions', () => {
         if (kind === 'reply' && pages++ >= 50) await rest.promise
       },
     })
-    await posts.take(context, [deletion('p1', { text: 'words' })], async () => {})
+    await posts.handle(context, [deletion('p1', { text: 'words' })], async () => {})
     for (let nth = 0; nth < 70; nth++)
       await stores.threads.linkReply(thread('p1'), { ...thread(`r${nth}`), kind: 'reply' }, 100)
     const begun: Promise<unknown>[] = []
     const later = (work: () => Promise<unknown>) => void begun.push(work())
-    expect(await posts.take(context, [deletion('p1')], async () => {}, later)).toEqual(['deleted'])
+    expect(await posts.handle(context, [deletion('p1')], async () => {}, later)).toEqual(['deleted'])
     expect(await stores.threads.repliesTo(thread('p1'), 100)).toHaveLength(20)
     rest.resolve()
     await Promise.all(begun)

@@ -73,13 +73,13 @@ const oneBatch: TopicReader = {
 }
 
 /** An intake under the watch, which handles a batch so. */
-function intakeUnder(store: StoreWatch, reader: TopicReader, take: () => Promise<void> = async () => {}) {
+function intakeUnder(store: StoreWatch, reader: TopicReader, handle: () => Promise<void> = async () => {}) {
   const stores = memoryStores(() => 0)
   const handler: TopicHandler = {
     ...(posts as TopicHandler),
     clocked: false,
-    async take(_, read) {
-      await take()
+    async handle(_, read) {
+      await handle()
       return read.map(() => 'judged')
     },
   }

@@ -127,6 +127,19 @@ describe('the library, in LanceDB', () => {
     }
   })
 
+  it('in a folder of another form is neither read nor written, and says what to do; its own form is noted in it', async () => {
+    await open().add('animals', [item('a cat', 'tame')], 'ann', signal)
+    const schema = join(path, 'schema')
+    expect(readFileSync(schema, 'utf8')).toBe('1\n')
+    writeFileSync(schema, '2\n')
+    const later = open()
+    const says = 'is in the form 2, and this version of Gavel keeps it in the form 1. Run the version that wrote it'
+    await expect(later.shelves()).rejects.toThrow(says)
+    await expect(later.add('animals', [item('a dog', 'tame')], 'ann', signal)).rejects.toThrow(says)
+    rmSync(schema)
+    expect((await later.shelves()).map(({ items }) => items)).toEqual([1])
+  })
+
   it('searches in memory what another process has added, a second later at most', async () => {
     const [reader, writer] = [open(), open()]
     await writer.add('animals', [item('a red fox', 'wild')], 'ann', signal)

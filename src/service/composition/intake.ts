@@ -81,7 +81,7 @@ export function intakePart(
     })
     const reader = groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report })
     const input = inputOf(settings, topics, parts)
-    const taking = intake({ reader, ...input, marks: redis.marks, store: watch, taken: opening.wake })
+    const taking = intake({ reader, ...input, marks: redis.marks, store: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.

@@ -95,7 +95,7 @@ export async function readReceived(
     const isUnread = BigInt(from.offset) >= (progress.committed.get(from.topic)?.get(from.partition) ?? 0n)
     const letter = letters.get(placeOf(from))
     if (what(from, topics) !== 'comment') complete = true
-    const worked = isUnread || one === undefined ? undefined : (await handler.take(context, good, async () => {}))[0]
+    const worked = isUnread || one === undefined ? undefined : (await handler.handle(context, good, async () => {}))[0]
     const [why] = bad
     const { id, deletes } = idIn(from)
     messages.push({

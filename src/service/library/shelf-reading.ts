@@ -34,7 +34,7 @@ export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Emb
     try {
       return NAME.test(placeOf(name).shelf) ? await storage.shelf(name) : null
     } catch (cause) {
-      if (cause instanceof PermanentError) throw cause
+      if (cause instanceof PermanentError || cause instanceof OperatorError) throw cause
       throw new RetryLaterError('library', 'the library could not be read', { cause })
     }
   }

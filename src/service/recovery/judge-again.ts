@@ -215,7 +215,7 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
   const { input, remembered } = run.staging()
   await eachBatch({ ...run, input }, whole, 'looked through', async ({ good }, handler, context) => {
     const own = good.filter(({ message }) => wanted.has(subjectKey(handler.subjectOf(message))))
-    await handler.take(context, own, async () => {})
+    await handler.handle(context, own, async () => {})
   })
   return { remembered, versions }
 }

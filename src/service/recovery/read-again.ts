@@ -49,7 +49,7 @@ export async function readAgain(
       const ref = handler.subjectOf(message)
       touched.set(subjectKey(ref), ref)
     }
-    for (const outcome of await handler.take(context, wanted, async () => {})) count(outcome, 1)
+    for (const outcome of await handler.handle(context, wanted, async () => {})) count(outcome, 1)
     const letters = bad
       .filter(({ from }) => !isDead(from))
       .map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }))

@@ -9,6 +9,7 @@ import { withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
 import { changeFiles, deletionLog, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
+import { checkSchema, noteSchema } from './schema.ts'
 import { lanceTables } from './tables.ts'
 
 export interface LanceLibraryOptions extends LibraryOptions {
@@ -34,6 +35,23 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
   const proposals = proposalFiles(join(path, 'proposals'))
   const deletions = deletionLog(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
+  let checked: Promise<void> | undefined
+
+  /** Before anything is read; once it was found to be in this version's form, only before writing again. */
+  async function readable(): Promise<void> {
+    checked ??= checkSchema(path)
+    await checked.catch((error: unknown) => {
+      checked = undefined
+      throw error
+    })
+  }
+
+  const onceReadable =
+    <Given extends unknown[], Result>(read: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      await readable()
+      return read(...given)
+    }
 
   /** What writers have not finished, or not removed: tables that no shelf names, files that have not replaced others. */
   async function leftovers(): Promise<string[]> {
@@ -64,6 +82,8 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
       const mine = turn.then(async () => {
         await mkdir(path, { recursive: true })
         return withLock(join(path, 'lock'), async () => {
+          await checkSchema(path)
+          await noteSchema(path)
           await sweep()
           return work()
         })
@@ -75,8 +95,8 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
     hasLeftovers: async () => (await leftovers()).length > 0,
     // The folders stay when what was in them is gone.
     holdsAnything: async () => (await namesIn(path)).some((name) => name === 'shelves' || name === 'proposals'),
-    shelf: shelves.read,
-    shelves: shelves.all,
+    shelf: onceReadable(shelves.read),
+    shelves: onceReadable(shelves.all),
     putShelf: shelves.put,
     async removeShelf(record) {
       await shelves.remove(record.name)
@@ -102,14 +122,14 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
       }),
 
     change: changes.read,
-    changes: changes.all,
+    changes: onceReadable(changes.all),
     addStep: changes.addStep,
     putChange: changes.put,
     removeChange: changes.remove,
 
     proposal: proposals.read,
-    proposals: proposals.all,
-    proposed: proposals.proposed,
+    proposals: onceReadable(proposals.all),
+    proposed: onceReadable(proposals.proposed),
     putProposal: proposals.put,
     removeProposal: proposals.remove,
     proposalsOf: proposals.of,
