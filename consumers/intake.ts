@@ -54,7 +54,12 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
    * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
    * follows from them elsewhere is begun `later`, or done as well where that is left out.
    */
-  handle(context: IntakeContext, read: readonly Read<Message>[], heartbeat: Heartbeat, later?: Later): Promise<Outcome[]>
+  handle(
+    context: IntakeContext,
+    read: readonly Read<Message>[],
+    heartbeat: Heartbeat,
+    later?: Later,
+  ): Promise<Outcome[]>
 }
 
 /** The input: a handler for each topic, by its name, and what all of them work with. */

@@ -53,6 +53,13 @@ interface JudgeParts {
   readonly lookups?: Pick<Lookups, 'look'>
 }
 
+/** What a case is advanced with: the parts, and what this process has in memory. */
+interface JudgeContext extends JudgeParts {
+  readonly scripts: WaitingScripts
+  readonly pace: Pacing
+  readonly large: LargeCases
+}
+
 /**
  * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end;
  * `answer` answers one ask of a round and journals the result; `pending` says what a case waits for. Every step may be
@@ -60,13 +67,17 @@ interface JudgeParts {
  */
 export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
   const scripts = waitingScripts(parts.clock)
-  const deps = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
+  const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
   const { holding } = parts
   const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
   return {
-    advance: advancer(deps),
-    answer: answerer({ ...deps, deadlines: caseDeadlines }),
-    pending: pendingAsks(deps),
+    advance: (caseId, share = caseId) =>
+      advance(context, caseId, share).catch((error: unknown) => {
+        if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
+        throw error
+      }),
+    answer: answerer({ ...context, deadlines: caseDeadlines }),
+    pending: pendingAsks(context),
   }
 }
 
@@ -77,111 +88,102 @@ const LATER: Advance = { next: 'later', delayMs: 1_000 }
 const LARGE_MS = 3_000
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
-function advancer(
-  parts: JudgeParts & { readonly scripts: WaitingScripts; readonly pace: Pacing; readonly large: LargeCases },
-): Work['advance'] {
-  const { protocols, cases, clock, settings, scripts, pace, large } = parts
-  const conclude = concluder(parts)
-
-  async function advance(caseId: string, share: string): Promise<Advance> {
-    const waiting = scripts.of(caseId)
-    if (waiting === undefined) await pace.begin(share)
-    const known = waiting ?? parts.opened?.use(caseId)
-    const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
-    const use = await large.use(caseId, length)
-    if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
-    try {
-      return await advanceUsed(caseId, share, waiting, known)
-    } finally {
-      use.end()
-    }
+/** Advances a case to its next round or its end, once it is its turn and there is room for it. */
+async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
+  const { scripts, pace, large, opened } = context
+  const waiting = scripts.of(caseId)
+  if (waiting === undefined) await pace.begin(share)
+  const known = waiting ?? opened?.use(caseId)
+  const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
+  const use = await large.use(caseId, length)
+  if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
+  try {
+    return await takeOn(context, caseId, share, waiting, known)
+  } finally {
+    use.end()
   }
+}
 
-  async function advanceUsed(
-    caseId: string,
-    share: string,
-    waiting: ReturnType<WaitingScripts['of']>,
-    known: KnownCase | undefined,
-  ): Promise<Advance> {
-    // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
-    const seen = known ?? (await cases.peek(caseId))
-    if (seen === null) return DONE
-    const protocol = protocols.get(seen.record.protocol)
-    if (protocol === undefined) return PROTOCOL_OFF
-    if (isWaiting(seen.record, clock())) return LATER
-    if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
-    const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
-    if (taken === null) {
-      scripts.forget(caseId)
-      return DONE
-    }
-    const other = otherVersion(taken.record.versions, protocol)
-    if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
-      // It has restarted meanwhile.
-      scripts.forget(caseId)
-      return advance(caseId, share)
-    }
-    if (other !== undefined) return (await restart(taken, protocol)) ? advance(caseId, share) : DONE
-    const goOn = waiting?.record === taken.record ? waiting.progress : undefined
-    if (goOn === undefined) await prepared(protocol, taken.record.subject)
-    const { replayState, progress } = replayCase(protocol, taken, goOn, parts)
-    if (replayState.at === 'end') {
-      scripts.forget(caseId)
-      return (await conclude(taken, replayState)) ? DONE : LATER
-    }
-    scripts.keep(taken, progress, replayState.open)
-    return { next: 'asks', groups: groupsOf(taken, replayState) }
+/** Takes the case over and runs its script on, unless it is left to others. */
+async function takeOn(
+  context: JudgeContext,
+  caseId: string,
+  share: string,
+  waiting: ReturnType<WaitingScripts['of']>,
+  known: KnownCase | undefined,
+): Promise<Advance> {
+  const { protocols, cases, clock, settings, scripts } = context
+  // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
+  const seen = known ?? (await cases.peek(caseId))
+  if (seen === null) return DONE
+  const protocol = protocols.get(seen.record.protocol)
+  if (protocol === undefined) return PROTOCOL_OFF
+  if (isWaiting(seen.record, clock())) return LATER
+  if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
+  const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
+  if (taken === null) {
+    scripts.forget(caseId)
+    return DONE
   }
-
-  /**
-   * Restarts a case of other versions under this process's versions. False if another worker has it now, in the same
-   * run.
-   */
-  async function restart(taken: TakenCase, protocol: Protocol): Promise<boolean> {
-    const { record, epoch, run, journal } = taken
-    // The journal is dropped, but the calls in it were made.
-    await cases.loseCalls(record.id, callsIn(journal))
-    const restarted = { ...record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
-    return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
+  const other = otherVersion(taken.record.versions, protocol)
+  if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
+    // It has restarted meanwhile.
+    scripts.forget(caseId)
+    return advance(context, caseId, share)
   }
+  if (other !== undefined) return (await restart(context, taken, protocol)) ? advance(context, caseId, share) : DONE
+  const goOn = waiting?.record === taken.record ? waiting.progress : undefined
+  if (goOn === undefined) await prepared(protocol, taken.record.subject)
+  const { replayState, progress } = replayCase(protocol, taken, goOn, context)
+  if (replayState.at === 'end') {
+    scripts.forget(caseId)
+    return (await conclude(context, taken, replayState)) ? DONE : LATER
+  }
+  scripts.keep(taken, progress, replayState.open)
+  return { next: 'asks', groups: groupsOf(taken, replayState) }
+}
 
-  return (caseId, share = caseId) =>
-    advance(caseId, share).catch((error: unknown) => {
-      if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
-      throw error
-    })
+/** Restarts a case of other versions under this process's versions. False if another worker has it now, in the same run. */
+async function restart({ cases, clock }: JudgeContext, taken: TakenCase, protocol: Protocol): Promise<boolean> {
+  const { record, epoch, run, journal } = taken
+  // The journal is dropped, but the calls in it were made.
+  await cases.loseCalls(record.id, callsIn(journal))
+  const restarted = { ...record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
+  return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
 }
 
 const FENCED =
   'another worker has taken this case over, as the lock on it had lapsed: that one goes on with it, and this result is dropped; nothing is lost or published twice'
 
-function concluder({ protocols, cases, clock, report, settings }: JudgeParts) {
-  /** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
-  return async function conclude(taken: TakenCase, end: Extract<ReplayState, { at: 'end' }>): Promise<boolean> {
-    const { record, epoch, run, journal } = taken
-    const { ruling, carry } = end.conclusion
-    const inTranscript = new Set(end.asked.map(({ key }) => key))
-    // The transcript of a case that was given up lacks turns whose calls were made.
-    const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
-    const said = protocols.get(record.protocol)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
-    const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
-    // It may rest on what was learnt from others: the next revision would not know when that is deleted.
-    const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
-    const won = await cases.conclude(record, epoch, {
-      verdict: JSON.stringify(verdictOf(ended)),
-      transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
-      carry: carry === undefined || wasShown ? null : JSON.stringify(carry),
-      again: ruling.decidedBy === 'none' && hasWaited(record),
-    })
-    if (won) {
-      report('case:concluded', { caseId: record.id, protocol: record.protocol, rounds: ruling.rounds })
-      return true
-    }
-    const now = await cases.peek(record.id)
-    if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id, why: FENCED })
-    // A worker that took the case over continues it. One that restarted it may not: this one must.
-    return now === null || (now.epoch !== epoch && now.run === run)
+/** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
+async function conclude(
+  { protocols, cases, clock, report, settings }: JudgeContext,
+  taken: TakenCase,
+  end: Extract<ReplayState, { at: 'end' }>,
+): Promise<boolean> {
+  const { record, epoch, run, journal } = taken
+  const { ruling, carry } = end.conclusion
+  const inTranscript = new Set(end.asked.map(({ key }) => key))
+  // The transcript of a case that was given up lacks turns whose calls were made.
+  const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
+  const said = protocols.get(record.protocol)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+  // It may rest on what was learnt from others: the next revision would not know when that is deleted.
+  const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
+  const won = await cases.conclude(record, epoch, {
+    verdict: JSON.stringify(verdictOf(ended)),
+    transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
+    carry: carry === undefined || wasShown ? null : JSON.stringify(carry),
+    again: ruling.decidedBy === 'none' && hasWaited(record),
+  })
+  if (won) {
+    report('case:concluded', { caseId: record.id, protocol: record.protocol, rounds: ruling.rounds })
+    return true
   }
+  const now = await cases.peek(record.id)
+  if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id, why: FENCED })
+  // A worker that took the case over continues it. One that restarted it may not: this one must.
+  return now === null || (now.epoch !== epoch && now.run === run)
 }
 
 /**
