@@ -39,10 +39,7 @@ export async function runCase(parts: RunParts, job: Job<CaseJob>, token: string 
 }
 
 /** Advances a case whose round has ended; if that must be done again later, the case gets a job for it. */
-export async function advanceAfterRound(
-  parts: RunParts,
-  { caseId, share }: Pick<CaseJob, 'caseId' | 'share'>,
-): Promise<void> {
+async function advanceAfterRound(parts: RunParts, { caseId, share }: Pick<CaseJob, 'caseId' | 'share'>): Promise<void> {
   const later = await advance(parts, { caseId, share })
   if (later === null) return
   const now = parts.clock()

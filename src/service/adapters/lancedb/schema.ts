@@ -4,7 +4,7 @@ import { printable } from '../../domain/printable.ts'
 import { replaceFile, textOf } from './files.ts'
 
 /** The form in which the library's folder is kept; a change of it raises the number. */
-export const SCHEMA = 1
+const SCHEMA = 1
 
 /** Throws an `OperatorError` unless this version can read the folder. One without a number is in the first form. */
 export async function checkSchema(path: string): Promise<void> {
