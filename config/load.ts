@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { root } from '../src/package-folder.js'
 import { OperatorError } from '../src/service/domain/errors.ts'
+import { underNewNames } from './earlier-names.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
@@ -95,5 +96,5 @@ function settingsIn(file: string, faults: string[]): Tree {
     return treeOf({})
   }
   const fault = (why: string) => faults.push(`${file}: ${why}`)
-  return withPaths(mappingOf(text, fault), fault)
+  return underNewNames(withPaths(mappingOf(text, fault), fault), fault)
 }

@@ -309,7 +309,7 @@ const allSettings = z.strictObject({
   clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: wait }),
   cases: z.strictObject({
     maxOpen: count,
-    pressedAtDue: count,
+    overloadedAtDue: count,
     concurrency: count,
     deadline: duration,
     mostHeld: duration,

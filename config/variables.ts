@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EARLIER_NAMES } from './earlier-names.ts'
 import { settingsSchema } from './schema.ts'
 import { get, leaves, type Tree } from './tree.ts'
 import { readYaml } from './yaml.ts'
@@ -42,6 +43,10 @@ export function variablesOf(defaults: Tree): ReadonlyMap<string, Variable> {
   }
   for (const [path, kind] of settingsIn(schema, []))
     found.set(variableOf(path), { path, read: (text) => fromText(text, kind) })
+  for (const [earlier, now] of EARLIER_NAMES) {
+    const variable = found.get(variableOf(now))
+    if (variable !== undefined) found.set(variableOf(earlier), variable)
+  }
   return found
 }
 

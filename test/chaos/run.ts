@@ -403,7 +403,7 @@ const SETTINGS = {
   },
   checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
   clock: { idleAfter: '5s', atEnd: 'finish' },
-  cases: { maxOpen: 48, pressedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
+  cases: { maxOpen: 48, overloadedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
   stages: { default: { attempts: 8 }, describe: { attempts: 2, concurrency: 64, backoff: '500ms' } },
   http: { port: 0 },
   drain: `${DRAIN_MS}ms`,

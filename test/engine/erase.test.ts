@@ -486,7 +486,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
   it.each(Array.from({ length: 10 }, (_, nth) => `key ${nth}`))(
     'that opened under load keeps no words either, whatever is drawn: under %s',
     async (key) => {
-      const protocol = made({ pressedComments: 4, batchSize: 2 }, samplingRanks(key))
+      const protocol = made({ overloadedComments: 4, batchSize: 2 }, samplingRanks(key))
       const id = await open(protocol, { overloaded: true })
       await advance(id, 1, workerOf(protocol))
       const asked = (await unpublished(id)).journal.size

@@ -41,7 +41,7 @@ function setUp(
   protocols: readonly Protocol[],
   routes: Record<string, Route[]> = {},
   maxOpen = 100,
-  pressedAtDue = 1_000,
+  overloadedAtDue = 1_000,
   partitions: StreamPartitions | null = null,
   key = 'a key',
 ) {
@@ -72,7 +72,7 @@ function setUp(
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       maxOpen,
-      pressedAtDue,
+      overloadedAtDue,
       caseDeadlineMs: HOUR,
       partitions: partitions === null ? null : () => partitions,
     },

@@ -462,9 +462,9 @@ describe('what each switch saves', () => {
     ['batchSize 20', { ...off, batchSize: 20 }, { overloaded: false }],
     ['foldNearIdentical', { ...off, foldNearIdentical: true }, { overloaded: false }],
     ['perAuthor 3', { ...off, perAuthor: 3 }, { overloaded: false }],
-    ['pressedRounds 1', { ...off, pressedK: null, pressedComments: null }, { overloaded: true }],
-    ['pressedK 8', { ...off, pressedRounds: null, pressedComments: null }, { overloaded: true }],
-    ['pressedComments 20', { ...off, pressedRounds: null, pressedK: null }, { overloaded: true }],
+    ['overloadedRounds 1', { ...off, overloadedK: null, overloadedComments: null }, { overloaded: true }],
+    ['overloadedK 8', { ...off, overloadedRounds: null, overloadedComments: null }, { overloaded: true }],
+    ['overloadedComments 20', { ...off, overloadedRounds: null, overloadedK: null }, { overloaded: true }],
     ['as shipped', {}, { overloaded: false }],
     ['as shipped, under load', {}, { overloaded: true }],
   ]

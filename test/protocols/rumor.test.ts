@@ -159,9 +159,9 @@ describe('the settings that are shipped', () => {
       perAuthor: 3,
       unnamed: 20,
       splitQuestions: 60,
-      pressedRounds: 1,
-      pressedK: 8,
-      pressedComments: 20,
+      overloadedRounds: 1,
+      overloadedK: 8,
+      overloadedComments: 20,
     })
   })
 
@@ -1385,7 +1385,7 @@ describe('under load', () => {
   })
 
   test('the strongest comments of each side are debated, and it is said; all are counted', () => {
-    const { conclusion } = under(thread(20), { pressedK: 3, pressedRounds: null, ties: 'time' })
+    const { conclusion } = under(thread(20), { overloadedK: 3, overloadedRounds: null, ties: 'time' })
     expect(conclusion.ruling.evidence).toMatchObject({ support: ['c1', 'c3', 'c5'], oppose: ['c2', 'c4', 'c6'] })
     expect(conclusion.ruling.scores).toEqual({ support: 10, oppose: 10 })
     expect(conclusion.ruling.degraded).toEqual(['under load: 6 of 20 comments debated, the strongest of each side'])
@@ -1394,8 +1394,8 @@ describe('under load', () => {
   test('a fixed sample of the comments is scored, in order of time, and it is said', () => {
     const stanceOf = (id: string) => {
       const { asked, conclusion } = under(thread(100, { post: { ...post, id } }), {
-        pressedRounds: null,
-        pressedK: null,
+        overloadedRounds: null,
+        overloadedK: null,
       })
       const stances = asked.filter(({ ask }) => ask.stage === 'stance')
       expect(stances).toHaveLength(1)
@@ -1433,7 +1433,7 @@ describe('under load', () => {
   })
 
   test('without stance separation the draw is of two small sides', () => {
-    const { conclusion } = under(thread(100), { stance: false, pressedK: 3, pressedRounds: null })
+    const { conclusion } = under(thread(100), { stance: false, overloadedK: 3, overloadedRounds: null })
     expect(conclusion.ruling.evidence.support).toHaveLength(3)
     expect(conclusion.ruling.evidence.oppose).toHaveLength(3)
     expect(conclusion.ruling.degraded).toHaveLength(1)
@@ -1452,7 +1452,7 @@ describe('under load', () => {
   })
 
   test('each switch can be off by itself', () => {
-    const off = { pressedRounds: null, pressedK: null, pressedComments: null }
+    const off = { overloadedRounds: null, overloadedK: null, overloadedComments: null }
     const full = run(made(off), thread(50), cast(differing))
     const { asked, conclusion } = under(thread(50), off)
     expect(calls(asked)).toEqual(calls(full.asked))
@@ -1460,7 +1460,13 @@ describe('under load', () => {
   })
 
   test('a limit beyond the settings’ depth changes nothing', () => {
-    const { conclusion } = under(thread(50), { rounds: 1, pressedRounds: 5, k: 4, pressedK: 9, pressedComments: 400 })
+    const { conclusion } = under(thread(50), {
+      rounds: 1,
+      overloadedRounds: 5,
+      k: 4,
+      overloadedK: 9,
+      overloadedComments: 400,
+    })
     expect(conclusion.ruling).toMatchObject({ rounds: 1, degraded: [] })
     expect(conclusion.ruling.evidence.support).toHaveLength(4)
   })

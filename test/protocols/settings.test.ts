@@ -53,9 +53,9 @@ describe('what is shipped is what the documents say', () => {
     expect(protocols.rumor).toMatchObject({
       perAuthor: 3,
       unnamed: 20,
-      pressedRounds: 1,
-      pressedK: 8,
-      pressedComments: 20,
+      overloadedRounds: 1,
+      overloadedK: 8,
+      overloadedComments: 20,
     })
   })
 })
@@ -71,7 +71,7 @@ describe('a setting is taken up to its bounds, and not beyond', () => {
         minScored: [0, 1],
         answerTokens: [16, 1e9],
       },
-      ...{ pressedRounds: [0, 10], pressedK: [1, 200], pressedComments: [1, 1e9] },
+      ...{ overloadedRounds: [0, 10], overloadedK: [1, 200], overloadedComments: [1, 1e9] },
     },
     hate: {
       ...{ examples: [1, 50], rounds: [1, 2], temperature: [0, 2], answerTokens: [16, 1e9] },

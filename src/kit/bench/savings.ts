@@ -51,7 +51,7 @@ interface Saving {
 const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' } as const
 
 /** The names of settings that act under pressure alone. */
-const UNDER_PRESSURE = /^pressed/
+const UNDER_PRESSURE = /^overloaded/
 
 /**
  * What the rumor protocol's savings are worth: the file's threads are judged with all their revisions, once for each saving
@@ -147,7 +147,7 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   const changed: Settings = {
     ...settings,
     memo: { ...settings.memo, enabled: way.memo ?? false },
-    cases: { ...settings.cases, pressedAtDue: way.overloaded ? 0 : Number.POSITIVE_INFINITY },
+    cases: { ...settings.cases, overloadedAtDue: way.overloaded ? 0 : Number.POSITIVE_INFINITY },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
   const topics = memoryTopics()

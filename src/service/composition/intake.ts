@@ -215,7 +215,7 @@ export function openerOf(
       checkpoints: settings.checkpoints,
       clock: streamClock,
       maxOpen: settings.cases.maxOpen,
-      pressedAtDue: settings.cases.pressedAtDue,
+      overloadedAtDue: settings.cases.overloadedAtDue,
       caseDeadlineMs: settings.cases.deadline,
       partitions,
     },

@@ -25,7 +25,7 @@ export interface OpenerSettings {
    */
   readonly maxOpen: number
   /** If more threads than this are due, cases open as overloaded: protocols may then ask less. */
-  readonly pressedAtDue: number
+  readonly overloadedAtDue: number
   /** How long a case may take, in ms. */
   readonly caseDeadlineMs: number
   /** The partitions that drive the stream's clock; null: all that have been seen. */
@@ -167,7 +167,7 @@ export function opener(deps: {
       putOff = Math.min(MOST_PUT_OFF, large.length)
       if (opening.size === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
-      const moment = { paused, overloaded: count > settings.pressedAtDue }
+      const moment = { paused, overloaded: count > settings.overloadedAtDue }
       return (await openAll(first, streamNow, moment)) + (await openAll(last, streamNow, moment))
     },
   }

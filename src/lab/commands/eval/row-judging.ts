@@ -157,7 +157,7 @@ function settingsOf(settings: Settings, { name }: ProtocolKind, { how, models = 
     cases: {
       ...settings.cases,
       deadline: NO_DEADLINE_MS,
-      pressedAtDue: Number.POSITIVE_INFINITY,
+      overloadedAtDue: Number.POSITIVE_INFINITY,
       transcriptBytes: Number.MAX_SAFE_INTEGER,
     },
   }

@@ -83,12 +83,12 @@ function lacking({ post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snap
 
 /** The depth of the settings, reduced if the case was opened under overload. */
 function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
-  const { rounds, k, sampleSize, pressedRounds, pressedK, pressedComments } = settings
+  const { rounds, k, sampleSize, overloadedRounds, overloadedK, overloadedComments } = settings
   const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)
   return {
-    rounds: atMost(rounds, pressedRounds),
-    k: atMost(k, pressedK),
-    sampleSize: atMost(sampleSize, pressedK === null ? null : 2 * pressedK),
-    comments: atMost(Number.POSITIVE_INFINITY, pressedComments),
+    rounds: atMost(rounds, overloadedRounds),
+    k: atMost(k, overloadedK),
+    sampleSize: atMost(sampleSize, overloadedK === null ? null : 2 * overloadedK),
+    comments: atMost(Number.POSITIVE_INFINITY, overloadedComments),
   }
 }

@@ -31,9 +31,9 @@ export const rumorSettings = z.strictObject({
   oneScorer: z.boolean(),
   splitQuestions: z.int().min(0).max(10_000),
   minScored: z.number().min(0).max(1),
-  pressedRounds: z.int().min(0).max(10).nullable(),
-  pressedK: z.int().min(1).max(200).nullable(),
-  pressedComments: z.int().min(1).nullable(),
+  overloadedRounds: z.int().min(0).max(10).nullable(),
+  overloadedK: z.int().min(1).max(200).nullable(),
+  overloadedComments: z.int().min(1).nullable(),
   answerTokens: z.int().min(16),
 })
 export type RumorSettings = z.infer<typeof rumorSettings>
@@ -73,8 +73,8 @@ export function applyPreset(settings: RumorSettings): RumorSettings {
     times: false,
     judgeComments: 0,
     oneScorer: false,
-    pressedRounds: null,
-    pressedK: null,
-    pressedComments: null,
+    overloadedRounds: null,
+    overloadedK: null,
+    overloadedComments: null,
   }
 }
