@@ -69,29 +69,9 @@ function found<Row extends { id: string }>(all: readonly Row[], wanted: string):
 }
 
 describe('the demo event', () => {
-  test('has eighteen posts within ninety minutes, some 240 comments and two counterspeeches', () => {
-    expect(posts).toHaveLength(18)
-    expect(replies).toHaveLength(2)
-    expect(Math.max(...posts.map(at)) - Math.min(...posts.map(at))).toBeLessThanOrEqual(90 * MINUTE)
-    expect(comments.length).toBeGreaterThanOrEqual(220)
-    expect(comments.length).toBeLessThanOrEqual(250)
-  })
-
   test('is made of messages as the topics take them', () => {
     const schemas = { post: postMessage, comment: commentMessage, counterspeech: counterspeechMessage }
     for (const { type, ...message } of rows) expect(schemas[type].safeParse(message)).toMatchObject({ success: true })
-  })
-
-  test('has ids that are used once, but for the duplicate, the edit and the deletion', () => {
-    const ids = rows.map((row) => row.id)
-    expect(new Set(ids).size).toBe(ids.length - 3)
-  })
-
-  test('has threads of many sizes, some of none and one of sixty', () => {
-    const sizes = posts.map((one) => thread(one.id).length)
-    expect(sizes.filter((size) => size === 0)).toHaveLength(2)
-    expect(Math.max(...sizes)).toBe(60)
-    expect(new Set(sizes).size).toBeGreaterThanOrEqual(10)
   })
 
   test('is sorted by time over posts and comments', () => {
@@ -104,20 +84,6 @@ describe('the demo event', () => {
     for (const { postId, parentId } of comments) {
       expect(posts.map((one) => one.id)).toContain(postId)
       if (parentId) expect(found(comments, parentId).postId).toBe(postId)
-    }
-  })
-
-  test('speaks several languages', () => {
-    expect(new Set(posts.map(({ lang }) => lang))).toEqual(new Set(['en', 'es', 'de']))
-    const texts = comments.map(({ text }) => text)
-    for (const script of [
-      /\p{Script=Hiragana}/u,
-      /^[^\p{Script=Hiragana}]*\p{Script=Han}{3}/u,
-      /\p{Script=Arabic}/u,
-      /\p{L}ß|ü/u,
-      /[¿ñ]/u,
-    ]) {
-      expect(texts.filter((text) => script.test(text)).length).toBeGreaterThan(0)
     }
   })
 
@@ -158,13 +124,6 @@ describe('the demo event', () => {
 
 describe('what the demo event has for hate, safety and counterspeech', () => {
   const slur = found(posts, 'calvera-p13')
-
-  test('is an invented slur against invented people, a quotation of it, and the same word taken up by them', () => {
-    const naming = posts.filter(({ text }) => /lowtider/i.test(text))
-    expect(naming.map((one) => one.id)).toEqual(['calvera-p13', 'calvera-p14', 'calvera-p15'])
-    expect(naming[1]?.text).toContain('"lowtider"')
-    expect(naming[2]?.text).toMatch(/^We are the lowtiders/)
-  })
 
   test('is two answers to the slur, written after it', () => {
     for (const reply of replies) {
