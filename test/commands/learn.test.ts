@@ -22,7 +22,8 @@ import { OperatorError, PermanentError, RetryLaterError } from '../../src/servic
 import { type FeedbackMessage, feedbackMessage } from '../../src/service/domain/messages.ts'
 import { snapshot } from '../../src/service/domain/thread.ts'
 import { noUsage, transcript, verdict } from '../../src/service/domain/verdict.ts'
-import type { Gateway, Settled } from '../../src/service/gateway/gateway.ts'
+import type { Settled } from '../../src/service/gateway/context.ts'
+import type { Gateway } from '../../src/service/gateway/gateway.ts'
 import { ownerOf } from '../../src/service/library/names.ts'
 import type { Library } from '../../src/service/ports/library.ts'
 import { makeCurations } from '../../src/service/protocols/make.ts'
@@ -53,7 +54,7 @@ describe('the learner', () => {
   })
 
   const gateway: Pick<Gateway, 'ask'> = {
-    async ask(ask, { attempt, calls, mayAsk }) {
+    async ask({ ask, attempt, calls, mayAsk }) {
       await mayAsk?.()
       const said = ask.messages.map(({ content }) => content).join('\n')
       asked.push(said)

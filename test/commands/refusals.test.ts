@@ -106,7 +106,7 @@ async function inService(row: ServerError, body: unknown) {
     }),
     ...{ library: noLibrary, clock, report: () => {} },
     settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000 },
-    holding: { caseDeadlineMs: 600_000, mostHeldMs: 6 * 3_600_000 },
+    holding: { deadline: 600_000, mostHeld: 6 * 3_600_000 },
   })
   const [asked] = asksIn(await work.advance(id))
   if (asked === undefined) throw new Error('nothing was asked')

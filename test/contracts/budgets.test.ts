@@ -58,8 +58,8 @@ describe('budgets, in Redis', () => {
       keyUnder(prefix),
       budgetSettings({
         verdict: { tokens: 100, usd: null },
-        tenant: { tokens: 100, usd: 1, perMs: HOUR },
-        total: { tokens: 100, usd: 1, perMs: 24 * HOUR },
+        tenant: { tokens: 100, usd: 1, per: HOUR },
+        total: { tokens: 100, usd: 1, per: 24 * HOUR },
       }),
     )
     const before = await client.dbsize()
@@ -76,7 +76,7 @@ describe('budgets, in Redis', () => {
 
   it('do not open an account again that has expired', async () => {
     const prefix = `test-${randomUUID()}`
-    const limits = { verdict: { tokens: 100, usd: null }, total: { tokens: 100, usd: null, perMs: HOUR } }
+    const limits = { verdict: { tokens: 100, usd: null }, total: { tokens: 100, usd: null, per: HOUR } }
     const settings = { ...budgetSettings(limits), keepVerdictMs: 50 }
     const budgets = redisBudgets(client, keyUnder(prefix), settings)
     const call = purchase({ tokens: 60 })
@@ -91,8 +91,8 @@ describe('budgets, in Redis', () => {
     const prefix = `test-${randomUUID()}`
     const limit = 80_000
     const settings = budgetSettings({
-      tenant: { tokens: limit / 2, usd: null, perMs: 1_000 * HOUR },
-      total: { tokens: limit, usd: limit / 1e6, perMs: 1_000 * HOUR },
+      tenant: { tokens: limit / 2, usd: null, per: 1_000 * HOUR },
+      total: { tokens: limit, usd: limit / 1e6, per: 1_000 * HOUR },
     })
     const budgets = redisBudgets(client, keyUnder(prefix), settings)
     const program = fileURLToPath(new URL('./budgets-spender.ts', import.meta.url))

@@ -29,9 +29,9 @@ const UNLIMITED: BudgetLimit = { tokens: null, usd: null }
 export function budgetSettings(limits: Partial<BudgetSettings> = {}): BudgetSettings {
   return {
     verdict: UNLIMITED,
-    tenant: { ...UNLIMITED, perMs: HOUR },
+    tenant: { ...UNLIMITED, per: HOUR },
     tenants: {},
-    total: { ...UNLIMITED, perMs: 24 * HOUR },
+    total: { ...UNLIMITED, per: 24 * HOUR },
     keepVerdictMs: HOUR,
     ...limits,
   }
@@ -67,7 +67,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('take the upper bound, then put what was really spent in its place', async () => {
-      const { budgets } = await given({ total: { tokens: 1_000, usd: 1, perMs: 24 * HOUR } })
+      const { budgets } = await given({ total: { tokens: 1_000, usd: 1, per: 24 * HOUR } })
       const call = purchase({ tokens: 600, usd: 0.3 })
       expect(await budgets.reserve(call)).toEqual(GRANTED)
       expect(await budgets.total()).toEqual({ used: call.atMost, inFlight: call.atMost })
@@ -78,7 +78,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     it('tell the account of a tenant that has a limit, of its own or of all, and of no other', async () => {
       const { budgets } = await given({
         tenants: { rich: UNLIMITED, poor: { tokens: 10, usd: null } },
-        tenant: { tokens: 100, usd: null, perMs: UNTIL_2286 },
+        tenant: { tokens: 100, usd: null, per: UNTIL_2286 },
       })
       for (const tenant of ['rich', 'poor', 'any']) await budgets.reserve(purchase({ tokens: 7 }, { tenant }))
       expect((await budgets.tenant('poor'))?.used.tokens).toBe(7)
@@ -125,7 +125,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('say that waiting does not help a call that is larger than the whole budget', async () => {
-      const { budgets } = await given({ tenant: { tokens: 100, usd: null, perMs: HOUR } })
+      const { budgets } = await given({ tenant: { tokens: 100, usd: null, per: HOUR } })
       const refused = { granted: false, scope: 'tenant', unit: 'tokens', why: 'too-large', renewsInMs: null }
       expect(await budgets.reserve(purchase({ tokens: 101 }))).toEqual(refused)
     })
@@ -133,8 +133,8 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     it('take from every account or from none', async () => {
       const { budgets } = await given({
         verdict: { tokens: 50, usd: null },
-        tenant: { tokens: null, usd: 1, perMs: HOUR },
-        total: { tokens: 1_000, usd: null, perMs: 24 * HOUR },
+        tenant: { tokens: null, usd: 1, per: HOUR },
+        total: { tokens: 1_000, usd: null, per: 24 * HOUR },
       })
       expect(await budgets.reserve(purchase({ tokens: 40, usd: 0.9 }))).toEqual(GRANTED)
       expect(await budgets.reserve(purchase({ tokens: 40, usd: 0.1 }))).toMatchObject({ scope: 'verdict' })
@@ -152,8 +152,8 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
         const { budgets, close } = await make(
           budgetSettings({
             verdict: { tokens: 100, usd: 1 },
-            tenant: { tokens: 100, usd: null, perMs: tenantMs },
-            total: { tokens: 100, usd: 1, perMs: totalMs },
+            tenant: { tokens: 100, usd: null, per: tenantMs },
+            total: { tokens: 100, usd: 1, per: totalMs },
           }),
         )
         const call = purchase({ tokens: 100, usd: 0.5 })
@@ -168,7 +168,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
 
     it('keep tenants apart, and give one its own limit', async () => {
       const { budgets } = await given({
-        tenant: { tokens: 100, usd: null, perMs: HOUR },
+        tenant: { tokens: 100, usd: null, per: HOUR },
         tenants: { big: { tokens: 500, usd: null }, free: UNLIMITED },
       })
       expect(await budgets.reserve(purchase({ tokens: 100 }, { tenant: 'a' }))).toEqual(GRANTED)
@@ -182,17 +182,17 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('renew at the full window, and book a late settlement on the window of its reservation', async () => {
-      const perMs = 1_500
-      const { budgets, now, pass } = await given({ total: { tokens: 100, usd: null, perMs } })
-      await pass(perMs - ((await now()) % perMs))
+      const per = 1_500
+      const { budgets, now, pass } = await given({ total: { tokens: 100, usd: null, per } })
+      await pass(per - ((await now()) % per))
       const [early, late] = [purchase({ tokens: 40 }), purchase({ tokens: 60 })]
       expect(await budgets.reserve(early)).toEqual(GRANTED)
       expect(await budgets.reserve(late)).toEqual(GRANTED)
       await budgets.settle(early.ticket, early.atMost)
       const refused = await budgets.reserve(purchase({ tokens: 70 }))
       if (refused.granted || refused.renewsInMs === null) throw new Error('not refused for a while')
-      expect(refused.renewsInMs).toBeLessThanOrEqual(perMs)
-      await pass(refused.why === 'spent' ? refused.renewsInMs : perMs)
+      expect(refused.renewsInMs).toBeLessThanOrEqual(per)
+      await pass(refused.why === 'spent' ? refused.renewsInMs : per)
       expect(await budgets.reserve(purchase({ tokens: 70 }))).toEqual(GRANTED)
       expect(await budgets.settle(late.ticket, { tokens: 10, usd: 0 })).toBe('settled')
       expect((await budgets.total())?.used.tokens).toBe(70)
@@ -201,7 +201,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     it('book a reservation once, however often it is sent', async () => {
       const { budgets } = await given({
         verdict: { tokens: 100, usd: null },
-        total: { tokens: 500, usd: 1, perMs: HOUR },
+        total: { tokens: 500, usd: 1, per: HOUR },
       })
       const call = purchase({ tokens: 60 })
       const replies = await Promise.all([call, call, call].map((each) => budgets.reserve(each)))
@@ -213,7 +213,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('take the first settlement of a ticket, and none of one that was never granted', async () => {
-      const { budgets } = await given({ total: { tokens: 100, usd: 1, perMs: 24 * HOUR } })
+      const { budgets } = await given({ total: { tokens: 100, usd: 1, per: 24 * HOUR } })
       const call = purchase({ tokens: 60 })
       await budgets.reserve(call)
       expect(await budgets.settle(call.ticket, { tokens: 50, usd: 0.5 })).toBe('settled')
@@ -231,7 +231,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('book what was really spent also where it is more than the bound', async () => {
-      const { budgets } = await given({ total: { tokens: 100, usd: null, perMs: 24 * HOUR } })
+      const { budgets } = await given({ total: { tokens: 100, usd: null, per: 24 * HOUR } })
       const call = purchase({ tokens: 90 })
       await budgets.reserve(call)
       await budgets.settle(call.ticket, { tokens: 130, usd: 0 })
@@ -240,7 +240,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('hold sums beyond what a short number can, and usage that makes no sense', async () => {
-      const { budgets } = await given({ total: { tokens: 4e15, usd: 4e6, perMs: 24 * HOUR } })
+      const { budgets } = await given({ total: { tokens: 4e15, usd: 4e6, per: 24 * HOUR } })
       const call = purchase({ tokens: 1e15, usd: 1e6 })
       expect(await budgets.reserve(call)).toEqual(GRANTED)
       expect(await budgets.reserve(purchase({ tokens: 1e15, usd: 1e6 }))).toEqual(GRANTED)
@@ -254,7 +254,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     it('leave an abandoned reservation at its bound, and stop waiting for it when its lease ends', async () => {
       const { budgets, pass } = await given({
         verdict: { tokens: 100, usd: null },
-        total: { tokens: 500, usd: null, perMs: HOUR },
+        total: { tokens: 500, usd: null, per: HOUR },
       })
       const abandoned = purchase({ tokens: 80 }, { leaseMs: 150 })
       await budgets.reserve(abandoned)
@@ -278,7 +278,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
           const { budgets, close } = await make(
-            budgetSettings({ verdict: { tokens: 60, usd: null }, total: { tokens: 100, usd: null, perMs: 24 * HOUR } }),
+            budgetSettings({ verdict: { tokens: 60, usd: null }, total: { tokens: 100, usd: null, per: 24 * HOUR } }),
           )
           const granted: { call: Purchase; spent: number | null }[] = []
           const used = (caseId?: string) =>

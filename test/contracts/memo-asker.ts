@@ -11,8 +11,10 @@ import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { redisMemo } from '../../src/service/adapters/redis/memo.ts'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
-import { noUsage } from '../../src/service/domain/verdict.ts'
-import { askOnce } from '../../src/service/gateway/memo.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
+import { gateway } from '../../src/service/gateway/gateway.ts'
+import type { Model } from '../../src/service/ports/model.ts'
+import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
 import { requestOf } from './model.ts'
 import { thread } from './samples.ts'
 
@@ -39,15 +41,25 @@ const model = openAiModel({ baseUrl: options.modelUrl, apiKey: 'none', answerFor
 const view = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
 const { messages, temperature, maxTokens } = requestOf()
 const ask: Ask = { stage: 'opinion', role: 'debater', messages, answer: view, temperature, maxTokens }
-const askedOnce = askOnce({
+let calls = 0
+const counted: Model = {
+  complete() {
+    calls++
+    return model.complete(requestOf({ callId: randomUUID(), timeoutMs: 30_000 }))
+  },
+}
+const asking = gateway({
+  ...memoryParts(Date.now),
+  ...{ model: counted, loadImage: noImages, clock: Date.now },
   memo: redisMemo(client, (name) => `{${options.prefix}}:${name}`),
-  settings: { keepMs: 60_000, leaseMs: options.leaseMs, patienceMs: options.patienceMs, maxBytes: 65_536 },
-  secret: 'a secret of the test',
-  clock: Date.now,
-  report: (name, event) => writeSync(2, `${name} ${JSON.stringify(event)}\n`),
+  settings: {
+    ...GATEWAY,
+    ...{ roles: { default: ['gpt-x'] }, slots: options.askers, callTimeout: 30_000, secret: 'a secret of the test' },
+    memo: { enabled: true, keep: 60_000, lease: options.leaseMs, patience: options.patienceMs, maxBytes: 65_536 },
+  },
+  report: (name, event) => void (name === 'error' && writeSync(2, `${name} ${JSON.stringify(event)}\n`)),
 })
 
-let calls = 0
 let cameAgain = 0
 let memoHits = 0
 const answers: Record<string, number> = {}
@@ -56,26 +68,13 @@ const answers: Record<string, number> = {}
 async function asker(number: number): Promise<void> {
   for (;;) {
     try {
-      const { answer, usage } = await askedOnce(ask, {
-        model: 'gpt-x',
-        subject: thread(`${process.pid}-${number}`),
+      const context = askContext({
+        ...{ ask, protocol: 'rumor', subject: thread(`${process.pid}-${number}`), caseId: `${number}` },
+        ...{ askId: `${number}`, attempt: 1, last: false, remember: true, calls: [] },
         signal: new AbortController().signal,
         deadline: Date.now() + 60_000,
-        messagesOf: async (asked) => asked.messages,
-        instead: () => null,
-        async pay() {
-          calls++
-          const reply = await model.complete(requestOf({ callId: randomUUID(), timeoutMs: 30_000 }))
-          const read = view.parse(JSON.parse(reply.text ?? ''))
-          return {
-            answer: read,
-            raw: reply.text,
-            model: reply.model,
-            usage: { ...noUsage(), calls: 1 },
-            ms: 1,
-          }
-        },
       })
+      const { answer, usage } = await asking.ask(context)
       const text = JSON.stringify(answer)
       answers[text] = (answers[text] ?? 0) + 1
       memoHits += usage.memoHits

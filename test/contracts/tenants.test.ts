@@ -18,7 +18,9 @@ import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { postMessage } from '../../src/service/domain/messages.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { type GatewayParts, type GatewaySettings, gateway } from '../../src/service/gateway/gateway.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
+import { gateway } from '../../src/service/gateway/gateway.ts'
+import type { GatewayParts, GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { CaseStore } from '../../src/service/ports/cases.ts'
 import type { ThreadStore } from '../../src/service/ports/threads.ts'
@@ -107,8 +109,15 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
       const tries = { attempt: 1, last: false, signal, deadline: Date.now() + HOUR, calls: [] }
       const subject: ThreadRef = { tenant, postId, kind: 'post' }
       return made.ask(
-        { ...question, ...asking },
-        { protocol: 'rumor', subject, remember, caseId: id, askId: id, ...tries },
+        askContext({
+          ask: { ...question, ...asking },
+          protocol: 'rumor',
+          subject,
+          remember,
+          caseId: id,
+          askId: id,
+          ...tries,
+        }),
       )
     }
     /** What becomes of so many calls of a tenant: how many went through, and why the others did not. */
@@ -167,7 +176,7 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
   )
 
   it.each(HOSTILE)('one called %s spends its own budget and no other’s', async (name) => {
-    const budgets = { tenant: { tokens: 1_000, usd: null, perMs: HOUR } }
+    const budgets = { tenant: { tokens: 1_000, usd: null, per: HOUR } }
     const { inTurn } = gatewayOf({ whenSpent: 'degrade' }, budgets)
     const alone = await inTurn('alone', 20)
     expect(alone.went).toBeGreaterThan(0)
@@ -182,7 +191,7 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
   })
 
   it.each(HOSTILE)('one called %s finds its own answers and nobody else’s', async (name) => {
-    const memo = { keepMs: HOUR, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 }
+    const memo = { enabled: true, keep: HOUR, lease: 5_000, patience: 2_000, maxBytes: 10_000 }
     const { ask, asked } = gatewayOf({ memo })
     const hits = async (tenant: string, postId: string) =>
       (await ask(tenant, { postId, remember: true })).usage.memoHits

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { deadlines, extendedDeadline } from '../../src/service/engine/deadline.ts'
 
-const SETTINGS = { caseDeadlineMs: 600, mostHeldMs: 3_600 }
+const SETTINGS = { deadline: 600, mostHeld: 3_600 }
 const CASE = { protocol: 'rumor', openedAt: 10_000, deadline: 10_600 }
 
 test.each([
@@ -73,7 +73,7 @@ test('whether its asks were held is looked up two minutes before a case’s dead
       return 400_000
     },
   }
-  const settings = { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 }
+  const settings = { deadline: 600_000, mostHeld: 3_600_000 }
   const of = deadlines({ cases, clock: () => now, settings })
   now = 479_999
   expect(await of.of({ protocol: 'rumor', openedAt: 0, deadline: 600_000 })).toBe(600_000)

@@ -81,7 +81,7 @@ function answerTo({ messages, stage }: ModelRequest & { stage?: string }): Model
 
 function workerOf(protocol: Protocol | null, maxTakeovers = 20, remembers = false) {
   const report = () => {}
-  const memoSettings = { keepMs: HOUR, leaseMs: MINUTE, patienceMs: MINUTE, maxBytes: 10_000 }
+  const memoSettings = { enabled: remembers, keep: HOUR, lease: MINUTE, patience: MINUTE, maxBytes: 10_000 }
   return judge({
     protocols: new Map(protocol === null ? [] : [[protocol.name, protocol]]),
     cases: stores.cases,
@@ -96,7 +96,7 @@ function workerOf(protocol: Protocol | null, maxTakeovers = 20, remembers = fals
       loadImage: noImages,
       ...memoryParts(() => clock.now),
       memo,
-      settings: { ...GATEWAY, memo: remembers ? memoSettings : null },
+      settings: { ...GATEWAY, memo: memoSettings },
       clock: () => clock.now,
       report,
     }),

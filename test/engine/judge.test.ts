@@ -816,8 +816,8 @@ describe('what goes wrong on the way', () => {
   })
 
   describe('where the operator has to mend something', () => {
-    const CASE = { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 }
-    const TIMES = { openedAt: T0, deadline: T0 + CASE.caseDeadlineMs }
+    const CASE = { deadline: 600_000, mostHeld: 3_600_000 }
+    const TIMES = { openedAt: T0, deadline: T0 + CASE.deadline }
     const refusal = () => new PermanentError('rejected', 'status 429: no quota', { mend: 'quota' })
 
     test('a service holds the ask past its case’s deadline, and once that is mended it is answered, in any process', async () => {
@@ -846,7 +846,7 @@ describe('what goes wrong on the way', () => {
 
     test('it is held no longer than the settings say, and then it is the operator’s fault', async () => {
       const { worker, id, clock, published } = await caseOf({ model: refusal }, TIMES)
-      const holding = worker({ holding: { ...CASE, mostHeldMs: 1_200_000 } })
+      const holding = worker({ holding: { ...CASE, mostHeld: 1_200_000 } })
       const asks = await asksOf(holding, id)
       const ends = []
       for (let minute = 0; minute < 40; minute++) {
@@ -1144,7 +1144,7 @@ describe('a look into the library', () => {
       },
     }
     const { worker, id, clock, events } = await caseOf({ protocol: protocolOf({ script: looking }), library })
-    const holding = worker({ holding: { caseDeadlineMs: 600_000, mostHeldMs: 3_600_000 } })
+    const holding = worker({ holding: { deadline: 600_000, mostHeld: 3_600_000 } })
     const [staged] = await asksOf(holding, id)
     if (staged === undefined) throw new Error('nothing was asked')
     for (let n = 0; n < 12; n++) {

@@ -104,7 +104,7 @@ function worker(find: Library['find'] = library.find) {
       loadImage: noImages,
       ...memoryParts(() => clock.now),
       memo,
-      settings: { ...GATEWAY, memo: { keepMs: HOUR, leaseMs: MINUTE, patienceMs: MINUTE, maxBytes: 10_000 } },
+      settings: { ...GATEWAY, memo: { enabled: true, keep: HOUR, lease: MINUTE, patience: MINUTE, maxBytes: 10_000 } },
       clock: () => clock.now,
       report: () => {},
     }),
@@ -399,7 +399,7 @@ describe('what is told of a case that was shown something', () => {
   const parts = () => ({
     ...{ cases: stores.cases, protocols: new Map([['talk', protocol]]), waits: async () => [], clock: () => clock.now },
     desk: { stranded: async () => [] },
-    holding: { caseDeadlineMs: 10 * MINUTE, mostHeldMs: HOUR },
+    holding: { deadline: 10 * MINUTE, mostHeld: HOUR },
   })
   const list = () =>
     listCases(parts(), {}, { most: 10, signal, progress() {} }).then(({ cases }) => cases.map(({ state }) => state))

@@ -11,11 +11,14 @@ import type { Ask } from '../../src/service/domain/ask.ts'
 import type { Call } from '../../src/service/domain/case.ts'
 import { usageOf } from '../../src/service/domain/case.ts'
 import type { AdaptiveLimit } from '../../src/service/gateway/adaptive.ts'
+import { askQuestion } from '../../src/service/gateway/ask.ts'
 import type { Breaker, Pass } from '../../src/service/gateway/breaker.ts'
-import { type CallAnswer, type CallSettings, modelCalls } from '../../src/service/gateway/call.ts'
-import { upperBound } from '../../src/service/gateway/cost.ts'
+import { askContext, type Settled } from '../../src/service/gateway/context.ts'
+import { unmeteredCalls, upperBound } from '../../src/service/gateway/cost.ts'
 import { withFormat } from '../../src/service/gateway/format.ts'
-import type { Guards } from '../../src/service/gateway/model-slots.ts'
+import type { Slot } from '../../src/service/gateway/model-slots.ts'
+import type { GatewaySettings, GatewayState } from '../../src/service/gateway/parts.ts'
+import { spentBudgets } from '../../src/service/gateway/spent-budgets.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { Model } from '../../src/service/ports/model.ts'
 import { GATEWAY } from '../support/parts.ts'
@@ -30,7 +33,7 @@ const ask: Ask = {
 }
 const PRICE = { prompt: 1, cached: 0.1, completion: 10 }
 const MESSAGES = withFormat(ask)
-const BOUND = upperBound(ask, MESSAGES, PRICE, GATEWAY)
+const BOUND = upperBound(ask, MESSAGES, PRICE, { imageTokens: GATEWAY.imageTokens })
 const NO_LIMIT = { tokens: null, usd: null }
 
 let running: Understudy | undefined
@@ -41,32 +44,37 @@ async function spending(
   model: Model,
   times: number,
   total: { tokens: number | null; usd: number | null },
-  settings: Partial<CallSettings> = {},
+  settings: Partial<GatewaySettings> = {},
 ) {
   const limits: BudgetSettings = {
     ...{ verdict: NO_LIMIT, tenants: {}, keepVerdictMs: 60_000 },
-    ...{ tenant: { ...NO_LIMIT, perMs: 3_600_000 }, total: { ...total, perMs: 3_600_000 } },
+    ...{ tenant: { ...NO_LIMIT, per: 3_600_000 }, total: { ...total, per: 3_600_000 } },
   }
   const clock = () => 1_000_000
   const budgets = memoryBudgets(limits, clock)
   const ledger: Call[] = []
   const reported: unknown[] = []
-  const calls = modelCalls({
+  const report: GatewayState['report'] = (name, event) => void (name === 'model:unmetered' && reported.push(event))
+  const gateway = {
     ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
     breakers: { note: () => {} } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 30_000, prices: { small: PRICE }, ...settings },
-    report: (name, event) => void (name === 'model:unmetered' && reported.push(event)),
-  })
-  const guards = {
+    ...{ report, spentBudgets: spentBudgets(report, clock, 'hold'), unmeteredCalls: unmeteredCalls(report, clock) },
+  } as unknown as GatewayState
+  const slot = {
     adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
     times: { watch: () => () => {} },
-  } as unknown as Guards
-  const context = { protocol: 'rumor', tenant: 't', attempt: 1, last: false, others: false, deadline: 2_000_000 }
-  const asked = async (at: number): Promise<CallAnswer | Error> => {
-    const ids = { caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger }
+  } as unknown as Slot
+  const asked = async (at: number): Promise<Settled | Error> => {
+    const context = askContext({
+      ...{ ask, protocol: 'rumor', subject: { tenant: 't', postId: 'p', kind: 'post' } },
+      ...{ attempt: 1, last: false, remember: false, deadline: 2_000_000 },
+      ...{ caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger },
+    })
+    Object.assign(context, { left: ['small'], model: 'small', now: { ...context.now, messages: MESSAGES } })
     for (;;) {
       try {
-        return await calls.call(ask, { model: 'small' } as Pass, MESSAGES, { ...context, ...ids }, guards, 0)
+        return await askQuestion(gateway, context, { model: 'small' } as Pass, slot)
       } catch (error) {
         if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
         await new Promise((resolve) => setTimeout(resolve, 5))
@@ -75,7 +83,7 @@ async function spending(
   }
   const results = await Promise.all(Array.from({ length: times }, (_, at) => asked(at)))
   const used = (await budgets.total())?.used
-  return { answered: results.filter((one) => !(one instanceof Error)) as CallAnswer[], used, ledger, reported }
+  return { answered: results.filter((one) => !(one instanceof Error)) as Settled[], used, ledger, reported }
 }
 
 describe('budgets', () => {
@@ -159,7 +167,7 @@ test('budgets in dollars hold where a tier costs more than usual, and the bound 
 
 test('the tier flex is asked for, and costs what the tier costs that the answer names', async () => {
   const price = { ...PRICE, tiers: { flex: 0.5, fast: 2 } }
-  const costOn = async (name: 'openai-since' | 'vllm', tiers: CallSettings['tiers']) => {
+  const costOn = async (name: 'openai-since' | 'vllm', tiers: GatewaySettings['tiers']) => {
     const { thinking: _, ...row }: Dialect = DIALECTS[name]
     running = await startUnderstudy({ dialect: { ...row, refuses: [], thinking: null } })
     const baseUrl = running.settings.OPENAI_BASE_URL

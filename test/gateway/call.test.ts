@@ -5,10 +5,14 @@ import type { Call } from '../../src/service/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import type { ChatMessage } from '../../src/service/domain/verdict.ts'
 import type { AdaptiveLimit } from '../../src/service/gateway/adaptive.ts'
+import { askQuestion } from '../../src/service/gateway/ask.ts'
 import type { Breaker, Pass } from '../../src/service/gateway/breaker.ts'
-import { type CallSettings, modelCalls } from '../../src/service/gateway/call.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
+import { unmeteredCalls } from '../../src/service/gateway/cost.ts'
 import { schemaLine } from '../../src/service/gateway/format.ts'
-import { type Guards, modelSlots } from '../../src/service/gateway/model-slots.ts'
+import { modelSlots, type Slot } from '../../src/service/gateway/model-slots.ts'
+import type { GatewaySettings, GatewayState } from '../../src/service/gateway/parts.ts'
+import { spentBudgets } from '../../src/service/gateway/spent-budgets.ts'
 import type { Budgets } from '../../src/service/ports/budgets.ts'
 import type { Limits, LimitsOf, Ticket } from '../../src/service/ports/limits.ts'
 import type { ModelReply, ModelRequest } from '../../src/service/ports/model.ts'
@@ -37,7 +41,7 @@ const reply = (over: Partial<ModelReply> = {}): ModelReply => ({
 })
 
 interface Given {
-  readonly settings?: Partial<CallSettings>
+  readonly settings?: Partial<GatewaySettings>
   readonly deadline?: number
   readonly budget?: Awaited<ReturnType<Budgets['reserve']>>
   readonly limited?: boolean
@@ -55,9 +59,11 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     ended: [] as unknown[],
     calls: [] as Call[],
   }
-  const calls = modelCalls({
+  const clock = () => now
+  const report: GatewayState['report'] = (name, event) => void (name === 'call:ended' && told.ended.push(event))
+  const gateway = {
     model: {
-      async complete(request) {
+      async complete(request: ModelRequest) {
         told.asked.push(request)
         now += 250
         if (said instanceof Error) throw said
@@ -81,17 +87,20 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     } as unknown as Budgets,
     breakers: { note: (_: Pass, outcome: string) => void told.noted.push(outcome) } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 1_000, imageTokens: 1_000, ...settings },
-    clock: () => now,
-    report: (name, event) => void (name === 'call:ended' && told.ended.push(event)),
-  })
+    spentBudgets: spentBudgets(report, clock, 'hold'),
+    unmeteredCalls: unmeteredCalls(report, clock),
+    ...{ clock, report },
+  } as unknown as GatewayState
   const adaptive = { begin: () => (end: string) => void told.paced.push(end) } as unknown as AdaptiveLimit
   const { signal } = new AbortController()
-  const tries = { attempt: 1, last: false, others: false }
-  const calling = { protocol: 'rumor', tenant: 't', caseId: 'c', askId: 'a', signal, ...tries }
-  const guards = { adaptive, times: { watch: () => () => {} } } as unknown as Guards
-  const outcome = await calls
-    .call(ask, { model: 'small' } as Pass, messages, { ...calling, deadline, calls: told.calls }, guards, 0)
-    .catch((error: unknown) => error)
+  const context = askContext({
+    ...{ ask, protocol: 'rumor', subject: { tenant: 't', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
+    ...{ attempt: 1, last: false, remember: false, signal, deadline, calls: told.calls },
+  })
+  const asking = { ...context.now, messages }
+  Object.assign(context, { chain: ['small'], left: ['small'], model: 'small', now: asking })
+  const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
+  const outcome = await askQuestion(gateway, context, { model: 'small' } as Pass, slot).catch((error: unknown) => error)
   return { ...told, outcome }
 }
 
@@ -102,7 +111,7 @@ const LIMITED = limitsOf({ small: { callsPerMinute: 9 } })
 const later = (code: 'timeout' | 'rate-limited' | 'unavailable') => new RetryLaterError(code, code)
 
 describe('the tier of a call', () => {
-  const on = (tiers: CallSettings['tiers']) => called(reply(), { settings: { tiers, flexTimeout: 9_000 } })
+  const on = (tiers: GatewaySettings['tiers']) => called(reply(), { settings: { tiers, flexTimeout: 9_000 } })
 
   test.each([
     ['by default', { default: 'flex' as const }, 'flex', 9_000],
@@ -223,7 +232,12 @@ test('asks that wait for a slot of their model or of the process are counted', a
   const slots = modelSlots({ ...GATEWAY, slots: 1 }, () => NOW)
   const { promise, resolve } = Promise.withResolvers<void>()
   const { signal } = new AbortController()
-  const all = ['small', 'small', 'large'].map((model) => slots.withSlot(model, signal, () => promise))
+  const hold = async (model: string) => {
+    const slot = await slots.take(model, signal)
+    await promise
+    slot.free()
+  }
+  const all = ['small', 'small', 'large'].map(hold)
   await new Promise(setImmediate)
   expect([slots.busy, slots.waiting]).toEqual([1, 2])
   resolve()
@@ -241,13 +255,17 @@ test.each([
     const settings = { ...GATEWAY, slots: 40, latencyTolerance }
     const slots = modelSlots(settings, () => now)
     const { signal } = new AbortController()
-    await slots.withSlot('small', signal, async ({ adaptive }) => {
-      const ends = Array.from({ length: 40 }, () => adaptive.begin('opinion'))
-      now += 1_000
-      for (const end of ends) end('overloaded')
-    })
+    const { adaptive, free } = await slots.take('small', signal)
+    const ends = Array.from({ length: 40 }, () => adaptive.begin('opinion'))
+    now += 1_000
+    for (const end of ends) end('overloaded')
+    free()
     const { promise, resolve } = Promise.withResolvers<void>()
-    const both = Array.from({ length: 40 }, () => slots.withSlot('small', signal, () => promise))
+    const both = Array.from({ length: 40 }, async () => {
+      const slot = await slots.take('small', signal)
+      await promise
+      slot.free()
+    })
     await new Promise(setImmediate)
     expect([slots.busy, slots.waiting]).toEqual(left)
     resolve()

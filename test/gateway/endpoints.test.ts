@@ -6,6 +6,7 @@ import { dialectOf, modelsOfEndpoints } from '../../src/service/adapters/openai/
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { fences } from '../../src/service/domain/fence.ts'
 import { canonicalName, placeOf } from '../../src/service/domain/model-name.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
 import type { Events, Report } from '../../src/service/ports/report.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
@@ -50,19 +51,22 @@ async function twoEndpoints(chain: string[], first: UnderstudyOptions = {}, othe
       ...GATEWAY,
       callTimeout: 5_000,
       roles: { default: chain },
-      memo: null,
+      memo: GATEWAY.memo,
       endpointOf: (model) => placeOf(model, endpoints).endpoint,
     },
     clock: Date.now,
     report,
   })
   const answered = (attempt = 1) =>
-    asking.ask(ask, {
-      ...{ protocol: 'rumor', caseId: 'c', askId: randomUUID(), attempt, last: false, remember: false, calls: [] },
-      subject: { tenant: 't', postId: 'p', kind: 'post' },
-      signal: new AbortController().signal,
-      deadline: Date.now() + 10_000,
-    })
+    asking.ask(
+      askContext({
+        ask,
+        ...{ protocol: 'rumor', caseId: 'c', askId: randomUUID(), attempt, last: false, remember: false, calls: [] },
+        subject: { tenant: 't', postId: 'p', kind: 'post' },
+        signal: new AbortController().signal,
+        deadline: Date.now() + 10_000,
+      }),
+    )
   return { answered, calls, one, two }
 }
 

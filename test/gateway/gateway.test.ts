@@ -3,9 +3,10 @@ import { z } from 'zod'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import type { Call } from '../../src/service/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
-import type { AskContext } from '../../src/service/gateway/context.ts'
+import { askContext, type GivenAsk } from '../../src/service/gateway/context.ts'
 import { withFormat } from '../../src/service/gateway/format.ts'
-import { type GatewaySettings, gateway } from '../../src/service/gateway/gateway.ts'
+import { gateway } from '../../src/service/gateway/gateway.ts'
+import type { GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { LoadImage } from '../../src/service/ports/images.ts'
 import type { ModelReply, ModelRequest } from '../../src/service/ports/model.ts'
@@ -72,20 +73,23 @@ function setUp(
       else told.push({ name, ...event })
     },
   })
-  const put = (asked: Ask = ask, asking: Partial<AskContext> = {}) =>
-    made.ask(asked, {
-      protocol: 'rumor',
-      subject: { tenant: 'default', postId: 'p', kind: 'post' },
-      caseId: 'rumor~p~r1',
-      askId: 'rumor~p~r1/0/0.0',
-      remember: false,
-      attempt: 1,
-      last: false,
-      signal: new AbortController().signal,
-      deadline: 1_000_000,
-      calls,
-      ...asking,
-    })
+  const put = (asked: Ask = ask, asking: Partial<GivenAsk> = {}) =>
+    made.ask(
+      askContext({
+        ask: asked,
+        protocol: 'rumor',
+        subject: { tenant: 'default', postId: 'p', kind: 'post' },
+        caseId: 'rumor~p~r1',
+        askId: 'rumor~p~r1/0/0.0',
+        remember: false,
+        attempt: 1,
+        last: false,
+        signal: new AbortController().signal,
+        deadline: 1_000_000,
+        calls,
+        ...asking,
+      }),
+    )
   const pass = (ms: number) => {
     now += ms
   }
@@ -408,7 +412,7 @@ describe('a model for a role', () => {
 })
 
 describe('what is known', () => {
-  const memo = { keepMs: 60_000, leaseMs: 1_000, patienceMs: 100, maxBytes: 65_536 }
+  const memo = { enabled: true, keep: 60_000, lease: 1_000, patience: 100, maxBytes: 65_536 }
   const remembering = { remember: true, deadline: Date.now() + 1e9 }
 
   test('is not asked again, for whatever case, and is said to be so', async () => {
@@ -522,7 +526,7 @@ describe('a budget', () => {
     await put(ask, { caseId: 'another' })
   })
 
-  const hourly = { tenant: { tokens: 2_000, usd: null, perMs: 3_600_000 } }
+  const hourly = { tenant: { tokens: 2_000, usd: null, per: 3_600_000 } }
   test('that renews holds the ask, or does without, as the settings say', async () => {
     const replies = [reply({ completionTokens: 1_900 }), reply()]
     const holding = setUp(replies, { whenSpent: 'hold' }, 10, undefined, hourly)
@@ -565,7 +569,7 @@ describe('a model that does not answer', () => {
     const lost = Array.from({ length: 4 }, gone)
     const { put, pass, requests } = setUp([...lost, reply({ model: 'large-2026' }), reply({ model: 'small-2026' })], {
       ...over,
-      memo: { keepMs: 60_000, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 },
+      memo: { enabled: true, keep: 60_000, lease: 5_000, patience: 2_000, maxBytes: 10_000 },
     })
     for (let call = 0; call < 4; call++) await expect(put(ask, { remember: true })).rejects.toThrow()
     expect(await put(ask, { remember: true })).toMatchObject({ model: 'large-2026', memo: false })
@@ -632,7 +636,7 @@ describe('another model of the chain is asked at once', () => {
   test('and its answer is known as its own: it is not paid for again, and never taken for the first one’s', async () => {
     const { put, requests, told } = setUp(
       [wait(60_000), reply({ model: 'large-2026' }), wait(60_000), elsewhere('question'), reply()],
-      { memo: { keepMs: 60_000, leaseMs: 5_000, patienceMs: 2_000, maxBytes: 10_000 } },
+      { memo: { enabled: true, keep: 60_000, lease: 5_000, patience: 2_000, maxBytes: 10_000 } },
     )
     const again = () => put(ask, { remember: true })
     expect(await again()).toMatchObject({ model: 'large-2026', memo: false })
@@ -736,16 +740,19 @@ describe('a call that takes far longer than its stage does', () => {
       },
       loadImage: async () => '',
       ...memoryParts(() => now),
-      settings: { ...settings, minTimeoutMs: 1_000, callTimeout: 60_000 },
+      settings: { ...settings, minTimeout: 1_000, callTimeout: 60_000 },
       clock: () => now,
       report() {},
     })
     const put = () =>
-      made.ask(ask, {
-        ...{ protocol: 'rumor', subject: { tenant: 'default', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
-        ...{ remember: false, attempt: 1, last: false, deadline: 1_000_000, calls },
-        signal: new AbortController().signal,
-      })
+      made.ask(
+        askContext({
+          ask,
+          ...{ protocol: 'rumor', subject: { tenant: 'default', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
+          ...{ remember: false, attempt: 1, last: false, deadline: 1_000_000, calls },
+          signal: new AbortController().signal,
+        }),
+      )
     for (let n = 0; n < 10; n++) await put()
     const last = put()
     const ticking = setInterval(() => {

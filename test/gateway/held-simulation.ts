@@ -1,6 +1,6 @@
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import { breaker, type Pass } from '../../src/service/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/service/gateway/deferred.ts'
+import { ModelAvoided } from '../../src/service/gateway/context.ts'
 import { holding } from '../../src/service/gateway/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 

@@ -7,7 +7,7 @@ import {
   type ToMend,
 } from '../../src/service/domain/errors.ts'
 import { type Breaker, breaker } from '../../src/service/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/service/gateway/deferred.ts'
+import { ModelAvoided } from '../../src/service/gateway/context.ts'
 import { holding } from '../../src/service/gateway/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 

@@ -7,8 +7,9 @@ import { z } from 'zod'
 import { imageLoader } from '../../src/service/adapters/images.ts'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
-import type { AskContext } from '../../src/service/gateway/context.ts'
-import { type GatewaySettings, gateway } from '../../src/service/gateway/gateway.ts'
+import { askContext, type GivenAsk } from '../../src/service/gateway/context.ts'
+import { gateway } from '../../src/service/gateway/gateway.ts'
+import type { GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { ModelReply } from '../../src/service/ports/model.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -96,21 +97,24 @@ function setUp(
     clock: () => now,
     report: () => {},
   })
-  const put = (ask: Ask, asking: Partial<AskContext> = {}, failed: (error: unknown) => void = () => {}) =>
+  const put = (ask: Ask, asking: Partial<GivenAsk> = {}, failed: (error: unknown) => void = () => {}) =>
     made
-      .ask(ask, {
-        protocol: 'safety',
-        subject: { tenant: 't', postId: 'p', kind: 'post' },
-        caseId: 'c',
-        askId: 'c/0/0.0',
-        remember: true,
-        attempt: 1,
-        last: false,
-        signal: new AbortController().signal,
-        deadline: 10_000_000,
-        calls: [],
-        ...asking,
-      })
+      .ask(
+        askContext({
+          ask,
+          protocol: 'safety',
+          subject: { tenant: 't', postId: 'p', kind: 'post' },
+          caseId: 'c',
+          askId: 'c/0/0.0',
+          remember: true,
+          attempt: 1,
+          last: false,
+          signal: new AbortController().signal,
+          deadline: 10_000_000,
+          calls: [],
+          ...asking,
+        }),
+      )
       .then(
         ({ answer }) => answer,
         (error: Error & { code?: string }) => {
@@ -126,8 +130,8 @@ function setUp(
 
 /** With a memo, each question is looked up by its image's data; without one it is not. */
 const MEMOS = [
-  ['with a memo', { keepMs: 60_000, leaseMs: 5_000, patienceMs: 1_000, maxBytes: 10_000 }],
-  ['without one', null],
+  ['with a memo', { enabled: true, keep: 60_000, lease: 5_000, patience: 1_000, maxBytes: 10_000 }],
+  ['without one', GATEWAY.memo],
 ] as const
 
 describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => {
@@ -153,7 +157,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
   })
 
   test('is not fetched where no budget pays for the call', async () => {
-    const budgets = { tenant: { tokens: 5, usd: null, perMs: 3_600_000 } }
+    const budgets = { tenant: { tokens: 5, usd: null, per: 3_600_000 } }
     for (const whenSpent of ['hold', 'degrade'] as const) {
       const { put, calls } = setUp({ memo, whenSpent }, [], budgets)
       for (let again = 0; again < 5; again++) expect(await put(describing('/a'))).toBe('budget')
@@ -193,7 +197,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
   })
 
   test('is given its own ask alone, and gone when that has ended', async () => {
-    const { put } = setUp({ memo: null }, [new RetryLaterError('rate-limited', 'busy', { delayMs: 1 })])
+    const { put } = setUp({ memo: GATEWAY.memo }, [new RetryLaterError('rate-limited', 'busy', { delayMs: 1 })])
     expect(await put(describing('/a'))).toBe('rate-limited')
     expect(await put(describing('/a'), { askId: 'another' })).toEqual(ANSWER)
     expect(await put(describing('/a'))).toEqual(ANSWER)
@@ -204,13 +208,13 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
 
   test('is kept no longer and no more of it than the settings say', async () => {
     const busy = () => new RetryLaterError('rate-limited', 'busy', { delayMs: 1_000, costsAttempt: false })
-    const old = setUp({ memo, images: { ...GATEWAY.images, keepMs: 5_000, maxBytes: 10_000 } }, [busy(), busy()])
+    const old = setUp({ memo, images: { ...GATEWAY.images, keepFor: 5_000, keepBytes: 10_000 } }, [busy(), busy()])
     await old.put(describing('/a'))
     old.pass(5_000)
     await old.put(describing('/a'))
     expect(fetched.splice(0)).toEqual(['/a', '/a'])
     // Room for two images of four.
-    const small = setUp({ memo, images: { ...GATEWAY.images, maxBytes: 130 } }, [busy(), busy(), busy(), busy()])
+    const small = setUp({ memo, images: { ...GATEWAY.images, keepBytes: 130 } }, [busy(), busy(), busy(), busy()])
     for (const one of ['/1', '/2', '/3', '/4']) await small.put(describing(one), { askId: one })
     expect(fetched.splice(0)).toEqual(['/1', '/2', '/3', '/4'])
     for (const one of ['/4', '/3', '/2', '/1']) expect(await small.put(describing(one), { askId: one })).toEqual(ANSWER)
@@ -332,7 +336,12 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
   test('is not fetched while those of asks that wait for their calls take all of keepBytes', async () => {
     const longest = 60
     const held = Promise.withResolvers<void>()
-    const waiting = setUp({ memo, images: { ...GATEWAY.images, maxBytes: 190, longest } }, [], {}, () => held.promise)
+    const waiting = setUp(
+      { memo, images: { ...GATEWAY.images, keepBytes: 190, maxBytes: longest } },
+      [],
+      {},
+      () => held.promise,
+    )
     // Questions of their own: the memo answers none by another.
     const asked = (one: string): Ask => {
       const [message] = describing(one).messages

@@ -14,12 +14,15 @@ function setUp() {
   })
   let finds = 0
   const look = (error: Error | null, { caseId = 'c', last = false } = {}) =>
-    held.look({ caseId, tenant: 'default', askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 }, async () => {
-      finds++
-      now += 100
-      if (error !== null) throw error
-      return 'found'
-    })
+    held.look(
+      { caseId, asker: `case ${caseId}`, askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 },
+      async () => {
+        finds++
+        now += 100
+        if (error !== null) throw error
+        return 'found'
+      },
+    )
   return { ...held, look, told, finds: () => finds, pass: (ms: number) => (now += ms) }
 }
 const refused = new PermanentError('rejected', 'embeddings: status 429', { mend: 'quota' })

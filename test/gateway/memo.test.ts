@@ -7,11 +7,15 @@ import type { Ask } from '../../src/service/domain/ask.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import { noUsage } from '../../src/service/domain/verdict.ts'
-import { askOnce, type MemoContext, type MemoSettings } from '../../src/service/gateway/memo.ts'
-import type { Paid } from '../../src/service/gateway/paid.ts'
-import { questionKeys } from '../../src/service/gateway/question-key.ts'
+import { askInTurn } from '../../src/service/gateway/ask.ts'
+import { askContext, type GivenAsk, type Settled } from '../../src/service/gateway/context.ts'
+import { leases } from '../../src/service/gateway/lease.ts'
+import type { GatewayState, MemoSettings } from '../../src/service/gateway/parts.ts'
+import { questionKeys, settledOf } from '../../src/service/gateway/questions.ts'
+import { singleFlight } from '../../src/service/gateway/single-flight.ts'
 import type { Memo } from '../../src/service/ports/memo.ts'
 import { stanceBatchAnswer } from '../../src/service/protocols/rumor/answers.ts'
+import { GATEWAY } from '../support/parts.ts'
 
 const HOUR = 3_600_000
 const p1: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
@@ -24,6 +28,7 @@ const question: Ask = {
   temperature: 0,
   maxTokens: 100,
 }
+type Paid = Omit<Settled, 'memo'>
 const FAKE: Paid = {
   answer: { answer: 'Fake' },
   raw: '{"answer": "Fake"}',
@@ -32,6 +37,11 @@ const FAKE: Paid = {
   ms: 700,
 }
 const UNREADABLE: Paid = { ...FAKE, answer: null, failed: { code: 'unreadable', detail: 'no JSON object' }, raw: 'eh' }
+
+interface Asking extends Partial<GivenAsk> {
+  readonly chain?: readonly string[]
+  readonly pay?: (ask: Ask, model: string) => Paid | Promise<Paid>
+}
 
 /** Processes that share a memo, and a model that answers as told. */
 function setUp(
@@ -42,33 +52,45 @@ function setUp(
   const clock = () => Date.now() + passed
   const { memo: wrap = (memo: Memo) => memo, ...changed } = over
   const memo = wrap(memoryMemo(clock))
-  const settings: MemoSettings = { keepMs: HOUR, leaseMs: 5_000, patienceMs: 5_000, maxBytes: 10_000, ...changed }
+  const settings: MemoSettings = {
+    enabled: true,
+    keep: HOUR,
+    lease: 5_000,
+    patience: 5_000,
+    maxBytes: 10_000,
+    ...changed,
+  }
   const asked: Ask[] = []
   const troubles: unknown[] = []
   const process = () => {
-    const once = askOnce({
-      memo,
-      settings,
-      secret: 'secret',
-      clock,
-      report: (name, event) => {
-        if (name === 'error') troubles.push(event)
-      },
-    })
-    return (ask: Ask = question, asking: Partial<MemoContext> = {}) =>
-      once(ask, {
-        model: 'small',
+    const report: GatewayState['report'] = (name, event) => {
+      if (name === 'error') troubles.push(event)
+    }
+    const gateway = {
+      ...{ memo, clock, report, flights: singleFlight(), questionKeys: questionKeys('secret') },
+      settings: { ...GATEWAY, memo: settings },
+      leases: leases({ memo, settings, clock, report }),
+      breakers: { preferred: ([model]: string[]) => ({ model, retryInMs: 0 }) },
+    } as unknown as GatewayState
+    /** `pay`: what the models of the chain answer. */
+    return async (ask: Ask = question, { chain = ['small'], pay = answer, ...asking }: Asking = {}) => {
+      const context = askContext({
+        ask,
+        ...{ protocol: 'rumor', caseId: 'c', askId: 'a', attempt: 1, last: false, remember: true, calls: [] },
         subject: p1,
         signal: new AbortController().signal,
         deadline: clock() + HOUR,
-        messagesOf: async ({ messages }) => messages,
-        instead: () => null,
-        async pay(ask, _, model) {
-          asked.push(ask)
-          return answer(ask, model)
-        },
         ...asking,
       })
+      const [model = ''] = chain
+      const frame = ask.batch === undefined ? ask : ask.batch.subset([])
+      Object.assign(context, { chain, left: chain, model, messages: frame.messages })
+      await askInTurn(gateway, context, async (_, { now, model }) => {
+        asked.push(now.ask)
+        return { ...(await pay(now.ask, model)), memo: false }
+      })
+      return settledOf(context)
+    }
   }
   return { put: process(), another: process, asked, troubles, memo, pass: (ms: number) => (passed += ms) }
 }
@@ -217,6 +239,28 @@ describe('of many who ask the same at once', () => {
     expect(asked).toHaveLength(2)
   })
 
+  test.each([
+    ['an answer', () => slowly(FAKE, 60)],
+    ['a failure', () => sleep(60).then(() => Promise.reject(new Error('no answer')))],
+  ])('a call that has ended with %s is held for its asker no longer', async (_, answer) => {
+    let heartbeats = 0
+    const { put } = setUp(answer, {
+      lease: 30,
+      memo: (memo) => ({
+        ...memo,
+        extend(...args) {
+          heartbeats++
+          return memo.extend(...args)
+        },
+      }),
+    })
+    await put().catch(() => {})
+    expect(heartbeats).toBeGreaterThan(0)
+    const until = heartbeats
+    await sleep(60)
+    expect(heartbeats).toBe(until)
+  })
+
   test('the next one pays where the first could not read its answer', async () => {
     let tries = 0
     const { put, another, asked } = setUp(() => slowly(tries++ === 0 ? UNREADABLE : FAKE, 40))
@@ -232,8 +276,7 @@ describe('of many who ask the same at once', () => {
       stops.map(({ signal }) =>
         put(question, {
           signal,
-          async pay(ask) {
-            asked.push(ask)
+          async pay() {
             await sleep(60, undefined, { signal })
             return FAKE
           },
@@ -251,7 +294,7 @@ describe('of many who ask the same at once', () => {
   })
 
   test('who loses patience is told to come again, at no attempt’s cost', async () => {
-    const { put, another } = setUp(() => slowly(FAKE, 200), { patienceMs: 40 })
+    const { put, another } = setUp(() => slowly(FAKE, 200), { patience: 40 })
     const first = put()
     for (const late of [put, another()]) {
       const error = await late().catch((error: unknown) => error)
@@ -263,7 +306,7 @@ describe('of many who ask the same at once', () => {
   })
 
   test('a call that takes longer than the lease stays the only one', async () => {
-    const { put, another, asked } = setUp(() => slowly(FAKE, 200), { leaseMs: 60 })
+    const { put, another, asked } = setUp(() => slowly(FAKE, 200), { lease: 60 })
     await Promise.all([put(), another()(), another()()])
     expect(asked).toHaveLength(1)
   })
@@ -426,18 +469,16 @@ describe('a batch', () => {
       if (model === 'small' && down) throw busy
       return { ...opinion(ask), model: `${model}-2026` }
     })
-    const turning = {
-      instead: (error: unknown, model: string) => (error === busy && model === 'small' ? 'large' : null),
-    }
+    const turning = { chain: ['small', 'large'] }
     await put(stances(comments(0, 2)), turning)
-    await put(stances(comments(2, 3)), { ...turning, model: 'large' })
+    await put(stances(comments(2, 3)), { chain: ['large'] })
     down = true
     const settled = await put(stances(comments(0, 4)), turning)
     expect(settled.answer).toEqual(opinion(stances(comments(0, 4))).answer)
     expect(settled.models).toEqual(['small-2026', 'small-2026', 'large-2026', 'large-2026'])
     expect(settled).toMatchObject({ model: 'large-2026', usage: { memoHits: 3 }, sent: [[3]] })
     expect(asked.map(commentsOf)).toEqual([comments(0, 2), comments(2, 3), comments(2, 4), comments(3, 4)])
-    await expect(put(stances(comments(7, 8)), { ...turning, instead: () => null })).rejects.toBe(busy)
+    await expect(put(stances(comments(7, 8)))).rejects.toBe(busy)
   })
 
   test('that crosses others in other orders and processes waits for none before it has paid for its own', async () => {
@@ -458,7 +499,7 @@ describe('a batch', () => {
   test('never waits in a circle: two that each ask an item that the other wants both get on', async () => {
     // What lies between the first question and the others of a look, so that each holds the first of its own.
     const { another, asked } = setUp((ask) => slowly(opinion(ask)), {
-      patienceMs: 1_000,
+      patience: 1_000,
       memo: (memo) => ({
         ...memo,
         async look(keys, ...rest) {

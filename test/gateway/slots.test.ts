@@ -5,6 +5,28 @@ import { slots } from '../../src/service/domain/slots.ts'
 
 const never = () => new AbortController().signal
 
+/** Slots, and tasks that have one for as long as they run. */
+function slotsOf(limit: () => number) {
+  const places = slots(limit)
+  const run = async <Result>(signal: AbortSignal, task: () => Promise<Result>) => {
+    await places.acquire(signal)
+    try {
+      return await task()
+    } finally {
+      places.release()
+    }
+  }
+  return {
+    run,
+    get busy() {
+      return places.busy
+    },
+    get waiting() {
+      return places.waiting
+    },
+  }
+}
+
 /** Tasks that run until they are told to end, in the order in which they began. */
 function tasks() {
   const begun: string[] = []
@@ -18,7 +40,7 @@ function tasks() {
 
 describe('slots', () => {
   test('run as many at once as there are places, the others in order of arrival', async () => {
-    const places = slots(() => 2)
+    const places = slotsOf(() => 2)
     const { begun, task, end } = tasks()
     const all = ['a', 'b', 'c', 'd'].map((name) => places.run(never(), task(name)))
     await turn()
@@ -37,7 +59,7 @@ describe('slots', () => {
   })
 
   test('reject at once what was aborted before it came', async () => {
-    const places = slots(() => 1)
+    const places = slotsOf(() => 1)
     const { begun, task } = tasks()
     await expect(places.run(AbortSignal.abort(new Error('stopping')), task('a'))).rejects.toThrow('stopping')
     expect(begun).toEqual([])
@@ -45,7 +67,7 @@ describe('slots', () => {
   })
 
   test('reject what is aborted while it waits, and go on to the next', async () => {
-    const places = slots(() => 1)
+    const places = slotsOf(() => 1)
     const { begun, task, end } = tasks()
     const stop = new AbortController()
     const a = places.run(never(), task('a'))
@@ -63,7 +85,7 @@ describe('slots', () => {
   })
 
   test('leave what is running to deal with its own signal', async () => {
-    const places = slots(() => 1)
+    const places = slotsOf(() => 1)
     const { task, end } = tasks()
     const stop = new AbortController()
     const a = places.run(stop.signal, task('a'))
@@ -75,7 +97,7 @@ describe('slots', () => {
   })
 
   test('give back the place of a task that throws, at once or later', async () => {
-    const places = slots(() => 1)
+    const places = slotsOf(() => 1)
     const thrown = places.run(never(), () => {
       throw new Error('at once')
     })
@@ -88,7 +110,7 @@ describe('slots', () => {
     const plan = fc.array(fc.record({ turns: fc.nat(3), fails: fc.boolean(), abortAfter: fc.option(fc.nat(3)) }))
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 4 }), plan, async (count, jobs) => {
-        const places = slots(() => count)
+        const places = slotsOf(() => count)
         let running = 0
         let most = 0
         const wait = async (turns: number) => {

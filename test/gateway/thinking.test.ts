@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/service/domain/ask.ts'
-import { type GatewaySettings, gateway } from '../../src/service/gateway/gateway.ts'
-import { questionKeys } from '../../src/service/gateway/question-key.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
+import { gateway } from '../../src/service/gateway/gateway.ts'
+import type { GatewaySettings } from '../../src/service/gateway/parts.ts'
+import { questionKeys } from '../../src/service/gateway/questions.ts'
 import { thoughtsApart } from '../../src/service/gateway/reading/text.ts'
 import type { ModelReply, ModelRequest } from '../../src/service/ports/model.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
@@ -27,7 +29,7 @@ function setUp(replies: ModelReply[], over: Partial<GatewaySettings> = {}) {
     },
     ...memoryParts(() => now),
     loadImage: noImages,
-    settings: { ...GATEWAY, memo: null, ...over },
+    settings: { ...GATEWAY, memo: GATEWAY.memo, ...over },
     clock: () => now,
     report: () => {},
   })
@@ -38,12 +40,12 @@ function setUp(replies: ModelReply[], over: Partial<GatewaySettings> = {}) {
   }
   const put = (content = ask.messages[0]?.content ?? '') =>
     made.ask(
-      { ...ask, messages: [{ role: 'user', content }] },
-      {
+      askContext({
+        ask: { ...ask, messages: [{ role: 'user', content }] },
         ...{ protocol: 'rumor', caseId: 'c', askId: 'a', attempt: 1, last: false, remember: false, calls: [] },
         subject: { tenant: 't', postId: 'p', kind: 'post' },
         ...{ signal: new AbortController().signal, deadline: 60_000 },
-      },
+      }),
     )
   return { put, requests, later: (ms: number) => (now += ms) }
 }
@@ -74,7 +76,7 @@ describe('a model that thinks', () => {
   test('is given no more than the settings allow, and asked no more often', async () => {
     const { put, requests } = setUp([CUT, CUT, CUT], {
       thinkingOf: () => ({ tokens: 9_999, effort: null }),
-      mostThinkingTokens: 5_000,
+      thinkingTokens: 5_000,
     })
     expect(await put()).toMatchObject({ failed: { code: 'unreadable' } })
     // The second is the repair question: there is no more room.

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openAiModel } from '../../src/service/adapters/openai/model.ts'
 import type { Answered } from '../../src/service/domain/ask.ts'
 import type { ChatMessage } from '../../src/service/domain/verdict.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { ATTACKS, attacksOn } from './attacks.ts'
@@ -71,18 +72,21 @@ async function judged({ script, replies: repliesTo }: Stage, words: Words, unrea
       if (ask.lookup !== undefined) answers.push({ ok: true, answer: ask.answer.parse(said), model: 'm' })
       else {
         replies = [leaking(unreadable), leaking(JSON.stringify(said))]
-        const settled = await asks.ask(ask, {
-          protocol: 'p',
-          subject: { tenant: 't', postId: 'p', kind: 'post' },
-          caseId: 'c',
-          askId: `${round}.${order}`,
-          remember: false,
-          attempt: 1,
-          last: true,
-          signal: new AbortController().signal,
-          deadline: Date.now() + 60_000,
-          calls: [],
-        })
+        const settled = await asks.ask(
+          askContext({
+            ask,
+            protocol: 'p',
+            subject: { tenant: 't', postId: 'p', kind: 'post' },
+            caseId: 'c',
+            askId: `${round}.${order}`,
+            remember: false,
+            attempt: 1,
+            last: true,
+            signal: new AbortController().signal,
+            deadline: Date.now() + 60_000,
+            calls: [],
+          }),
+        )
         expect(settled.failed).toBeUndefined()
         expect(replies).toEqual([])
         // What is journaled is what the model wrote, word for word.

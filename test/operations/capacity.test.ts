@@ -16,7 +16,7 @@ it('tells the used share of each limit and budget that is set, and nothing of th
   const tenants: Record<string, LimitsOf> = { t: { callsPerMinute: 2 } }
   const budgets = budgetSettings({
     tenants: { t: { tokens: 1_000, usd: null } },
-    total: { tokens: null, usd: 2, perMs: 3_600_000 },
+    total: { tokens: null, usd: 2, per: 3_600_000 },
   })
   const spending = memoryBudgets(budgets, clock)
   await limits.reserve([{ name: 'model:m', limits: models.m ?? {} }], { asker: 'a', tokens: 50 })
@@ -37,7 +37,7 @@ it('tells the used share of each limit and budget that is set, and nothing of th
 })
 
 it('tells of ten tenants at most, those that have used most of anything', async () => {
-  const budgets = budgetSettings({ tenant: { tokens: 100, usd: 1, perMs: 3_600_000 } })
+  const budgets = budgetSettings({ tenant: { tokens: 100, usd: 1, per: 3_600_000 } })
   const spending = memoryBudgets(budgets, clock)
   const names = Array.from({ length: 20 }, (_, at) => `t${at}`)
   for (const [at, tenant] of names.entries())

@@ -6,6 +6,7 @@ import { openAiModel } from '../../src/service/adapters/openai/model.ts'
 import { gatewaySettings, memoryGatewayStores } from '../../src/service/composition/gateway.ts'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { fences } from '../../src/service/domain/fence.ts'
+import { askContext } from '../../src/service/gateway/context.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
 import { readPrompts } from '../../src/service/protocols/prompts.ts'
@@ -107,18 +108,21 @@ function stanceScorer() {
     report: () => {},
   })
   async function settled(ask: Ask, threadId: string) {
-    return asking.ask(ask, {
-      protocol: 'rumor',
-      subject: { tenant: 'default', postId: threadId, kind: 'post' },
-      caseId: threadId,
-      askId: threadId,
-      attempt: 1,
-      last: true,
-      remember: false,
-      signal: new AbortController().signal,
-      deadline: Date.now() + 2 * PATIENCE_MS,
-      calls: [],
-    })
+    return asking.ask(
+      askContext({
+        ask,
+        protocol: 'rumor',
+        subject: { tenant: 'default', postId: threadId, kind: 'post' },
+        caseId: threadId,
+        askId: threadId,
+        attempt: 1,
+        last: true,
+        remember: false,
+        signal: new AbortController().signal,
+        deadline: Date.now() + 2 * PATIENCE_MS,
+        calls: [],
+      }),
+    )
   }
   return async (thread: Thread, size: number, outcome: Outcome) => {
     const asked = questions({ id: thread.id, text: thread.claim, createdAt: 0 }, parts)

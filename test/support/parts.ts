@@ -3,7 +3,7 @@ import { memoryLimits } from '../../src/service/adapters/memory/limits.ts'
 import { memoryMemo } from '../../src/service/adapters/memory/memo.ts'
 import { PermanentError } from '../../src/service/domain/errors.ts'
 import type { Protocol } from '../../src/service/engine/script.ts'
-import type { GatewayParts, GatewaySettings } from '../../src/service/gateway/gateway.ts'
+import type { GatewayParts, GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { Clock } from '../../src/service/ports/clock.ts'
 import type { LoadImage } from '../../src/service/ports/images.ts'
@@ -68,9 +68,9 @@ export const memoryParts = (
 const NO_LIMIT = { tokens: null, usd: null }
 const NO_BUDGETS: BudgetSettings = {
   verdict: NO_LIMIT,
-  tenant: { ...NO_LIMIT, perMs: 3_600_000 },
+  tenant: { ...NO_LIMIT, per: 3_600_000 },
   tenants: {},
-  total: { ...NO_LIMIT, perMs: 86_400_000 },
+  total: { ...NO_LIMIT, per: 86_400_000 },
   keepVerdictMs: 60_000,
 }
 
@@ -80,13 +80,13 @@ export const GATEWAY: GatewaySettings = {
   callTimeout: 1_000,
   tiers: {},
   flexTimeout: 5_000,
-  minTimeoutMs: null,
+  minTimeout: null,
   roles: { default: ['m'] },
   onFiltered: 'stop',
   holds: false,
   endpointOf: () => 'default',
   thinkingOf: () => ({ tokens: 0, effort: null }),
-  mostThinkingTokens: 16_384,
+  thinkingTokens: 16_384,
   keepThoughts: false,
   prices: {},
   limits: { models: {}, tenants: {} },
@@ -102,8 +102,8 @@ export const GATEWAY: GatewaySettings = {
     probes: 2,
     successes: 3,
   },
-  memo: null,
-  images: { keepMs: 60_000, maxBytes: 1_000_000, fetches: 8, longest: 1_000 },
+  memo: { enabled: false, keep: 60_000, lease: 5_000, patience: 2_000, maxBytes: 10_000 },
+  images: { keepFor: 60_000, keepBytes: 1_000_000, fetches: 8, maxBytes: 1_000 },
   secret: 'secret',
 }
 

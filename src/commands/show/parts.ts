@@ -8,7 +8,7 @@ import { memoryStores } from '../../service/adapters/memory/stores.ts'
 import { knownSecretOf } from '../../service/adapters/redis/shared-key.ts'
 import { memoryGatewayStores } from '../../service/composition/gateway.ts'
 import { inputOf } from '../../service/composition/intake.ts'
-import { holdingSettings, stagesOf } from '../../service/composition/judging.ts'
+import { stagesOf } from '../../service/composition/judging.ts'
 import type { KafkaClient } from '../../service/composition/kafka.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
 import { commandRedis } from '../../service/composition/redis.ts'
@@ -47,7 +47,7 @@ export function inspectionParts(
       ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
       cases: {
         cases,
-        holding: holdingSettings(settings),
+        holding: settings.cases,
         protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
         waits: desk.waits,
       },
@@ -66,7 +66,7 @@ export function casesParts(settings: Settings) {
     const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
     return {
       ...{ cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes },
-      holding: holdingSettings(settings),
+      holding: settings.cases,
     }
   })
 }

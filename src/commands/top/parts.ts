@@ -3,7 +3,7 @@ import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { bullJobDesk } from '../../service/adapters/bullmq/job-desk.ts'
 import { samplesOf, sumOf } from '../../service/adapters/prometheus/samples.ts'
-import { budgetSettings, gatewaySettings } from '../../service/composition/gateway.ts'
+import { budgetSettings } from '../../service/composition/gateway.ts'
 import { stagesOf } from '../../service/composition/judging.ts'
 import type { KafkaClient } from '../../service/composition/kafka.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
@@ -67,7 +67,7 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
     const used = usedCapacity({
       ...redisGatewayStores(settings, { working: client, keys }),
       models: [...new Set(Object.values(settings.models.roles).flat())],
-      settings: { limits: gatewaySettings(settings, '').limits, budgets: budgetSettings(settings) },
+      settings: { limits: settings.limits, budgets: budgetSettings(settings) },
     })
 
     async function lagByTopic(): Promise<ServiceState['lag']> {

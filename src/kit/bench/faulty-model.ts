@@ -6,6 +6,7 @@ import { connect } from '../../service/adapters/redis/connect.ts'
 import type { Ask } from '../../service/domain/ask.ts'
 import { OperatorError, RetryLaterError } from '../../service/domain/errors.ts'
 import { waitOf } from '../../service/engine/failed-attempt.ts'
+import { askContext } from '../../service/gateway/context.ts'
 import type { Events, Report } from '../../service/ports/report.ts'
 import type { FaultyModel } from './model-server.ts'
 import { mean, round } from './percentiles.ts'
@@ -229,18 +230,21 @@ function saturate(
     let heldMs = 0
     for (let attempt = 1; !stopped.aborted; ) {
       try {
-        const settled = await gateway.ask(ask, {
-          protocol: 'rumor',
-          subject: { tenant: 'default', postId: id, kind: 'post' },
-          caseId: id,
-          askId: id,
-          attempt,
-          last: attempt === attempts,
-          remember: true,
-          signal: stopped,
-          deadline: Date.now() + cases.deadline,
-          calls: [],
-        })
+        const settled = await gateway.ask(
+          askContext({
+            ask,
+            protocol: 'rumor',
+            subject: { tenant: 'default', postId: id, kind: 'post' },
+            caseId: id,
+            askId: id,
+            attempt,
+            last: attempt === attempts,
+            remember: true,
+            signal: stopped,
+            deadline: Date.now() + cases.deadline,
+            calls: [],
+          }),
+        )
         if (settled.failed === undefined) answered++
         else failed++
         return

@@ -10,6 +10,7 @@ import { budgetSettings, gatewaySettings, limitLeaseMs } from '../../service/com
 import type { Ask } from '../../service/domain/ask.ts'
 import type { Call } from '../../service/domain/case.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
+import { askContext } from '../../service/gateway/context.ts'
 import { gateway } from '../../service/gateway/gateway.ts'
 import type { Model } from '../../service/ports/model.ts'
 import type { Report } from '../../service/ports/report.ts'
@@ -92,18 +93,21 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
     async ask(ask: Ask): Promise<number> {
       const id = String(asked++)
       const made: Call[] = []
-      const settled = await calls.ask(ask, {
-        protocol: 'rumor',
-        subject: { tenant: 'default', postId: id, kind: 'post' },
-        caseId: id,
-        askId: id,
-        attempt: 1,
-        last: false,
-        remember: true,
-        signal: new AbortController().signal,
-        deadline: Date.now() + 60_000,
-        calls: made,
-      })
+      const settled = await calls.ask(
+        askContext({
+          ask,
+          protocol: 'rumor',
+          subject: { tenant: 'default', postId: id, kind: 'post' },
+          caseId: id,
+          askId: id,
+          attempt: 1,
+          last: false,
+          remember: true,
+          signal: new AbortController().signal,
+          deadline: Date.now() + 60_000,
+          calls: made,
+        }),
+      )
       if (settled.failed !== undefined || made.length !== 1)
         throw new OperatorError(`A call did not pass: ${settled.failed?.code ?? `${made.length} calls`}.`)
       const [{ id: callId } = { id: '' }] = made

@@ -3,19 +3,19 @@ import { imageLoader } from '../adapters/images.ts'
 import { memoryBudgets } from '../adapters/memory/budgets.ts'
 import { memoryLimits } from '../adapters/memory/limits.ts'
 import { memoryMemo } from '../adapters/memory/memo.ts'
-import { dialectOf, type EndpointsSettings, modelsOfEndpoints } from '../adapters/openai/endpoints.ts'
+import { dialectOf, type EndpointsSettings, modelsOfEndpoints, ofEach } from '../adapters/openai/endpoints.ts'
 import type { Lesson } from '../adapters/openai/learning.ts'
 import type { Dialect } from '../domain/dialect.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { namesOf, placeOf } from '../domain/model-name.ts'
 import type { EndpointNames } from '../domain/remedies.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
-import { type Gateway, type GatewayParts, type GatewaySettings, gateway } from '../gateway/gateway.ts'
-import { longestCallMs } from '../gateway/tiers.ts'
+import { type Gateway, gateway } from '../gateway/gateway.ts'
+import type { GatewayParts, GatewaySettings } from '../gateway/parts.ts'
+import { longestCallMs } from '../gateway/time-limits.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
-import type { LimitsOf } from '../ports/limits.ts'
 import type { Model } from '../ports/model.ts'
 import type { Events, Report } from '../ports/report.ts'
 
@@ -53,32 +53,17 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
 }
 
 export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
-  const { models, memo, limits, budgets } = settings
+  const { models, breaker, memo, images, limits, budgets, endpoints } = settings
   const dialectOf = dialectsOf(settings)
-  const { slots, roles, tiers, callTimeout, flexTimeout, onFiltered, prices, latencyTolerance, imageTokens } = models
   return {
-    ...{ slots, roles, tiers, callTimeout, flexTimeout, onFiltered, prices, latencyTolerance, imageTokens, holds },
+    ...models,
+    ...{ breaker, memo, images, limits, secret, holds },
+    whenSpent: budgets.whenSpent,
     thinkingOf: (model) => {
       const { thinkingTokens: tokens, effort } = dialectOf(model)
       return { tokens, effort }
     },
-    mostThinkingTokens: models.thinkingTokens,
-    keepThoughts: models.keepThoughts,
-    endpointOf: (model) => placeOf(model, settings.endpoints).endpoint,
-    minTimeoutMs: models.minTimeout,
-    limits: { models: mapped(limits.models, given), tenants: mapped(limits.tenants, given) },
-    whenSpent: budgets.whenSpent,
-    breaker: settings.breaker,
-    memo: memo.enabled
-      ? { keepMs: memo.keep, leaseMs: memo.lease, patienceMs: memo.patience, maxBytes: memo.maxBytes }
-      : null,
-    images: {
-      keepMs: settings.images.keepFor,
-      maxBytes: settings.images.keepBytes,
-      fetches: settings.images.fetches,
-      longest: settings.images.maxBytes,
-    },
-    secret,
+    endpointOf: (model) => placeOf(model, endpoints).endpoint,
   }
 }
 
@@ -88,28 +73,7 @@ export function limitLeaseMs(settings: Settings): number {
 }
 
 export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
-  const { verdict, tenants } = budgets
-  const { per: tenantPer, ...tenant } = budgets.tenant
-  const { per: totalPer, ...total } = budgets.total
-  return {
-    ...{ verdict, tenants },
-    tenant: { ...tenant, perMs: tenantPer },
-    total: { ...total, perMs: totalPer },
-    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline + cases.mostHeld,
-  }
-}
-
-/** Leaves out unset limits: absent and undefined are not the same here. */
-function given({ callsPerMinute, tokensPerMinute, inFlight }: Settings['limits']['models'][string]): LimitsOf {
-  return {
-    ...(callsPerMinute === undefined ? {} : { callsPerMinute }),
-    ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
-    ...(inFlight === undefined ? {} : { inFlight }),
-  }
-}
-
-function mapped<From, To>(values: Readonly<Record<string, From>>, to: (value: From) => To): Record<string, To> {
-  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, to(value)]))
+  return { ...budgets, keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline + cases.mostHeld }
 }
 
 function imageSettings({ images }: Settings) {
@@ -124,12 +88,7 @@ export function modelOf(settings: Settings, learnt: (lesson: Lesson) => void = (
 /** What a model is told to take, by its name in the settings. */
 export function dialectsOf(settings: Settings): (model: string) => Dialect {
   const endpoints = endpointsOf(settings)
-  const known = new Map<string, Dialect>()
-  return (model) => {
-    const dialect = known.get(model) ?? dialectOf(model, endpoints)
-    known.set(model, dialect)
-    return dialect
-  }
+  return ofEach((model) => dialectOf(model, endpoints))
 }
 
 /** The URL of a model's endpoint, and how its settings are called. */

@@ -51,7 +51,7 @@ export function startJudging(
   parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
 ): void {
   const { protocols, cases, queues, clock, report, loops } = parts
-  const work = judgeOf(settings, { ...parts, holding: holdingSettings(settings) })
+  const work = judgeOf(settings, { ...parts, holding: settings.cases })
   queues.work(work)
   const { reconcileAfter } = settings.cases
   const everyMs = Math.max(500, reconcileAfter / 3)
@@ -60,11 +60,6 @@ export function startJudging(
   const worked = protocols.map(({ name }) => name)
   const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
   loops.start('unworked cases', everyMs, unworkedCases(unworked))
-}
-
-/** Of a service; commands that judge a file hold nothing. */
-export function holdingSettings({ cases }: Settings): DeadlineSettings {
-  return { caseDeadlineMs: cases.deadline, mostHeldMs: cases.mostHeld }
 }
 
 /** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */

@@ -4,8 +4,8 @@ import { lanceLibrary } from '../adapters/lancedb/library.ts'
 import { whyNotLoaded } from '../adapters/lancedb/open-tables.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { placeOf } from '../domain/model-name.ts'
-import type { Roles } from '../gateway/fallback.ts'
 import { EMBEDDER_ROLE, type Lookups, lookups } from '../gateway/lookups.ts'
+import type { GatewaySettings } from '../gateway/parts.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library } from '../ports/library.ts'
@@ -23,7 +23,7 @@ export function embedderOf({
 }
 
 /** The embedder's chain, as a role beside those of `models.roles`; none where it is part of the process. */
-export function embedderRoles({ library }: Pick<Settings, 'library'>): Roles {
+export function embedderRoles({ library }: Pick<Settings, 'library'>): GatewaySettings['roles'] {
   return library.embedder === 'local' ? {} : { [EMBEDDER_ROLE]: [library.embedder] }
 }
 

@@ -30,7 +30,7 @@ import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
 import { boundsSet } from './bounds-set.ts'
-import { budgetSettings, endpointOf, gatewayOf, gatewaySettings, shortDrain } from './gateway.ts'
+import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
 import { intakePart, openerOf } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
@@ -188,7 +188,7 @@ async function assemble(
       usedCapacity: usedCapacity({
         ...stores,
         models,
-        settings: { limits: gatewaySettings(settings, secret).limits, budgets: budgetSettings(settings) },
+        settings: { limits: settings.limits, budgets: budgetSettings(settings) },
       }),
       downSince: () => downSince(),
     }),

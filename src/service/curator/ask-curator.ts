@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Call } from '../domain/case.ts'
 import type { ClosedCase, Curation } from '../domain/curation.ts'
 import { PermanentError } from '../domain/errors.ts'
+import { askContext } from '../gateway/context.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type Retries, withRetry } from './with-retry.ts'
@@ -76,10 +77,14 @@ export function askingCurator({
     }
     const ask = curation.ask(closed)
     try {
-      const settled = await withRetry((attempt) => gateway.ask(ask, { ...asking, attempt }), settings.retries, {
-        signal,
-        waiting: (why, ms) => io.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
-      })
+      const settled = await withRetry(
+        (attempt) => gateway.ask(askContext({ ask, ...asking, attempt })),
+        settings.retries,
+        {
+          signal,
+          waiting: (why, ms) => io.progress(`${why}; trying again in ${Math.ceil(ms / 1000)} s`),
+        },
+      )
       spent.costUsd += settled.usage.costUsd
       answered++
       if (settled.failed !== undefined) throw new CaseFailed(`${settled.failed.code} (${settled.failed.detail})`)

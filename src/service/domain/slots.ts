@@ -1,7 +1,8 @@
 /** A limited number of slots, given in order of arrival. */
 export interface Slots {
-  /** Waits for a slot, runs `task`, frees the slot. Rejects with the signal's reason if it is aborted while waiting. */
-  run<Result>(signal: AbortSignal, task: () => Promise<Result>): Promise<Result>
+  /** Waits for a slot, which is given back by `release`, once. Rejects with the signal's reason if it is aborted while waiting. */
+  acquire(signal: AbortSignal): Promise<void>
+  release(): void
   readonly busy: number
   readonly waiting: number
 }
@@ -38,19 +39,131 @@ export function slots(limit: () => number): Slots {
       signal.addEventListener('abort', stop, { once: true })
     })
   return {
-    async run(signal, task) {
-      await acquire(signal)
-      try {
-        return await task()
-      } finally {
-        release()
-      }
-    },
+    acquire,
+    release,
     get busy() {
       return busy
     },
     get waiting() {
       return waiting.size
+    },
+  }
+}
+
+/** A limited number of slots, shared out by name, and within a name by part, so that nobody's work takes them all. */
+export interface FairSlots {
+  /**
+   * Waits for a slot, runs `task`, frees the slot; `waited` says whether it had to wait. Rejects with the signal's reason
+   * if it is aborted while waiting.
+   */
+  run<Result>(whose: Whose, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>
+  /** How many tasks wait under the name, and how many of them for this part. */
+  waiting(whose: Whose): { readonly ofName: number; readonly ofPart: number }
+}
+
+/** Whose task it is. */
+export interface Whose {
+  readonly name: string
+  /** One of many under the name. */
+  readonly part: string
+}
+
+interface Share {
+  busy: number
+  /** Counts up with each slot that is given; 0 for who had none. */
+  last: number
+}
+
+interface Part extends Share {
+  readonly waiting: Set<() => void>
+}
+
+interface Named extends Share {
+  readonly parts: Map<string, Part>
+}
+
+/**
+ * At most `all` tasks run at a time, `each` of one name, `ofPart` of one part of it. A free slot goes to the name that has
+ * fewest, then had one least recently, and there to the part by the same rule.
+ */
+export function fairSlots(limits: { readonly all: number; readonly each: number; readonly ofPart: number }): FairSlots {
+  const names = new Map<string, Named>()
+  let [busy, given] = [0, 0]
+
+  const neediest = <Of extends Share>(all: readonly Of[]): Of | undefined =>
+    all.toSorted((one, other) => one.busy - other.busy || one.last - other.last)[0]
+  const mayHave = (part: Part) => part.waiting.size > 0 && part.busy < limits.ofPart
+
+  function next(): void {
+    while (busy < limits.all) {
+      const able = [...names.values()].filter((one) => one.busy < limits.each && [...one.parts.values()].some(mayHave))
+      const named = neediest(able)
+      const part = named && neediest([...named.parts.values()].filter(mayHave))
+      const [go] = part?.waiting ?? []
+      if (named === undefined || part === undefined || go === undefined) return
+      part.waiting.delete(go)
+      busy++
+      given++
+      for (const share of [named, part]) {
+        share.busy++
+        share.last = given
+      }
+      go()
+    }
+  }
+
+  const find = ({ name, part }: Whose) => names.get(name)?.parts.get(part)
+
+  function acquire(whose: Whose, signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason)
+      const named = names.get(whose.name) ?? { busy: 0, last: 0, parts: new Map<string, Part>() }
+      names.set(whose.name, named)
+      const own = named.parts.get(whose.part) ?? { busy: 0, last: 0, waiting: new Set() }
+      named.parts.set(whose.part, own)
+      let waited = false
+      const go = () => {
+        signal.removeEventListener('abort', stop)
+        resolve(waited)
+      }
+      const stop = () => {
+        own.waiting.delete(go)
+        forgetIdle(whose)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', stop, { once: true })
+      own.waiting.add(go)
+      next()
+      waited = true
+    })
+  }
+
+  function forgetIdle({ name, part }: Whose): void {
+    const named = names.get(name)
+    const own = named?.parts.get(part)
+    if (own?.busy === 0 && own.waiting.size === 0) named?.parts.delete(part)
+    if (named?.parts.size === 0) names.delete(name)
+  }
+
+  return {
+    async run(whose, signal, task) {
+      const waited = await acquire(whose, signal)
+      try {
+        return await task(waited)
+      } finally {
+        const named = names.get(whose.name)
+        if (named !== undefined) named.busy--
+        const own = find(whose)
+        if (own !== undefined) own.busy--
+        busy--
+        forgetIdle(whose)
+        next()
+      }
+    },
+    waiting(whose) {
+      const parts = [...(names.get(whose.name)?.parts.values() ?? [])]
+      const ofName = parts.reduce((sum, { waiting }) => sum + waiting.size, 0)
+      return { ofName, ofPart: find(whose)?.waiting.size ?? 0 }
     },
   }
 }

@@ -4,23 +4,23 @@ import type { Clock } from '../ports/clock.ts'
 
 /** How long a case may take, and for how long its asks may be held besides, in ms. */
 export interface DeadlineSettings {
-  readonly caseDeadlineMs: number
-  readonly mostHeldMs: number
+  readonly deadline: number
+  readonly mostHeld: number
 }
 
 type Timed = Pick<CaseRecord, 'protocol' | 'openedAt' | 'deadline'>
 
 /**
  * A case's deadline, where asks of its protocol were last held then, in ms since 1970: as if it had been opened at that
- * time, but no later than `mostHeldMs` after its opening. So what was held has all its time again when a model answers.
+ * time, but no later than `mostHeld` after its opening. So what was held has all its time again when a model answers.
  */
 export function extendedDeadline(
   { openedAt, deadline }: Omit<Timed, 'protocol'>,
   unansweredUntil: number | null,
-  { caseDeadlineMs, mostHeldMs }: DeadlineSettings,
+  { deadline: longest, mostHeld }: DeadlineSettings,
 ): number {
   if (unansweredUntil === null || unansweredUntil <= openedAt) return deadline
-  return Math.max(deadline, Math.min(unansweredUntil, openedAt + mostHeldMs) + caseDeadlineMs)
+  return Math.max(deadline, Math.min(unansweredUntil, openedAt + mostHeld) + longest)
 }
 
 /** A process notes this often that asks of a protocol are held, in ms. */

@@ -1,6 +1,6 @@
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { noUsage } from '../domain/verdict.ts'
-import type { Settled } from '../gateway/gateway.ts'
+import type { Settled } from '../gateway/context.ts'
 import type { Attempt, AttemptEnd } from '../ports/queues.ts'
 
 /** What follows from an attempt that threw: the ask fails, it is retried, or the error is unexpected. */

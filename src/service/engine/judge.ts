@@ -9,7 +9,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import { answerer } from './answer.ts'
+import { type AnswerParts, answer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
@@ -70,13 +70,17 @@ export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
   const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
   const { holding } = parts
   const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
+  const answering: AnswerParts = {
+    ...context,
+    ...{ deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() },
+  }
   return {
     advance: (caseId, share = caseId) =>
       advance(context, caseId, share).catch((error: unknown) => {
         if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
         throw error
       }),
-    answer: answerer({ ...context, deadlines: caseDeadlines }),
+    answer: (staged, attempt) => answer(answering, staged, attempt),
     pending: pendingAsks(context),
   }
 }

@@ -1,111 +1,171 @@
 import type { CaseRecord, Journal } from '../domain/case.ts'
+import { RetryLaterError } from '../domain/errors.ts'
+import { type AskContext, askContext } from '../gateway/context.ts'
 import type { CaseStore } from '../ports/cases.ts'
-import type { StagedAsk } from '../ports/queues.ts'
-import type { Report } from '../ports/report.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Attempt, AttemptEnd, StagedAsk } from '../ports/queues.ts'
+import type { AskOutcome, Report } from '../ports/report.ts'
 import { prepared } from './prepared.ts'
 import type { KeyedAsk } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { otherVersion } from './versions.ts'
+import { isLeftToOthers, otherVersion } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
+/** An ask that has no answer, and the case whose round it belongs to. */
+export interface OpenAsk extends AskContext {
+  readonly record: CaseRecord
+  /** How many answers the journal has when nothing of the round is open any more. */
+  readonly answersInRound: number
+}
+
+export interface LocateParts {
+  readonly protocols: ReadonlyMap<string, Protocol>
+  readonly cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld'>
+  readonly scripts: WaitingScripts
+  /** Cases that are being read at the moment. */
+  readonly beingFound: Map<string, Promise<void>>
+  readonly clock: Clock
+  readonly report: Report
+  readonly settings: { readonly maxTakeovers: number; readonly handBack: number }
+}
+
+/** The question is not asked: its case has ended or restarted, or another worker has answered it. */
+export class Closed extends Error {}
+
+/** What is to be shown or sent is deleted content: the lookup, or the whole case, is soon made again without it. */
+export function withheld(): RetryLaterError {
+  return new RetryLaterError('library', 'it was shown content that has been deleted since', {
+    delayMs: WITHHELD_MS,
+    costsAttempt: false,
+  })
+}
+const WITHHELD_MS = 500
+
+/** An ask whose case has versions that this process does not have is retried after this time, in ms. */
+const OTHER_VERSION_MS = 1_000
+
 /**
- * What an ask of a stage queue points to: an open question; nothing, because the ask has been answered or the case has
- * ended or restarted (`stale`); or something that only a process with the case's own versions can find.
+ * Finds the question that a job points to, in memory or by replaying the case. How the attempt ends where there is none:
+ * the ask has been answered, its case has ended or restarted, or only a process with the case's own versions can find it.
  */
-export type Located =
-  /**
-   * `answersInRound`: how many answers the journal has when nothing of the round is open any more. `isOpen`: whether that
-   * still holds, where the question was known without reading the case.
-   */
-  | {
-      readonly at: 'open'
-      readonly asked: KeyedAsk
-      readonly record: CaseRecord
-      readonly answersInRound: number
-      readonly isOpen?: Promise<boolean>
-      /** Whether the case was shown content of other subjects, which may be deleted. */
-      readonly wasShown: boolean
-    }
-  /** `roundEnded`: no ask of its round is open, or the case has restarted, and perhaps nobody has advanced it since. */
-  | { readonly at: 'stale'; readonly roundEnded: boolean }
-  | { readonly at: 'other-version'; readonly record: CaseRecord; readonly protocol: Protocol }
-
-const GONE: Located = { at: 'stale', roundEnded: false }
-
-/** Finds the questions that jobs point to, in memory or by replaying the case. */
-export function locator(deps: {
-  protocols: ReadonlyMap<string, Protocol>
-  cases: Pick<CaseStore, 'peek' | 'isOpen'>
-  scripts: WaitingScripts
-  report: Report
-  settings: { readonly maxTakeovers: number }
-}): (staged: StagedAsk) => Promise<Located> {
-  const { protocols, cases, scripts } = deps
-  const beingFound = new Map<string, Promise<void>>()
-  const locate = async ({ caseId, run, key, protocol: name }: StagedAsk): Promise<Located> => {
-    const waiting = scripts.of(caseId)
-    const known = waiting?.open.get(key)
-    if (waiting?.run === run && known !== undefined) {
-      const { record, progress } = waiting
-      // The subject may have been deleted, or the case restarted without a deleted comment: those words must not be
-      // sent any more. And what another worker has answered is not asked again. The memo is asked meanwhile.
-      const isOpen = cases.isOpen(caseId, run, key)
-      // Where nothing has to be sent nobody waits for it.
-      isOpen.catch(() => {})
-      return {
-        at: 'open',
-        asked: known,
-        record,
-        answersInRound: progress.asked.length,
-        isOpen,
-        wasShown: wasShown(waiting.journal),
-      }
-    }
-    const taken = await cases.peek(caseId)
-    const protocol = protocols.get(name)
-    if (taken === null || protocol === undefined) return GONE
-    // Only while nobody has taken the restarted case: each of many jobs would take it over.
-    if (taken.run !== run) return { at: 'stale', roundEnded: taken.epoch === taken.record.restartedAtEpoch }
-    const { record } = taken
-    if (otherVersion(record.versions, protocol) !== undefined) return { at: 'other-version', record, protocol }
-    await prepared(protocol, record.subject)
-    const { replayState, progress } = replayCase(protocol, taken, undefined, deps)
-    if (replayState.at === 'end') return { at: 'stale', roundEnded: true }
-    const { asked, open } = replayState
-    scripts.keep(taken, progress, open)
-    const found = open.find((one) => one.key === key)
-    if (found !== undefined)
-      return { at: 'open', asked: found, record, answersInRound: asked.length, wasShown: wasShown(taken.journal) }
-    return { at: 'stale', roundEnded: open.every(({ round }) => round !== roundOf(asked, key)) }
+export async function locate(
+  parts: LocateParts,
+  staged: StagedAsk,
+  attempt: Attempt,
+  ended: (outcome: AskOutcome) => void,
+): Promise<OpenAsk | AttemptEnd> {
+  const { beingFound } = parts
+  const { caseId } = staged
+  // Of the many jobs of a giant thread's round one reads and replays the case; the others find it in memory.
+  const first = beingFound.get(caseId)
+  if (first !== undefined) {
+    await first
+    return inMemory(parts, staged, attempt) ?? inStore(parts, staged, attempt, ended)
   }
-
-  return async (staged) => {
-    const { caseId } = staged
-    // Of the many jobs of a giant thread's round one reads and replays the case; the others find it in memory.
-    const first = beingFound.get(caseId)
-    if (first !== undefined) {
-      await first
-      return locate(staged)
-    }
-    const located = locate(staged)
-    beingFound.set(
-      caseId,
-      located.then(
-        () => {},
-        () => {},
-      ),
-    )
-    try {
-      return await located
-    } finally {
-      beingFound.delete(caseId)
-    }
+  const known = inMemory(parts, staged, attempt)
+  if (known !== null) return known
+  const found = inStore(parts, staged, attempt, ended)
+  const isFound = found.then(
+    () => {},
+    () => {},
+  )
+  beingFound.set(caseId, isFound)
+  try {
+    return await found
+  } finally {
+    beingFound.delete(caseId)
   }
 }
 
-function wasShown(journal: Journal): boolean {
-  return [...journal.values()].some(({ shown = [] }) => shown.length > 0)
+/** The question of a script that waits in this process. */
+function inMemory(parts: LocateParts, staged: StagedAsk, attempt: Attempt): OpenAsk | null {
+  const { caseId, run, key } = staged
+  const waiting = parts.scripts.of(caseId)
+  const asked = waiting?.open.get(key)
+  if (waiting?.run !== run || asked === undefined) return null
+  const { record, progress, journal } = waiting
+  // The subject may have been deleted, or the case restarted without a deleted comment: those words must not be sent any
+  // more. And what another worker has answered is not asked again. The memo is asked meanwhile.
+  const isOpen = parts.cases.isOpen(caseId, run, key)
+  // Where nothing has to be sent nobody waits for it.
+  isOpen.catch(() => {})
+  return openAsk(parts, staged, attempt, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
+}
+
+async function inStore(
+  parts: LocateParts,
+  staged: StagedAsk,
+  attempt: Attempt,
+  ended: (outcome: AskOutcome) => void,
+): Promise<OpenAsk | AttemptEnd> {
+  const { protocols, cases, scripts, clock, settings } = parts
+  const { caseId, run, key } = staged
+  const stale = (advance: boolean): AttemptEnd => {
+    ended('stale')
+    return { end: 'done', advance }
+  }
+  const taken = await cases.peek(caseId)
+  const protocol = protocols.get(staged.protocol)
+  if (taken === null || protocol === undefined) return stale(false)
+  const { record, journal } = taken
+  // Advanced only while nobody has taken the restarted case: each of many jobs would take it over.
+  if (taken.run !== run) return stale(taken.epoch === record.restartedAtEpoch)
+  if (otherVersion(record.versions, protocol) !== undefined) {
+    ended('retry')
+    const why = 'its case has other versions than the process that took it'
+    // For a while a process with the case's own versions may answer it; then the case restarts here.
+    const isLeft = isLeftToOthers(record, protocol, clock(), settings.handBack)
+    return isLeft ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', advance: true }
+  }
+  await prepared(protocol, record.subject)
+  const { replayState, progress } = replayCase(protocol, taken, undefined, parts)
+  if (replayState.at === 'end') return stale(true)
+  const { asked, open } = replayState
+  scripts.keep(taken, progress, open)
+  const found = open.find((one) => one.key === key)
+  if (found === undefined) return stale(open.every(({ round }) => round !== roundOf(asked, key)))
+  return openAsk(parts, staged, attempt, { asked: found, record, journal, answersInRound: asked.length })
+}
+
+function openAsk(
+  { protocols, cases }: LocateParts,
+  { protocol, caseId, run, key }: StagedAsk,
+  attempt: Attempt,
+  found: {
+    readonly asked: KeyedAsk
+    readonly record: CaseRecord
+    readonly journal: Journal
+    readonly answersInRound: number
+    /** Whether it is still open, where that is not just read. */
+    readonly isOpen?: Promise<boolean>
+  },
+): OpenAsk {
+  const { record, answersInRound, isOpen } = found
+  const { ask } = found.asked
+  /** Whether the case was shown content of other subjects, which may be deleted. */
+  const wasShown = [...found.journal.values()].some(({ shown = [] }) => shown.length > 0)
+  const context = askContext({
+    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, deadline: record.deadline, calls: [] },
+    subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+    author: authorOf(record),
+    attempt: attempt.number,
+    last: attempt.last,
+    remember: ask.shared === true || protocols.get(protocol)?.faithful !== true,
+    signal: attempt.signal,
+    async mayAsk() {
+      if (isOpen !== undefined && !(await isOpen)) throw new Closed()
+      // Looked at just before it is sent: until then what the case was shown may be deleted.
+      if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
+    },
+  })
+  return Object.assign(context, { record, answersInRound })
+}
+
+/** The author of the post that is judged, where the protocol's subject has one. */
+function authorOf({ subject }: CaseRecord): string | undefined {
+  const { post } = (subject ?? {}) as { post?: { author?: unknown } }
+  return typeof post?.author === 'string' ? post.author : undefined
 }
 
 function roundOf(asked: readonly KeyedAsk[], key: string): number | undefined {

@@ -78,12 +78,10 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
       looking ??= setInterval(look, LOOK_MS)
       return turn
     },
-    /** Counts an ask that is being answered. */
-    async during<Result>(answer: () => Promise<Result>): Promise<Result> {
+    /** Counts an ask that is being answered, until the returned function is called; once. */
+    countAsk(): () => void {
       answering++
-      try {
-        return await answer()
-      } finally {
+      return () => {
         answering--
       }
     },

@@ -1,191 +1,195 @@
-import { randomUUID } from 'node:crypto'
-import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../domain/errors.ts'
-import type { ChatMessage } from '../domain/verdict.ts'
-import { type Amount, type Budgets, NOTHING } from '../ports/budgets.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Limits } from '../ports/limits.ts'
-import type { Model, ModelReply } from '../ports/model.ts'
-import type { Report } from '../ports/report.ts'
-import type { Breaker, Pass } from './breaker.ts'
-import type { CallContext } from './context.ts'
-import { type Charge, chargeOf, type Price, spentOn, upperBound } from './cost.ts'
-import { withExpected } from './expected-number.ts'
+import type { Filtered } from '../domain/filtered.ts'
+import { noUsage } from '../domain/verdict.ts'
+import { NOTHING } from '../ports/budgets.ts'
+import type { ModelReply, ModelRequest, Tier } from '../ports/model.ts'
+import type { Unmetered } from '../ports/report.ts'
+import type { Pass, PassFailure } from './breaker.ts'
+import type { AskContext, Settled } from './context.ts'
+import { type Charge, chargeOf, spentOn } from './cost.ts'
+import { hasOthers, hasOthersApart } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
-import { callsInFlight } from './in-flight.ts'
-import type { Guards } from './model-slots.ts'
-import { type ReplyReading, readReply } from './read-answer.ts'
-import { type Reservation, type ReservationSettings, reservations } from './reservations.ts'
-import { type ThinkingSettings, withThoughtsApart } from './thinking.ts'
-import { tierOf } from './tiers.ts'
+import type { Slot } from './model-slots.ts'
+import type { GatewayState } from './parts.ts'
+import { readReply, withExpected } from './read-answer.ts'
+import type { Reservation } from './reservations.ts'
+import { withThoughtsApart } from './thinking.ts'
+import { tierOf, timeoutOf } from './time-limits.ts'
 
-export interface CallSettings extends ReservationSettings, ThinkingSettings {
-  /** By model; a model without a price is free. */
-  readonly prices: Readonly<Record<string, Price>>
-  /** Most tokens that one image can count as. */
-  readonly imageTokens: number
-  /** Whether an ask that no model of its chain answers is held until one does; otherwise each fails with its name at once. */
-  readonly holds: boolean
+/** A call in flight. */
+export interface Flight {
+  readonly pass: Pass
+  readonly reservation: Reservation
+  /** The tier that it asks for. */
+  readonly tier: Tier | undefined
+  /** Longest wait for its answer, in ms. */
+  readonly timeoutMs: number
+  /** That wait, had the case's deadline not shortened it. */
+  readonly longestMs: number
+  /** Aborted when the ask is aborted, or when the call takes too long for its stage. */
+  readonly stopping: AbortController
+  readonly stop: () => void
+  readonly startedAt: number
+  readonly paceEnded: ReturnType<Slot['adaptive']['begin']>
+  readonly unwatch: ReturnType<Slot['times']['watch']>
+  /** The error of a call that was cut off. */
+  cutOff: Error | null
 }
 
-/** The result of one call. */
-export interface CallAnswer {
-  readonly reply: ModelReply
-  readonly charge: Charge
-  readonly reading: ReplyReading<unknown>
-  readonly ms: number
-}
-
-/** Calls models, within budgets and limits. */
-export interface Calls {
-  /**
-   * Makes one call, and one more for each parameter that the model refuses. Its upper bound is reserved first and replaced by the real usage afterwards. Throws `CallDeferred`
-   * if it must wait, at no attempt's cost, `PermanentError` if waiting does not help, and whatever the model throws.
-   */
-  call(
-    ask: Ask,
-    pass: Pass,
-    messages: readonly ChatMessage[],
-    context: CallContext,
-    guards: Guards,
-    thinkingTokens: number,
-  ): Promise<CallAnswer>
-  /** Throws like `call` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
-  checkRoom(
-    ask: Ask,
-    model: string,
-    messages: readonly ChatMessage[],
-    context: CallContext,
-    thinkingTokens: number,
-  ): Promise<void>
-}
-
-export function modelCalls(deps: {
-  model: Model
-  limits: Limits
-  budgets: Budgets
-  breakers: Pick<Breaker, 'note'>
-  settings: CallSettings
-  clock: Clock
-  report: Report
-}): Calls {
-  const { model, settings, clock } = deps
-  const reserve = reservations(deps)
-  const begin = callsInFlight(deps)
-  const priceOf = (name: string) => entryOf(settings.prices, name)
-
-  function reserveFor(
-    id: string,
-    ask: Ask,
-    name: string,
-    messages: readonly ChatMessage[],
-    { deadline, protocol, tenant, caseId, askId }: CallContext,
-    thinkingTokens: number,
-  ): { atMost: Amount; reserving: Promise<Reservation> } {
-    if (deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
-    const { imageTokens } = settings
-    const tier = tierOf(settings, protocol, ask.role)
-    const atMost = upperBound(withRoom(ask, thinkingTokens), messages, priceOf(name), { imageTokens, tier })
-    return { atMost, reserving: reserve({ id, model: name, tenant, caseId, askId, atMost }) }
+/** Begins a call: from here on the endpoint may charge for it, and it is cut off when it takes far longer than usual. */
+export function beginCall(
+  { settings, clock }: GatewayState,
+  context: AskContext,
+  reservation: Reservation,
+  pass: Pass,
+  { adaptive, times }: Slot,
+): Flight {
+  const { signal, attempt, last, now } = context
+  reservation.spent = reservation.atMost
+  const startedAt = clock()
+  const tier = tierOf(settings, context.protocol, now.ask.role)
+  const longestMs = timeoutOf(settings, tier)
+  // A tier has a pace of its own.
+  const kind = tier === undefined ? now.ask.stage : `${now.ask.stage} ${tier}`
+  const stopping = new AbortController()
+  const stop = () => stopping.abort(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  const flight: Flight = {
+    ...{ pass, reservation, tier, longestMs, stopping, stop, startedAt },
+    timeoutMs: Math.min(longestMs, Math.max(1, context.deadline - startedAt)),
+    paceEnded: adaptive.begin(kind),
+    unwatch: times.watch({
+      ...{ kind, attempt, last },
+      cut(afterMs) {
+        const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
+        flight.cutOff = new RetryLaterError('timeout', why)
+        stopping.abort(flight.cutOff)
+      },
+    }),
+    cutOff: null,
   }
+  return flight
+}
 
-  const once =
-    (
-      ask: Ask,
-      pass: Pass,
-      messages: readonly ChatMessage[],
-      context: CallContext,
-      guards: Guards,
-      thinkingTokens: number,
-    ) =>
-    async (trial?: Trial): Promise<CallAnswer> => {
-      const id = randomUUID()
-      const { effort } = settings.thinkingOf(pass.model)
-      const { atMost, reserving } = reserveFor(id, ask, pass.model, messages, context, thinkingTokens)
-      const reserved = await reserving
-      let spent = NOTHING
-      // Providers also count the calls that they reject.
-      let counted = false
-      try {
-        reserved.check()
-        await context.mayAsk?.()
-        // From here on the endpoint may charge for the call.
-        spent = atMost
-        const flight = begin(id, ask, pass, context, guards)
-        try {
-          const said = await model.complete({
-            model: pass.model,
-            messages,
-            temperature: ask.temperature,
-            maxTokens: ask.maxTokens,
-            ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
-            ...(effort === null ? {} : { effort }),
-            ...(ask.draw === undefined ? {} : { draw: ask.draw }),
-            answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
-            ...(ask.expected === undefined ? {} : { probabilities: true as const }),
-            ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
-            ...(context.others ? {} : { alone: true }),
-            ...(context.apart === true ? { apart: true } : {}),
-            ...(trial === undefined ? {} : { trial }),
-            ...(flight.tier === undefined ? {} : { tier: flight.tier }),
-            callId: id,
-            timeoutMs: flight.timeoutMs,
-            signal: flight.signal,
-          })
-          counted = true
-          const reply = withThoughtsApart(said, messages)
-          const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens: atMost.tokens }
-          const { charge, unmetered } = chargeOf(reply, priceOf(pass.model), given)
-          spent = spentOn(charge, atMost)
-          const reading = readReply(reply, ask.answer)
-          flight.ended(reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
-          const whole = reading.readable
-            ? { ...reading, answer: withExpected(ask, reading.answer, reply.probabilities) }
-            : reading
-          return { reply, charge, reading: whole, ms: flight.elapsedMs }
-        } catch (thrown) {
-          const error = flight.errorOf(thrown)
-          const refusal = error instanceof PermanentError ? error : undefined
-          const outcome = outcomeOf(error)
-          counted = !FREE.has(outcome) || outcome === 'rate-limited'
-          if (FREE.has(outcome)) spent = NOTHING
-          // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must
-          // fail with its name at once.
-          const mend = context.others || settings.holds ? refusal?.mend : undefined
-          flight.ended(outcome, {
-            again: error instanceof ParameterRefused,
-            failure: { mend, why: error instanceof Error ? error.message : '' },
-            ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
-          })
-          throw error
-        }
-      } finally {
-        reserved.settle(spent, counted)
-      }
-    }
-
+/** What is sent to the model's adapter. */
+export function requestOf(gateway: GatewayState, context: AskContext, flight: Flight, trial?: Trial): ModelRequest {
+  const { ask, messages, thinkingTokens } = context.now
+  const { model } = flight.pass
+  const { effort } = gateway.settings.thinkingOf(model)
   return {
-    async call(ask, pass, messages, context, guards, thinkingTokens) {
-      const call = once(ask, pass, messages, context, guards, thinkingTokens)
-      const asked = (trial?: Trial): Promise<CallAnswer> =>
-        call(trial).catch((error: unknown) => {
-          if (error instanceof ParameterRefused) return error.again(asked, context.signal)
-          throw error
-        })
-      return asked()
-    },
-
-    async checkRoom(ask, name, messages, context, thinkingTokens) {
-      const reserved = await reserveFor(randomUUID(), ask, name, messages, context, thinkingTokens).reserving
-      try {
-        reserved.check()
-      } finally {
-        // Awaited, so that the call itself does not find its own room still taken.
-        await reserved.release()
-      }
-    },
+    ...{ model, messages, temperature: ask.temperature, maxTokens: ask.maxTokens },
+    ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
+    ...(effort === null ? {} : { effort }),
+    ...(ask.draw === undefined ? {} : { draw: ask.draw }),
+    answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
+    ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+    ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
+    ...(hasOthers(context) ? {} : { alone: true }),
+    ...(hasOthersApart(gateway, context) ? { apart: true } : {}),
+    ...(trial === undefined ? {} : { trial }),
+    ...(flight.tier === undefined ? {} : { tier: flight.tier }),
+    callId: flight.reservation.callId,
+    timeoutMs: flight.timeoutMs,
+    signal: flight.stopping.signal,
   }
+}
+
+/** Reads what the model said. Its real usage takes the place of what was reserved. */
+export function answered(gateway: GatewayState, context: AskContext, flight: Flight, said: ModelReply): Settled {
+  const { settings, clock } = gateway
+  const { ask, messages, thinkingTokens } = context.now
+  const { pass, reservation } = flight
+  reservation.counted = true
+  const reply = withThoughtsApart(said, messages)
+  context.now.reply = reply
+  const mostTokens = reservation.atMost.tokens
+  const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens }
+  const { charge, unmetered } = chargeOf(reply, entryOf(settings.prices, pass.model), given)
+  reservation.spent = spentOn(charge, reservation.atMost)
+  const reading = readReply(reply, ask.answer)
+  endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
+  return {
+    ...(reading.readable
+      ? { answer: withExpected(ask, reading.answer, reply.probabilities) }
+      : { answer: null, failed: { code: reading.code, detail: reading.why } }),
+    raw: settings.keepThoughts ? withThoughts(reply) : reply.text,
+    model: reply.model,
+    usage: { ...noUsage(), calls: 1, ...charge },
+    ms: clock() - flight.startedAt,
+    memo: false,
+    ...(reply.remarks === undefined || reply.remarks.length === 0 ? {} : { remarks: [...new Set(reply.remarks)] }),
+  }
+}
+
+/** Returns the error to throw for what the call threw: the cut-off, if it was cut off. */
+export function failed(gateway: GatewayState, context: AskContext, flight: Flight, thrown: unknown): unknown {
+  const { reservation } = flight
+  const error = context.signal.aborted ? thrown : (flight.cutOff ?? thrown)
+  const refusal = error instanceof PermanentError ? error : undefined
+  const outcome = outcomeOf(error)
+  const isFree = FREE.has(outcome)
+  reservation.counted = !isFree || outcome === 'rate-limited'
+  if (isFree) reservation.spent = NOTHING
+  // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must fail with
+  // its name at once.
+  const mend = hasOthers(context) || gateway.settings.holds ? refusal?.mend : undefined
+  endCall(gateway, context, flight, outcome, {
+    again: error instanceof ParameterRefused,
+    failure: { mend, why: error instanceof Error ? error.message : '' },
+    ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
+  })
+  return error
+}
+
+/**
+ * Tells how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `failure`: what
+ * the breaker is told of a failed call. `again`: another call is made under the same pass. `filtered`: what a filter found.
+ * `charge`: what an answer has cost, and `unmetered` why that is an estimate.
+ */
+function endCall(
+  { breakers, clock, report, unmeteredCalls }: GatewayState,
+  context: AskContext,
+  flight: Flight,
+  outcome: CallOutcome,
+  how: {
+    readonly reply?: ModelReply
+    readonly charge?: Charge
+    readonly unmetered?: Unmetered | null
+    readonly failure?: Pick<PassFailure, 'mend' | 'why'>
+    readonly again?: boolean
+    readonly filtered?: readonly Filtered[]
+  },
+): void {
+  const { pass, cutOff, timeoutMs, longestMs } = flight
+  const { reply, charge, unmetered = null, failure, again = false, filtered = reply?.filtered ?? [] } = how
+  const { protocol, caseId, asker, signal } = context
+  const { stage } = context.now.ask
+  const { model } = pass
+  const { callId } = flight.reservation
+  const ms = clock() - flight.startedAt
+  signal.removeEventListener('abort', flight.stop)
+  flight.unwatch(reply === undefined ? undefined : ms)
+  flight.paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
+  // A timeout that the case's deadline shortened says nothing about the model.
+  const byDeadline = outcome === 'timeout' && cutOff === null && timeoutMs < longestMs
+  if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker, ...failure })
+  context.calls.push({
+    ...{ id: callId, outcome },
+    ...(charge === undefined ? {} : { spent: charge }),
+    ...(outcome === 'content-filter' ? { filtered: { model, found: [...filtered] } } : {}),
+  })
+  report('call:ended', {
+    ...{ protocol, stage, model, outcome, seconds: ms / 1000, caseId, callId },
+    promptTokens: charge?.promptTokens ?? 0,
+    completionTokens: charge?.completionTokens ?? 0,
+    thinkingTokens: charge?.thinkingTokens ?? 0,
+    costUsd: charge?.costUsd ?? 0,
+    ...(unmetered === null ? {} : { unmetered }),
+  })
+  if (unmetered !== null) unmeteredCalls(model, unmetered)
+  if (outcome === 'content-filter') report('call:filtered', { protocol, stage, model, caseId, found: filtered })
 }
 
 function outcomeOf(error: unknown): CallOutcome {
@@ -202,7 +206,6 @@ const FREE: ReadonlySet<CallOutcome> = new Set<CallOutcome>([
   'content-filter',
 ])
 
-/** An ask that may take as many tokens more for thoughts. */
-function withRoom(ask: Ask, thinkingTokens: number): Ask {
-  return thinkingTokens === 0 ? ask : { ...ask, maxTokens: ask.maxTokens + thinkingTokens }
+function withThoughts({ text, thoughts }: ModelReply): string | null {
+  return thoughts === undefined ? text : `<think>${thoughts}</think>\n${text ?? ''}`
 }

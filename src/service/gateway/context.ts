@@ -1,10 +1,24 @@
+import type { z } from 'zod'
+import type { Ask } from '../domain/ask.ts'
 import type { Call } from '../domain/case.ts'
+import { RetryLaterError } from '../domain/errors.ts'
+import type { ShownItem } from '../domain/library.ts'
 import type { ThreadRef } from '../domain/thread.ts'
+import type { ChatMessage, Remark, Usage } from '../domain/verdict.ts'
+import type { MemoEntry } from '../ports/memo.ts'
+import type { ModelReply } from '../ports/model.ts'
+import type { AskerLease } from './lease.ts'
+import type { Waiter } from './single-flight.ts'
 
-/** Who makes a call, and what for. */
-export interface CallContext {
+/**
+ * One attempt at an ask: made once, by who asks, and passed by reference to everything between the ask and a model. What
+ * is readonly in it is given; the rest is where the ask stands.
+ */
+export interface AskContext {
+  readonly ask: Ask
   readonly protocol: string
-  readonly tenant: string
+  /** The subject whose content the question quotes. */
+  readonly subject: ThreadRef
   readonly caseId: string
   /** Who posted what the question quotes, if that is said. */
   readonly author?: string | undefined
@@ -14,28 +28,113 @@ export interface CallContext {
   readonly attempt: number
   /** If this attempt fails, the ask has failed. */
   readonly last: boolean
-  /** Another model can be asked instead. */
-  readonly others: boolean
-  /** One of another endpoint can. */
-  readonly apart?: boolean
+  /** False if every question must reach a model, as in the papers. */
+  readonly remember: boolean
   readonly signal: AbortSignal
   /** ms since 1970; no call begins after it, and a call in flight is cut off. */
-  readonly deadline: number
+  deadline: number
   /** Awaited before anything is sent anywhere for this ask; rejects if it must not be asked any more. */
   readonly mayAsk?: () => Promise<void>
   /** Every call is added here as soon as it has ended, also if it throws. */
   readonly calls: Call[]
+
+  /** Whose question it is, as breakers tell those of one account from those of others: the author's, else the case's. */
+  readonly asker: string
+  /** The models of the ask's role, in order of preference; those that may still be asked; and the one whose turn it is. */
+  chain: readonly string[]
+  left: readonly string[]
+  model: string
+  /** The messages as sent, with images as data URLs; of a batch that is remembered, those without its items. */
+  messages: readonly ChatMessage[]
+  /** Its questions, under the keys of the model that is to answer them. */
+  questions: readonly Question[]
+  /** Answers by question. */
+  readonly known: Map<string, MemoEntry>
+  /** Questions for which a call has been made, whether or not it answered them. */
+  readonly asked: Set<string>
+  /** Its share in what others ask at the same time; null if nothing is remembered. */
+  sharing: Sharing | null
+  /** What the model is asked now. */
+  now: Asking
+  /** What models answered, each for the items that it was sent. */
+  readonly paid: Settled[]
 }
 
-/** One attempt at an ask. */
-export interface AskContext extends Omit<CallContext, 'tenant' | 'others' | 'apart'> {
-  /** The subject whose content the question quotes. */
-  readonly subject: ThreadRef
-  /** False if every question must reach a model, as in the papers. */
-  readonly remember: boolean
+/** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
+export interface Question {
+  readonly key: string
+  /** The schema of a kept answer. */
+  readonly kept: z.ZodType
+  /** The items of the batch that ask this question; [0] for an ask without a batch. */
+  readonly items: readonly number[]
 }
 
-/** Whose question it is, as breakers tell questions of one account from those of others: the author's, else that of the case. */
-export function askerOf({ caseId, author, tenant }: Pick<CallContext, 'caseId' | 'author' | 'tenant'>): string {
-  return author === undefined ? `case ${caseId}` : `by ${tenant}/${author}`
+/** What an ask has to do with others that ask the same at the same time. */
+export interface Sharing {
+  readonly waiter: Waiter<ThreadRef, MemoEntry>
+  readonly lease: AskerLease
+  /** How long it has waited for others' answers, in ms. */
+  waitedMs: number
+  /** It joins no calls of others any more: what they answer may quote deleted words. */
+  alone: boolean
 }
+
+/** What a model is asked: the ask, or a part of its batch. */
+interface Asking {
+  ask: Ask
+  messages: readonly ChatMessage[]
+  /** Tokens beside those of the answer that are set aside for thoughts. */
+  thinkingTokens: number
+  /** `larger`: once more, with more room for thoughts. */
+  step: 'first' | 'larger' | 'repair'
+  /** The room is larger than what the model usually has. */
+  isWidened: boolean
+  /** What the model said to it. */
+  reply: ModelReply | null
+}
+
+/** How an ask ended, and its usage. */
+export interface Settled {
+  readonly answer: unknown
+  readonly failed?: { readonly code: string; readonly detail: string }
+  readonly raw: string | null
+  /** The model's own name for itself. */
+  readonly model: string
+  /** Set if several models answered items of a batch: the model of each item, empty if the item has no answer. */
+  readonly models?: readonly string[]
+  readonly usage: Usage
+  readonly ms: number
+  /** No call was made for it. */
+  readonly memo: boolean
+  /** What could not be had as it was asked for; absent where all could. */
+  readonly remarks?: readonly Remark[]
+  /** Set if a batch was not sent whole: the items sent, call by call. */
+  readonly sent?: readonly (readonly number[])[]
+  /** Tokens that were paid for the remembered answers at the time. */
+  readonly saved?: { readonly promptTokens: number; readonly completionTokens: number }
+  /** Of a lookup: the items that are some subject's content. */
+  readonly shown?: readonly ShownItem[]
+}
+
+/** What is given of an ask; the rest of its context is made of it. */
+export type GivenAsk = Omit<
+  AskContext,
+  'asker' | 'chain' | 'left' | 'model' | 'messages' | 'questions' | 'known' | 'asked' | 'sharing' | 'now' | 'paid'
+>
+
+export function askContext(given: GivenAsk): AskContext {
+  const { ask, caseId, author, subject } = given
+  return {
+    ...given,
+    asker: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
+    ...{ chain: [], left: [], model: '', messages: [], questions: [], known: new Map(), asked: new Set() },
+    ...{ sharing: null, paid: [] },
+    now: { ask, messages: [], thinkingTokens: 0, step: 'first', isWidened: false, reply: null },
+  }
+}
+
+/** One of our own rules deferred the call: nothing was sent, nothing is owed, and no attempt is used up. */
+export class CallDeferred extends RetryLaterError {}
+
+/** The breaker blocks calls to this model; another of the chain may be asked. */
+export class ModelAvoided extends CallDeferred {}

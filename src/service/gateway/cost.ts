@@ -3,8 +3,9 @@ import type { Call } from '../domain/case.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Amount } from '../ports/budgets.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { ModelReply, Tier } from '../ports/model.ts'
-import type { Unmetered } from '../ports/report.ts'
+import type { Report, Unmetered } from '../ports/report.ts'
 import { schemaLine } from './format.ts'
 
 /** US dollars per million tokens, and by what they are multiplied. */
@@ -42,10 +43,11 @@ export function upperBound(
   ask: Ask,
   messages: readonly ChatMessage[],
   price: Price | undefined,
-  { imageTokens, tier }: { readonly imageTokens: number; readonly tier?: Tier | undefined },
+  of: { readonly imageTokens: number; readonly tier?: Tier | undefined; readonly thinkingTokens?: number },
 ): Amount {
+  const { imageTokens, tier, thinkingTokens = 0 } = of
   const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer))
-  const written = ask.maxTokens
+  const written = ask.maxTokens + thinkingTokens
   if (price === undefined) return { tokens: prompt + written, usd: 0 }
   const { prompt: sent, completion, cached, cacheWrite = sent, thinking = completion } = price
   const long = longFactors(price, prompt)
@@ -166,3 +168,18 @@ export function usdFor(
 ): number {
   return costOf({ promptTokens: tokens.prompt, cachedTokens: 0, completionTokens: tokens.completion }, price)
 }
+
+/** A model whose usage is not known is named once in this time. */
+const NAMED_AGAIN_MS = 3_600_000
+
+/** Reports that a model's usage is not known, and why: once in an hour for each reason. */
+export function unmeteredCalls(report: Report, clock: Clock) {
+  const named = new Map<string, number>()
+  return (model: string, why: Unmetered): void => {
+    const last = named.get(`${why} ${model}`)
+    if (last !== undefined && clock() - last < NAMED_AGAIN_MS) return
+    named.set(`${why} ${model}`, clock())
+    report('model:unmetered', { model, why })
+  }
+}
+export type UnmeteredCalls = ReturnType<typeof unmeteredCalls>

@@ -1,95 +1,65 @@
-import type { Ask } from '../domain/ask.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import type { ChatMessage } from '../domain/verdict.ts'
-import type { AskModel } from './ask-model.ts'
-import type { Breaker } from './breaker.ts'
-import { type AskContext, askerOf } from './context.ts'
-import { CallDeferred, ModelAvoided } from './deferred.ts'
-import type { Paid } from './paid.ts'
-
-/** Models by PROTOCOL.ROLE or ROLE, in order of preference; `default` for other roles. */
-export type Roles = Readonly<Record<string, readonly string[]>>
-
-/** Whether another model of the chain is asked where an endpoint's filter refused a question. */
-export type OnFiltered = 'stop' | 'next'
+import type { Pass } from './breaker.ts'
+import { type AskContext, CallDeferred, ModelAvoided, type Settled } from './context.ts'
+import type { GatewaySettings, GatewayState } from './parts.ts'
 
 /** The models for a role's asks, in order of preference. */
-export function chainOf(roles: Roles, protocol: string, role: string): readonly string[] {
+export function chainOf(roles: GatewaySettings['roles'], protocol: string, role: string): readonly string[] {
   return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }
 
-/** The models that one ask tries in turn, each once. */
-export interface FallbackChain {
-  readonly first: string
-  /** Asks this model. `ask` may be a subset of the ask's batch. */
-  pay(ask: Ask, messages: readonly ChatMessage[], model: string): Promise<Paid>
-  /** The model to ask after another failed with this error; null if the error is the ask's own, or no model is left. */
-  instead(error: unknown, model: string): string | null
+/** The ask may be asked of every model of its role's chain; the breaker says which one has the first turn. */
+export function beginChain({ settings, breakers }: GatewayState, context: AskContext): void {
+  const { ask, protocol, attempt, asker } = context
+  context.chain = chainOf(settings.roles, protocol, ask.role)
+  if (context.chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
+  context.left = context.chain
+  context.model = breakers.preferred(context.chain, attempt, asker).model
 }
 
-/** Throws if the breaker blocks every model of the chain: the ask is tried again when one may be called. */
-export function avoided(
-  breakers: Pick<Breaker, 'preferred'>,
-  { role }: Ask,
-  chain: readonly string[],
-  { attempt, asker }: { readonly attempt: number; readonly asker: string },
-): (retryInMs: number) => never {
-  return (retryInMs) => {
-    const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, asker).retryInMs)
-    const why = `no model available for role ${role} (circuit breakers open)`
-    throw new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
-  }
+/** Gives the turn to the next model, after this one failed. Throws the error if it is the ask's own, or no model is left. */
+export function turnToNext({ settings, breakers }: GatewayState, context: AskContext, error: unknown): void {
+  const { model, asker } = context
+  const { endpointOf } = settings
+  const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
+  const isLeft = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
+  context.left = context.left.filter(isLeft)
+  if (context.left.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
+  const next = breakers.preferred(context.left, 1, asker)
+  if (next.retryInMs > 0) throw error
+  context.model = next.model
 }
 
-export function fallbackChain(
-  deps: {
-    askModel: AskModel
-    breakers: Pick<Breaker, 'preferred'>
-    onFiltered: OnFiltered
-    endpointOf: (model: string) => string
-  },
-  ask: Ask,
-  chain: readonly string[],
-  context: AskContext,
-): FallbackChain {
-  const { askModel, breakers, onFiltered, endpointOf } = deps
-  const isApart = (one: string, other: string) => endpointOf(one) !== endpointOf(other)
-  const asker = askerOf({ ...context, tenant: context.subject.tenant })
-  const refused = avoided(breakers, ask, chain, { attempt: context.attempt, asker })
-  let left = chain
-  return {
-    first: breakers.preferred(chain, context.attempt, asker).model,
-    async pay(asked, messages, model) {
-      const others = left.some((other) => other !== model)
-      const apart = left.some((other) => isApart(other, model))
-      const paid = await askModel(asked, model, messages, { ...context, others, apart }, refused)
-      // A filter refuses with an error, or in an answer. What was paid for stands in the ask's calls.
-      if (paid.failed?.code === FILTERED && others && onFiltered === 'next')
-        throw new PermanentError(FILTERED, paid.failed.detail)
-      return paid
-    },
-    instead(error, model) {
-      const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
-      left = left.filter((other) => (noneHere ? isApart(other, model) : other !== model))
-      if (left.length === 0 || !anotherMayDoBetter(error, onFiltered)) return null
-      const next = breakers.preferred(left, 1, asker)
-      return next.retryInMs === 0 ? next.model : null
-    },
-  }
+/** Whether another model can be asked instead of the one whose turn it is; and whether one of another endpoint can. */
+export function hasOthers({ left, model }: AskContext): boolean {
+  return left.some((other) => other !== model)
 }
 
-/** Asks the first model, then any other that may do better, until one has answered. */
-export async function payInTurn(chain: FallbackChain, ask: Ask, messages: readonly ChatMessage[]): Promise<Paid> {
-  for (let model = chain.first; ; ) {
-    try {
-      return await chain.pay(ask, messages, model)
-    } catch (error) {
-      const next = chain.instead(error, model)
-      if (next === null) throw error
-      model = next
-    }
-  }
+export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { left, model }: AskContext): boolean {
+  return left.some((other) => endpointOf(other) !== endpointOf(model))
+}
+
+/** Permission to call the model whose turn it is. Throws `ModelAvoided` where the breaker blocks it. */
+export function passFor(gateway: GatewayState, context: AskContext): Pass {
+  const allowed = gateway.breakers.allow(context.model, context.asker)
+  if (!allowed.ok) throw avoided(gateway, context, allowed.retryInMs)
+  return allowed.pass
+}
+
+/** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */
+export function avoided({ breakers }: GatewayState, context: AskContext, retryInMs: number): ModelAvoided {
+  const { chain, attempt, asker, ask } = context
+  const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, asker).retryInMs)
+  const why = `no model available for role ${ask.role} (circuit breakers open)`
+  return new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
+}
+
+/** Throws if an endpoint's filter refused the question, and another model is to be asked for that. What was paid for stands in the ask's calls. */
+export function mustNotBeFiltered({ settings }: GatewayState, context: AskContext, { failed }: Settled): void {
+  // A filter refuses with an error, or in an answer.
+  if (failed?.code === FILTERED && settings.onFiltered === 'next' && hasOthers(context))
+    throw new PermanentError(FILTERED, failed.detail)
 }
 
 /** If another model can be asked, a wait longer than this, in ms, is not waited for. */
@@ -97,7 +67,7 @@ const LONG_WAIT_MS = 10_000
 
 const FILTERED: FailureCode = 'content-filter'
 
-function anotherMayDoBetter(error: unknown, onFiltered: OnFiltered): boolean {
+function anotherMayDoBetter(error: unknown, onFiltered: GatewaySettings['onFiltered']): boolean {
   if (error instanceof CallDeferred) return error instanceof ModelAvoided
   if (error instanceof PermanentError)
     return error.code === FILTERED ? onFiltered === 'next' : error.elsewhere !== undefined

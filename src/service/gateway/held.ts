@@ -1,8 +1,7 @@
 import { type AwayReason, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Breaker } from './breaker.ts'
-import type { AskContext } from './context.ts'
-import { ModelAvoided } from './deferred.ts'
+import { type AskContext, ModelAvoided } from './context.ts'
 
 /** Holds asks that no model of their chain answers. */
 export interface Holding {

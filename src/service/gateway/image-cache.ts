@@ -1,20 +1,20 @@
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
-import { fairSlots } from '../domain/fair-slots.ts'
+import { fairSlots } from '../domain/slots.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 
 export interface ImageCacheSettings {
   /** How long a fetched image is kept for the next try of its ask, in ms. */
-  readonly keepMs: number
+  readonly keepFor: number
   /**
    * Most bytes kept in all, as data URLs: of asks that wait for their next try the oldest images are evicted first, and
    * nothing more is fetched while those of asks that are being asked leave no room for it.
    */
-  readonly maxBytes: number
+  readonly keepBytes: number
   /** Most fetches at a time, of all tenants; one tenant has half of them, and one of its authors half of that. */
   readonly fetches: number
   /** Longest image, in bytes. */
-  readonly longest: number
+  readonly maxBytes: number
 }
 
 /** Whose image it is. */
@@ -64,7 +64,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   const each = Math.ceil(settings.fetches / 2)
   const ofPart = Math.ceil(each / 2)
   const fetches = fairSlots({ all: settings.fetches, each, ofPart })
-  const longest = Math.ceil((settings.longest * 4) / 3)
+  const longest = Math.ceil((settings.maxBytes * 4) / 3)
   const spending = spent(clock)
 
   function forget(askId: string): void {
@@ -75,7 +75,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   /** Evicts expired images and, while there are too many bytes, the oldest; never those that are in use. */
   function evict(): void {
     for (const [askId, { until, inUse }] of byAsk)
-      if (!inUse && (until <= clock() || bytes > settings.maxBytes)) forget(askId)
+      if (!inUse && (until <= clock() || bytes > settings.keepBytes)) forget(askId)
   }
 
   /** Whether what is in use and arriving leaves room for one more image, be it the longest. One ask alone always has room. */
@@ -86,7 +86,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
       inUse += own.bytes
       if (id !== askId) others = true
     }
-    return !others || inUse + arriving <= settings.maxBytes
+    return !others || inUse + arriving <= settings.keepBytes
   }
 
   return {
@@ -94,7 +94,7 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
       // A data URL needs no fetch, and is stored with the case anyway.
       if (/^data:/i.test(url)) return loadImage(url, signal)
       evict()
-      const own = byAsk.get(askId) ?? { images: new Map(), bytes: 0, until: clock() + settings.keepMs, inUse: true }
+      const own = byAsk.get(askId) ?? { images: new Map(), bytes: 0, until: clock() + settings.keepFor, inUse: true }
       own.inUse = true
       byAsk.set(askId, own)
       const known = own.images.get(url)

@@ -7,19 +7,19 @@ import type { Report } from '../ports/report.ts'
 
 export interface LeaseSettings {
   /** How long an answer is remembered, in ms. */
-  readonly keepMs: number
+  readonly keep: number
   /** How long a question is reserved for its asker after the last heartbeat, in ms. */
-  readonly leaseMs: number
+  readonly lease: number
   /** Longest entry, in bytes: a longer one is stored without its raw text, or else not at all. */
   readonly maxBytes: number
 }
 
 /** One caller's right to ask questions, among all processes: only one pays for a question while its lease is alive. */
-export interface Lease {
+export interface AskerLease {
   /** For each key: its answer, or the right to ask, or that another is asking. */
   look(keys: readonly string[]): Promise<readonly Looked[]>
-  /** Runs `work` and extends the leases of these questions until it has ended. */
-  during<Result>(keys: readonly string[], work: () => Promise<Result>): Promise<Result>
+  /** Extends the leases of these questions until the returned function is called. */
+  hold(keys: readonly string[]): () => void
   /** Stores answers for others, in the background, and ends their leases. An answer that is too long is not stored. */
   keep(answers: ReadonlyMap<string, MemoEntry>): void
   /** Lets the next asker ask these questions. Never rejects. */
@@ -36,20 +36,15 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
 
   return {
     /** A lease for a caller that asks about this subject. */
-    lease(subject: ThreadRef): Lease {
+    lease(subject: ThreadRef): AskerLease {
       const asker = randomUUID()
       const release = (keys: readonly string[]) => memo.giveUp(keys, asker).catch(failed)
       return {
-        look: (keys) => memo.look(keys, asker, settings.leaseMs, subject),
-        async during(keys, work) {
-          const heartbeat = setInterval(() => {
-            memo.extend(keys, asker, settings.leaseMs).catch(failed)
-          }, settings.leaseMs / 3)
-          try {
-            return await work()
-          } finally {
-            clearInterval(heartbeat)
-          }
+        look: (keys) => memo.look(keys, asker, settings.lease, subject),
+        hold(keys) {
+          const extend = () => void memo.extend(keys, asker, settings.lease).catch(failed)
+          const heartbeat = setInterval(extend, settings.lease / 3)
+          return () => clearInterval(heartbeat)
         },
         keep(answers) {
           const kept: KeptAnswer[] = []
@@ -59,7 +54,7 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
             if (entry === null) tooLong.push(key)
             else kept.push({ key, entry })
           }
-          if (kept.length > 0) void memo.keep(kept, asker, settings.keepMs, subject).catch(failed)
+          if (kept.length > 0) void memo.keep(kept, asker, settings.keep, subject).catch(failed)
           if (tooLong.length > 0) void release(tooLong)
         },
         release,
@@ -77,7 +72,7 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
       try {
         while (wanted()) {
           await sleep(Math.min(pauseAfter(clock() - began), leftMs + 1))
-          const [looked] = await memo.look([key], watcher, settings.leaseMs, subject)
+          const [looked] = await memo.look([key], watcher, settings.lease, subject)
           if (looked === undefined) break
           if (looked.state === 'known') return looked.entry
           if (looked.state === 'mine') {
@@ -93,6 +88,8 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
     },
   }
 }
+
+export type Leases = ReturnType<typeof leases>
 
 /** Time between polls, in ms: a fifth of the time waited, so that polls are few and an answer is soon seen. */
 function pauseAfter(waitedMs: number): number {

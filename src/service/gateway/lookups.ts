@@ -3,8 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { type BreakerSettings, breaker, withPass } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
-import { askerOf, type CallContext } from './context.ts'
-import { ModelAvoided } from './deferred.ts'
+import { type AskContext, ModelAvoided } from './context.ts'
 import { holding } from './held.ts'
 
 /** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
@@ -17,7 +16,7 @@ export interface Lookups {
    * chain answers (`Holding`).
    */
   look<Found>(
-    context: Pick<CallContext, 'caseId' | 'author' | 'tenant' | 'askId' | 'last' | 'deadline'>,
+    context: Pick<AskContext, 'caseId' | 'asker' | 'askId' | 'last' | 'deadline'>,
     find: () => Promise<Found>,
   ): Promise<Found>
   /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
@@ -40,7 +39,7 @@ export function lookups(deps: {
   return {
     async look(context, find) {
       const began = clock()
-      const asker = askerOf(context)
+      const { asker } = context
       try {
         const found = await withPass(
           breakers,
@@ -67,7 +66,7 @@ export function lookups(deps: {
         hold.answered(chain, context, began)
         return found
       } catch (error) {
-        throw hold.errorFor(error, chain, { ...context, asker })
+        throw hold.errorFor(error, chain, context)
       }
     },
     tick() {

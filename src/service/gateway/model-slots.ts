@@ -1,4 +1,4 @@
-import { type Slots, slots } from '../domain/slots.ts'
+import { slots } from '../domain/slots.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { ModelCapacity } from '../ports/report.ts'
 import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
@@ -8,24 +8,26 @@ export interface SlotSettings {
   /** Most calls in flight from this process. */
   readonly slots: number
   /**
-   * A stage's calls are never cut off before this, in ms, however fast they usually are; null: only `callTimeoutMs`
+   * A stage's calls are never cut off before this, in ms, however fast they usually are; null: only `callTimeout`
    * counts.
    */
-  readonly minTimeoutMs: number | null
+  readonly minTimeout: number | null
   /** Fewer calls are sent to a model when they take this many times as long as usual; null: never adapt. */
   readonly latencyTolerance: number | null
 }
 
-/** What this process has learnt about a model: how many parallel calls it sustains, and how long they take. */
-export interface Guards {
+/** A slot, and what this process has learnt about its model: how many parallel calls it sustains, and how long they take. */
+export interface Slot {
   readonly adaptive: AdaptiveLimit
   readonly times: TimeLimits
+  /** Gives it back; once. */
+  free(): void
 }
 
 /** Slots for calls from this process: for all models together, and for each model. */
 export interface ModelSlots {
-  /** Runs `task` while it has one of the model's slots and one of the process's. */
-  withSlot<Result>(model: string, signal: AbortSignal, task: (guards: Guards) => Promise<Result>): Promise<Result>
+  /** Waits for one of the model's slots and one of the process's. Rejects with the signal's reason if it is aborted meanwhile. */
+  take(model: string, signal: AbortSignal): Promise<Slot>
   readonly busy: number
   readonly waiting: number
   /** How many calls to each model may be in flight now; models that nobody has asked yet are not in it. */
@@ -34,29 +36,39 @@ export interface ModelSlots {
 
 export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
   const all = slots(() => settings.slots)
-  const byModel = new Map<string, Guards & { readonly slots: Slots; readonly limit: () => number }>()
+  const byModel = new Map<string, ReturnType<typeof made>>()
 
-  function ofModel(model: string) {
-    const known = byModel.get(model)
-    if (known !== undefined) return known
+  function made() {
     const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
     const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
     const limit = () => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)
-    const made = { adaptive, times: timeLimits({ leastMs: settings.minTimeoutMs }, clock), limit, slots: slots(limit) }
-    byModel.set(model, made)
-    return made
+    const own = slots(limit)
+    const free = () => {
+      all.release()
+      own.release()
+    }
+    const slot: Slot = { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), free }
+    return { slot, own, limit }
   }
 
   return {
-    withSlot(model, signal, task) {
-      const own = ofModel(model)
-      return own.slots.run(signal, () => all.run(signal, () => task(own)))
+    async take(model, signal) {
+      const known = byModel.get(model) ?? made()
+      byModel.set(model, known)
+      await known.own.acquire(signal)
+      try {
+        await all.acquire(signal)
+      } catch (error) {
+        known.own.release()
+        throw error
+      }
+      return known.slot
     },
     get busy() {
       return all.busy
     },
     get waiting() {
-      return [...byModel.values()].reduce((sum, own) => sum + own.slots.waiting, all.waiting)
+      return [...byModel.values()].reduce((sum, { own }) => sum + own.waiting, all.waiting)
     },
     limits: () => [...byModel].map(([model, { limit }]) => ({ model, limit: limit() })),
   }

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
-import type { ModelReply } from '../ports/model.ts'
+import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
+import type { ModelReply, NumberProbabilities } from '../ports/model.ts'
 import { fitted, type Reading, unreadable } from './reading/fit.ts'
 import { type Form, formOf, hasKeys, isForm } from './reading/form.ts'
-import { hasKey, labelledLines } from './reading/lines.ts'
 import { isObject } from './reading/loose-json.ts'
+import { hasKey, labelledLines, unwrapped } from './reading/other-forms.ts'
 import { decoded, objectsIn, wholeArray, withoutThoughts } from './reading/text.ts'
-import { unwrapped } from './reading/unwrap.ts'
 
 /** A reply as read: an answer, or the code of what it is instead. */
 export type ReplyReading<Answer> =
@@ -93,4 +94,22 @@ function theOneIn<Answer>(
     else if (!isDeepStrictEqual(found.answer, read.answer)) return unreadable('several answers that differ')
   }
   return found
+}
+
+/**
+ * The answer with `expected`, the mean of the numbers that the model might have given on the scale, by their probabilities (G-Eval,
+ * equation 1): Σ p·n ÷ Σ p. Unchanged where the ask does not want it, or the endpoint gave no probabilities of it.
+ */
+export function withExpected<Answer>(
+  { expected: wanted }: Pick<Ask, 'expected'>,
+  answer: Answer,
+  probabilities: NumberProbabilities | undefined,
+): Answer {
+  if (wanted === undefined || probabilities === undefined) return answer
+  const { field, lowest, highest } = wanted
+  const onScale = (entryOf(probabilities, field) ?? []).filter(([number]) => number >= lowest && number <= highest)
+  const mass = onScale.reduce((sum, [, probability]) => sum + probability, 0)
+  if (!(mass > 0)) return answer
+  const mean = onScale.reduce((sum, [number, probability]) => sum + number * probability, 0) / mass
+  return { ...answer, expected: mean }
 }

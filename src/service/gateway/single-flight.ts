@@ -1,3 +1,6 @@
+import type { ThreadRef } from '../domain/thread.ts'
+import type { MemoEntry } from '../ports/memo.ts'
+
 /** One piece of work by one caller in this process, shared by everyone here who waits for its result. */
 export interface Flight<Owner, Result> {
   /** The caller that started it. */
@@ -56,6 +59,9 @@ export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Ow
     },
   }
 }
+
+/** Of who asks questions, by their keys: the subject that it asks about, and the answers. */
+export type QuestionFlights = ReturnType<typeof singleFlight<ThreadRef, MemoEntry>>
 
 /** A flight. Of most nobody waits for the end, so the promise of it is made when it is asked for. */
 class Flown<Owner, Result> implements Flight<Owner, Result> {

@@ -49,3 +49,5 @@ export function spentBudgets(report: Report, clock: Clock, whenSpent: 'hold' | '
     },
   }
 }
+
+export type SpentBudgets = ReturnType<typeof spentBudgets>

@@ -7,7 +7,7 @@ export interface ThinkingSettings {
   /** What a model's dialect says: tokens that are set aside for its thoughts, and how much it is told to think. */
   readonly thinkingOf: (model: string) => { readonly tokens: number; readonly effort: string | null }
   /** Most tokens that are set aside for the thoughts of one answer. */
-  readonly mostThinkingTokens: number
+  readonly thinkingTokens: number
   /** Whether thoughts stand before the answer in transcripts. */
   readonly keepThoughts: boolean
 }
@@ -28,7 +28,7 @@ const GROWS = 4
 
 export function thinkingRooms(settings: ThinkingSettings, clock: Clock): ThinkingRooms {
   const learnt = new Map<string, { readonly room: number; readonly at: number }>()
-  const bounded = (tokens: number) => Math.min(tokens, settings.mostThinkingTokens)
+  const bounded = (tokens: number) => Math.min(tokens, settings.thinkingTokens)
   return {
     of(model) {
       const known = learnt.get(model)

@@ -31,12 +31,12 @@ export interface BudgetLimit {
 export interface BudgetSettings {
   /** One case, over all its rounds, retries and take-overs. It never renews. */
   readonly verdict: BudgetLimit
-  /** Each tenant. Renews every `perMs`, counted from 1970: an hourly budget on the hour. */
-  readonly tenant: BudgetLimit & { readonly perMs: number }
+  /** Each tenant. Renews every `per` ms, counted from 1970: an hourly budget on the hour. */
+  readonly tenant: BudgetLimit & { readonly per: number }
   /** Limits of individual tenants, instead of `tenant`'s. */
   readonly tenants: Readonly<Record<string, BudgetLimit>>
-  /** Everything together. Renews every `perMs`, counted from 1970: a daily budget at midnight UTC. */
-  readonly total: BudgetLimit & { readonly perMs: number }
+  /** Everything together. Renews every `per` ms, counted from 1970: a daily budget at midnight UTC. */
+  readonly total: BudgetLimit & { readonly per: number }
   /** How long a verdict's account is kept after its last call, in ms: longer than a case can be open. */
   readonly keepVerdictMs: number
 }
@@ -110,8 +110,8 @@ export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseI
   const { verdict, tenant, tenants, total } = settings
   return [
     ...account('verdict', call.caseId, verdict, null),
-    ...account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.perMs),
-    ...account('total', 'all', total, total.perMs),
+    ...account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.per),
+    ...account('total', 'all', total, total.per),
   ]
 }
 

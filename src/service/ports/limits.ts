@@ -2,10 +2,10 @@ import { PermanentError } from '../domain/errors.ts'
 
 /** What one scope (a model, a tenant) allows. Absent: no limit. */
 export interface LimitsOf {
-  readonly callsPerMinute?: number
-  readonly tokensPerMinute?: number
+  readonly callsPerMinute?: number | undefined
+  readonly tokensPerMinute?: number | undefined
   /** Calls in flight at once, in all processes together. */
-  readonly inFlight?: number
+  readonly inFlight?: number | undefined
 }
 
 /** What a limit is for: one model, or one tenant. */

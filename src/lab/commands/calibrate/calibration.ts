@@ -8,7 +8,7 @@ import type { Calibration } from '../../../service/domain/calibration.ts'
 import { entryOf } from '../../../service/domain/entry-of.ts'
 import { type FailureCode, OperatorError, PermanentError, RetryLaterError } from '../../../service/domain/errors.ts'
 import { fences } from '../../../service/domain/fence.ts'
-import type { Gateway } from '../../../service/gateway/gateway.ts'
+import { askContext, type GivenAsk } from '../../../service/gateway/context.ts'
 import type { Model } from '../../../service/ports/model.ts'
 import type { ProtocolKind } from '../../../service/protocols/kind.ts'
 import { promptsOf } from '../../../service/protocols/make.ts'
@@ -61,7 +61,7 @@ export function askingFor(
     asked++
     try {
       const settled = await withRetry(
-        (attempt) => gateway.ask(ask, contextOf(name, attempt, io.signal)),
+        (attempt) => gateway.ask(askContext({ ask, ...contextOf(name, attempt, io.signal) })),
         {
           ...{ attempts, backoffMs: backoff },
         },
@@ -119,7 +119,7 @@ export interface Scorer {
   readonly scores: number
 }
 
-function contextOf(protocol: string, attempt: number, signal: AbortSignal): Parameters<Gateway['ask']>[1] {
+function contextOf(protocol: string, attempt: number, signal: AbortSignal): Omit<GivenAsk, 'ask'> {
   const id = randomUUID()
   return {
     // A case of its own each: what a verdict may cost is no limit of a calibration.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DelayedError, type Job } from 'bullmq'
-import type { FairSlots } from '../../domain/fair-slots.ts'
+import type { FairSlots } from '../../domain/slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Advance, AskGroup, AttemptEnd, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'

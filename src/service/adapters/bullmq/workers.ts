@@ -1,6 +1,6 @@
 import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import { fairSlots } from '../../domain/fair-slots.ts'
+import { fairSlots } from '../../domain/slots.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageQueues, Work } from '../../ports/queues.ts'
 import { casesNamed, type Report } from '../../ports/report.ts'

@@ -2,8 +2,8 @@ import type { Dialect, DialectPart } from '../../domain/dialect.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import { DEFAULT_ENDPOINT, placeOf } from '../../domain/model-name.ts'
 import type { Model } from '../../ports/model.ts'
-import { toldDialect } from './dialect-of.ts'
-import { type DialectParts, type OpenAiSettings, openAiModel } from './model.ts'
+import { DIALECTS, PLAIN } from './dialects.ts'
+import { chatCompletions, type DialectParts, type OpenAiSettings, openAiModels } from './model.ts'
 
 /** All endpoints, and what the settings say of models' dialects. */
 export interface EndpointsSettings {
@@ -20,24 +20,31 @@ export function modelsOfEndpoints(
   settings: EndpointsSettings,
   { learnt, now }: Pick<DialectParts, 'learnt' | 'now'> = {},
 ): Model {
-  const parts = {
-    told: (name: string) => dialectOf(name, settings),
-    nameOf: (name: string) => placeOf(name, settings.endpoints).model,
-    ...(learnt === undefined ? {} : { learnt }),
-    ...(now === undefined ? {} : { now }),
-  }
-  const models = new Map(
+  const posts = new Map(
     [[DEFAULT_ENDPOINT, settings.openai] as const, ...Object.entries(settings.endpoints)].map(([name, endpoint]) => [
       name,
-      openAiModel(endpoint, parts),
+      chatCompletions(endpoint),
     ]),
   )
-  return {
-    complete(request) {
-      const model = models.get(placeOf(request.model, settings.endpoints).endpoint)
-      if (model === undefined) throw new Error('a place without an endpoint')
-      return model.complete(request)
-    },
+  return openAiModels({
+    ...{ learnt, now },
+    told: ofEach((name) => dialectOf(name, settings)),
+    placeOf: ofEach((name) => {
+      const { endpoint, model } = placeOf(name, settings.endpoints)
+      const post = posts.get(endpoint)
+      if (post === undefined) throw new Error('a place without an endpoint')
+      return { post, name: model }
+    }),
+  })
+}
+
+/** What the settings say of each model, found once: models are as few as the settings name. */
+export function ofEach<Said>(find: (model: string) => Said): (model: string) => Said {
+  const known = new Map<string, Said>()
+  return (model) => {
+    const said = known.get(model) ?? find(model)
+    known.set(model, said)
+    return said
   }
 }
 
@@ -47,4 +54,48 @@ export function dialectOf(name: string, settings: EndpointsSettings): Dialect {
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
   return toldDialect({ model, endpoint, host, form: answerFormat }, settings.dialects)
+}
+
+/** Weaker ways to ask for an answer's form come later. */
+const FORMS = ['json_schema', 'json_object', 'text'] as const
+
+/** What a model is told to take: by the shipped rows, then by the settings' patterns, in their order. */
+function toldDialect(
+  at: {
+    /** The model's name at its endpoint. */
+    readonly model: string
+    readonly endpoint: string
+    readonly host: string
+    /** The strongest form that the endpoint understands. */
+    readonly form: Dialect['form']
+  },
+  settings: Readonly<Record<string, DialectPart>>,
+): Dialect {
+  const known = DIALECTS.filter(
+    ({ host = '*', model = '*' }) => fits(host, at.host) && namesOf(at.model).some((one) => fits(model, one)),
+  ).map(({ takes }) => takes)
+  const set = Object.entries(settings).flatMap(([pattern, takes]) =>
+    [`${at.endpoint}/${at.model}`, ...namesOf(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
+  )
+  const told: Dialect = Object.assign({}, PLAIN, ...known, ...set)
+  return { ...told, form: FORMS[Math.max(FORMS.indexOf(told.form), FORMS.indexOf(at.form))] ?? 'text' }
+}
+
+/** A model's name, and what stands behind its maker's: `openai/gpt-5-mini` is `gpt-5-mini`. */
+function namesOf(model: string): string[] {
+  const short = model.slice(model.lastIndexOf('/') + 1)
+  return short === model ? [model] : [model, short]
+}
+
+const patterns = new Map<string, RegExp>()
+
+/** Whether a name has the form of a pattern, in which `*` stands for any characters; without regard to case. */
+function fits(pattern: string, name: string): boolean {
+  const known = patterns.get(pattern) ?? new RegExp(`^${pattern.split('*').map(literally).join('.*')}$`, 'i')
+  patterns.set(pattern, known)
+  return known.test(name)
+}
+
+function literally(text: string): string {
+  return text.replace(/[\\^$.+?()[\]{}|]/g, '\\$&')
 }

@@ -6,7 +6,7 @@ import type { Filtered } from '../../domain/filtered.ts'
 import { firstOf } from '../../domain/first-of.ts'
 import type { Model, ModelReply } from '../../ports/model.ts'
 import { PLAIN } from './dialects.ts'
-import { endpoint } from './endpoint.ts'
+import { endpoint, type Post } from './endpoint.ts'
 import { type Lesson, learning, NO_IMAGES } from './learning.ts'
 import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
@@ -27,8 +27,6 @@ export interface OpenAiSettings {
 export interface DialectParts {
   /** What a model is told to take, by its name in the settings. */
   readonly told?: (model: string) => Dialect
-  /** Its name at the endpoint, by its name in the settings. */
-  readonly nameOf?: (model: string) => string
   readonly learnt?: (lesson: Lesson) => void
   readonly now?: () => number
 }
@@ -84,19 +82,44 @@ const MAX_PARTS = 500_000
 /** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut off. */
 const MAX_TEXT_CHARS = 2 ** 17
 
-/** Chat Completions of any server with OpenAI's interface. One request per call; the queue retries. */
+/** Where a model is asked: its server, and its name there. */
+export interface ModelPlace {
+  readonly post: Post
+  readonly name: string
+}
+
+/** The models of one server with OpenAI's interface. */
 export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}): Model {
   const plain: Dialect = { ...PLAIN, form: settings.answerFormat }
-  const { told = () => plain, nameOf = (model: string) => model, learnt = () => {}, now = Date.now } = parts
+  const { told = () => plain, learnt, now } = parts
+  const post = chatCompletions(settings)
+  return openAiModels({ told, placeOf: (name) => ({ post, name }), learnt, now })
+}
+
+export function chatCompletions(settings: OpenAiSettings): Post {
+  return endpoint({ ...settings, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
+}
+
+/** Chat Completions of servers with OpenAI's interface, each model at its own. One request per call; the queue retries. */
+export function openAiModels({
+  told,
+  placeOf,
+  learnt = () => {},
+  now = Date.now,
+}: Required<Pick<DialectParts, 'told'>> & {
+  readonly placeOf: (model: string) => ModelPlace
+  readonly learnt?: DialectParts['learnt'] | undefined
+  readonly now?: DialectParts['now'] | undefined
+}): Model {
   const models = learning({ told, learnt, now })
-  const post = endpoint({ ...settings, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
   return {
     async complete(request) {
+      const { post, name } = placeOf(request.model)
       const { callId, signal, timeoutMs, temperature } = request
       const { dialect, answered, refused } = models.prepare(request.model, request.trial)
       const images = request.messages.some(({ images: shown = [] }) => shown.length > 0)
       if (!dialect.images && images) throw new PermanentError('rejected', NO_IMAGES, { elsewhere: 'question' })
-      const { body, remarks, most } = requestBody(request, nameOf(request.model), dialect)
+      const { body, remarks, most } = requestBody(request, name, dialect)
       const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
       const data = await post(body, {
         ...{ signal, timeoutMs, headers: { 'x-gavel-call': callId } },

@@ -1,7 +1,7 @@
-import { entryOf } from '../domain/entry-of.ts'
-import { PermanentError } from '../domain/errors.ts'
-import type { Model } from '../ports/model.ts'
-import { chargeOf, mostSent, type Price } from './cost.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
+import { PermanentError } from '../../service/domain/errors.ts'
+import { chargeOf, mostSent, type Price } from '../../service/gateway/cost.ts'
+import type { Model } from '../../service/ports/model.ts'
 
 /** A model, and what its answers have cost by the settings' prices. */
 export interface Metered {

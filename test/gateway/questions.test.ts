@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { noUsage } from '../../src/service/domain/verdict.ts'
-import { askOf, entriesOf, questionsOf, readEntry, settledOf } from '../../src/service/gateway/batch.ts'
-import type { Paid } from '../../src/service/gateway/paid.ts'
+import type { AskContext, Settled } from '../../src/service/gateway/context.ts'
+import { askOf, entriesOf, itemsOf, questionsOf, readEntry, settledOf } from '../../src/service/gateway/questions.ts'
 import type { MemoEntry } from '../../src/service/ports/memo.ts'
 
 const answer = z.array(z.string())
@@ -29,13 +29,9 @@ function capitals(words: readonly string[]): Ask<string[]> {
 }
 const { batch: _, ...alone } = capitals(['one'])
 
-const messagesOf = async ({ messages }: Ask) => messages
-const byWords = (model: string, _: Ask, messages: readonly { content: string }[], items?: readonly string[]) =>
-  (items ?? [messages[0]?.content ?? '']).map((words) => (model === 'm' ? words : `${model} ${words}`))
-const allOf = (ask: Ask) => questionsOf(ask, 'm', messagesOf, byWords)
-const questions = async (ask: Ask) => (await allOf(ask)).all
-const paid = (answered: unknown, model = 'm'): Paid => ({
-  ...{ answer: answered, raw: JSON.stringify(answered), model, ms: 100 },
+const questions = (ask: Ask) => questionsOf(ask, ask.batch?.texts ?? [ask.messages[0]?.content ?? ''])
+const paid = (answered: unknown, sent: readonly number[] = [0]): Settled => ({
+  ...{ answer: answered, raw: JSON.stringify(answered), model: 'm', ms: 100, memo: false, sent: [sent] },
   usage: { ...noUsage(), calls: 1, promptTokens: 30, completionTokens: 10 },
 })
 const entry = (answered: unknown, model = 'm'): MemoEntry => ({
@@ -43,36 +39,24 @@ const entry = (answered: unknown, model = 'm'): MemoEntry => ({
 })
 
 describe('the questions of an ask', () => {
-  test('are its items, those with the same words once', async () => {
-    expect(await questions(capitals(['a', 'b', 'a']))).toMatchObject([
+  test('are its items, those with the same words once', () => {
+    expect(questions(capitals(['a', 'b', 'a']))).toMatchObject([
       { key: 'a', items: [0, 2] },
       { key: 'b', items: [1] },
     ])
   })
 
-  test('are one, where it has no batch', async () => {
-    expect(await questions(alone)).toMatchObject([{ key: 'one', items: [0] }])
-    expect((await allOf(alone)).messages).toEqual(alone.messages)
+  test('are one, where it has no batch', () => {
+    expect(questions(alone)).toMatchObject([{ key: 'one', items: [0] }])
   })
 
-  test('have other keys under another model, and the same items', async () => {
-    const { under, messages } = await allOf(capitals(['a', 'b', 'a']))
-    expect(under('n')).toMatchObject([
-      { key: 'n a', items: [0, 2] },
-      { key: 'n b', items: [1] },
-    ])
-    // What is sent of a batch depends on what of it is known.
-    expect(messages).toBeNull()
-  })
-
-  test('are sent as a subset, or as the ask itself where they are all of it', async () => {
+  test('are sent as a subset, or as the ask itself where they are all of it', () => {
     const ask = capitals(['a', 'b', 'c'])
-    const all = await questions(ask)
-    expect(askOf(ask, all)).toEqual({ asked: ask, items: [0, 1, 2] })
-    const some = askOf(ask, all.slice(1))
-    expect(some.items).toEqual([1, 2])
-    expect(some.asked.messages).toEqual([{ role: 'user', content: 'b c' }])
-    expect(askOf(alone, await questions(alone))).toEqual({ asked: alone, items: [0] })
+    const all = questions(ask)
+    expect([askOf(ask, all), itemsOf(all)]).toEqual([ask, [0, 1, 2]])
+    expect(itemsOf(all.slice(1))).toEqual([1, 2])
+    expect(askOf(ask, all.slice(1)).messages).toEqual([{ role: 'user', content: 'b c' }])
+    expect([askOf(alone, questions(alone)), itemsOf(questions(alone))]).toEqual([alone, [0]])
   })
 })
 
@@ -97,38 +81,45 @@ describe('what a call answered', () => {
   })
 })
 
+/** The ask as it is settled by these answers and calls. */
+const settled = (ask: Ask, known: AskContext['known'], calls: Settled[], waitedMs = 0) =>
+  settledOf({ ask, questions: questions(ask), known, paid: calls, sharing: { waitedMs } })
+const unsent = ({ sent: _, ...rest }: Settled) => rest
+
 describe('how an ask is settled', () => {
-  test('by one call about all of it: as the call was, and with nothing saved', async () => {
+  test('by one call about all of it: as the call was, and with nothing saved', () => {
     const ask = capitals(['a', 'b'])
     const known = new Map(Object.entries({ a: entry(['A']), b: entry(['B']) }))
-    expect(settledOf(ask, await questions(ask), known, [{ paid: paid(['A', 'B']), items: [0, 1] }], 0)).toEqual({
-      ...paid(['A', 'B']),
-      memo: false,
+    expect(settled(ask, known, [paid(['A', 'B'], [0, 1])])).toEqual({
+      ...unsent(paid(['A', 'B'])),
       saved: { promptTokens: 0, completionTokens: 0 },
     })
   })
 
-  test('from the memo and a call: merged in order, with the items sent, the hits and the models', async () => {
+  test('from the memo and a call: merged in order, with the items sent, the hits and the models', () => {
     const ask = capitals(['a', 'b', 'a'])
     const known = new Map(Object.entries({ a: entry(['A'], 'old'), b: entry(['B']) }))
-    expect(settledOf(ask, await questions(ask), known, [{ paid: paid(['B']), items: [1] }], 40)).toEqual({
+    expect(settled(ask, known, [paid(['B'], [1])], 40)).toEqual({
       ...{ answer: ['A', 'B', 'A'], raw: '["B"]', model: 'm', models: ['old', 'm', 'old'], sent: [[1]] },
       ...{ usage: { ...paid(null).usage, memoHits: 2 }, ms: 140, memo: false },
       saved: { promptTokens: 30, completionTokens: 10 },
     })
   })
 
-  test('from the memo alone: without a call', async () => {
+  test('from the memo alone: without a call', () => {
     const known = new Map(Object.entries({ one: entry(['ONE']) }))
-    expect(settledOf(alone, await questions(alone), known, [], 0)).toEqual({
+    expect(settled(alone, known, [])).toEqual({
       ...{ answer: ['ONE'], raw: null, model: 'm', ms: 0, memo: true, usage: { ...noUsage(), memoHits: 1 } },
       saved: { promptTokens: 15, completionTokens: 5 },
     })
   })
 
-  test('as its last call failed, where nothing is known', async () => {
+  test('as its last call failed, where nothing is known', () => {
     const failed = { ...paid(null), failed: { code: 'unreadable', detail: 'no JSON object' } }
-    expect(settledOf(alone, await questions(alone), new Map(), [{ paid: failed, items: [0] }], 0)).toMatchObject(failed)
-    await expect(questions(alone).then((all) => settledOf(alone, all, new Map(), [], 0))).rejects.toThrow('without')
+    expect(settled(alone, new Map(), [failed])).toEqual({
+      ...unsent(failed),
+      saved: { promptTokens: 0, completionTokens: 0 },
+    })
+    expect(() => settled(alone, new Map(), [])).toThrow('without')
   })
 })

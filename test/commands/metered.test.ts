@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { metered } from '../../src/service/gateway/metered.ts'
+import { metered } from '../../src/lab/commands/metered.ts'
 import type { ModelRequest } from '../../src/service/ports/model.ts'
 
 const model = {

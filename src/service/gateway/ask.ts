@@ -1,0 +1,145 @@
+import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../domain/errors.ts'
+import type { Pass } from './breaker.ts'
+import { answered, beginCall, failed, requestOf } from './call.ts'
+import { type AskContext, CallDeferred, type Settled } from './context.ts'
+import { beginChain, mustNotBeFiltered, passFor, turnToNext } from './fallback.ts'
+import { findQuestions, keep, lookUp, openQuestions, release, waitForOthers } from './memo.ts'
+import { writeMessages, writeQuestion } from './messages.ts'
+import type { Slot } from './model-slots.ts'
+import type { GatewayState } from './parts.ts'
+import { settledOf } from './questions.ts'
+import { asksFurther, together } from './repair.ts'
+import { mustBeGranted, reserve, settle } from './reservations.ts'
+
+// The way of an ask to a model and back, from top to bottom. Each step is told in the file that it is imported from.
+
+/** Answers an ask through the models of its role. */
+export async function ask(gateway: GatewayState, context: AskContext): Promise<Settled> {
+  const { images, hold, clock, report } = gateway
+  const { protocol, caseId, askId } = context
+  const beganAt = clock()
+  try {
+    beginChain(gateway, context)
+    // Images come first: the memo knows a question by what they show.
+    await writeMessages(gateway, context)
+    await askInTurn(gateway, context, askModel)
+    const { saved, ...settled } = settledOf(context)
+    images.forget(askId)
+    const { memoHits: hits } = settled.usage
+    if (hits > 0) report('memo:hit', { protocol, stage: context.ask.stage, hits, ...saved, caseId })
+    if (!settled.memo) hold?.answered(context.chain, context, beganAt)
+    return settled
+  } catch (thrown) {
+    // If none of them answers anybody, the ask is held.
+    const error = hold === null || context.chain.length === 0 ? thrown : hold.errorFor(thrown, context.chain, context)
+    if (error instanceof RetryLaterError) images.release(askId)
+    else images.forget(askId)
+    throw error
+  }
+}
+
+/** Goes through the list once for each model of the chain, until all that was not known before has been answered. */
+export async function askInTurn(
+  gateway: GatewayState,
+  context: AskContext,
+  askOne: (gateway: GatewayState, context: AskContext) => Promise<Settled>,
+): Promise<void> {
+  findQuestions(gateway, context)
+  try {
+    while (openQuestions(context).length > 0) {
+      // 1. Memo: what is known leaves the list here, and what others are asking.
+      const mine = await lookUp(gateway, context)
+      if (mine.length > 0) {
+        const end = context.sharing?.lease.hold(mine.map(({ key }) => key))
+        try {
+          await writeQuestion(gateway, context, mine)
+          keep(context, mine, await askOne(gateway, context))
+        } catch (error) {
+          turnToNext(gateway, context, error)
+          findQuestions(gateway, context)
+          continue
+        } finally {
+          end?.()
+          await release(context, mine)
+        }
+      }
+      await waitForOthers(gateway, context)
+    }
+  } finally {
+    context.sharing?.waiter.leave()
+  }
+}
+
+/** Has the model whose turn it is answer what it is asked now. */
+async function askModel(gateway: GatewayState, context: AskContext): Promise<Settled> {
+  const { breakers, slots, thinkingRooms } = gateway
+  // 2. Breaker
+  const pass = passFor(gateway, context)
+  try {
+    // 3. Slots
+    const slot = await slots.take(context.model, context.signal)
+    try {
+      context.now.thinkingTokens = thinkingRooms.of(context.model)
+      let settled = await askQuestion(gateway, context, pass, slot)
+      // 7. More room for thoughts, or the repair question
+      while (asksFurther(gateway, context, settled)) {
+        const last = await askAgain(gateway, context, slot)
+        if (last === null) break
+        settled = together(gateway, context, settled, last)
+      }
+      mustNotBeFiltered(gateway, context, settled)
+      return settled
+    } finally {
+      slot.free()
+    }
+  } finally {
+    // Only the first note of a pass counts: this one, if no call was made.
+    breakers.note(pass, 'not-made')
+  }
+}
+
+/** One more question to the model, under a pass of its own; null if it can't be asked now. What was paid for is kept. */
+async function askAgain(gateway: GatewayState, context: AskContext, slot: Slot): Promise<Settled | null> {
+  let pass: Pass | undefined
+  try {
+    pass = passFor(gateway, context)
+    return await askQuestion(gateway, context, pass, slot)
+  } catch (error) {
+    if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
+    throw error
+  } finally {
+    if (pass !== undefined) gateway.breakers.note(pass, 'not-made')
+  }
+}
+
+/** One question: a call, and one more for each parameter that the model refuses. */
+export async function askQuestion(
+  gateway: GatewayState,
+  context: AskContext,
+  pass: Pass,
+  slot: Slot,
+  trial?: Trial,
+): Promise<Settled> {
+  let refused: ParameterRefused
+  // 4. Budgets and limits
+  const reservation = await reserve(gateway, context, context.model, context.now)
+  try {
+    mustBeGranted(reservation)
+    await context.mayAsk?.()
+    // 5. The call
+    const flight = beginCall(gateway, context, reservation, pass, slot)
+    try {
+      const said = await gateway.model.complete(requestOf(gateway, context, flight, trial))
+      // 6. Reading
+      return answered(gateway, context, flight, said)
+    } catch (thrown) {
+      throw failed(gateway, context, flight, thrown)
+    }
+  } catch (error) {
+    if (!(error instanceof ParameterRefused)) throw error
+    refused = error
+  } finally {
+    settle(gateway, context, reservation)
+  }
+  return refused.again((next) => askQuestion(gateway, context, pass, slot, next), context.signal)
+}
