@@ -13,7 +13,7 @@ export interface ReadToEndSettings {
   readonly atOnce: number
   readonly atOnceBytes: number
   /** How long a dead reader keeps its partitions from others, in ms. */
-  readonly sessionTimeoutMs: number
+  readonly sessionTimeout: number
   /** Called while reading waits for its topic. */
   readonly say?: (line: string) => void
 }
@@ -43,9 +43,9 @@ export async function readToEnd(
   if (ends.size === 0 || signal.aborted) return
   const consumer = kafka.consumer({
     groupId: group,
-    sessionTimeout: settings.sessionTimeoutMs,
-    rebalanceTimeout: Math.max(settings.sessionTimeoutMs, 10_000),
-    heartbeatInterval: Math.floor(settings.sessionTimeoutMs / 3),
+    sessionTimeout: settings.sessionTimeout,
+    rebalanceTimeout: Math.max(settings.sessionTimeout, 10_000),
+    heartbeatInterval: Math.floor(settings.sessionTimeout / 3),
     maxWaitTimeInMs: 200,
     allowAutoTopicCreation: false,
     retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },

@@ -4,18 +4,21 @@ import { incomingOf } from '../src/service/adapters/kafka/record.ts'
 import type { Report } from '../src/service/ports/report.ts'
 import type { Batch, HandleBatch, Heartbeat, Later } from '../src/service/ports/topic.ts'
 
+/** As in the settings' `kafka`, and the topics. */
 export interface ReaderSettings {
   readonly group: string
   readonly topics: readonly string[]
-  readonly sessionTimeoutMs: number
+  /** ms */
+  readonly sessionTimeout: number
   readonly maxBytesPerPartition: number
   /**
-   * A fetch returns when this many bytes are available or this much time has passed: a few large batches cost less than
-   * many small ones.
+   * A fetch returns when this many bytes are available or this much time, in ms, has passed: a few large batches cost less
+   * than many small ones.
    */
   readonly fetchBytes: number
-  readonly fetchWaitMs: number
-  readonly partitionsAtOnce: number
+  readonly fetchWait: number
+  /** So many are read side by side. */
+  readonly partitions: number
 }
 
 /** What a consumer works with, and whom it tells. */
@@ -41,8 +44,8 @@ const COMMIT_EVERY_MS = 250
 const COMMIT_AGAIN_MS = 1_000
 
 /** Longest time that a rebalance may take, in ms. */
-export function rebalanceMs({ sessionTimeoutMs }: ReaderSettings): number {
-  return Math.max(sessionTimeoutMs, 10_000)
+export function rebalanceMs({ sessionTimeout }: ReaderSettings): number {
+  return Math.max(sessionTimeout, 10_000)
 }
 
 /**
@@ -89,7 +92,7 @@ export class GroupConsumer {
 
   /** Resolves when it runs, or has died in the attempt. */
   async start(): Promise<void> {
-    const { topics, partitionsAtOnce } = this.#context.settings
+    const { topics, partitions } = this.#context.settings
     const steps = [
       () => this.#consumer.connect(),
       () => this.#consumer.subscribe({ topics: [...topics], fromBeginning: true }),
@@ -97,7 +100,7 @@ export class GroupConsumer {
         this.#consumer.run({
           autoCommit: false,
           eachBatchAutoResolve: false,
-          partitionsConsumedConcurrently: partitionsAtOnce,
+          partitionsConsumedConcurrently: partitions,
           eachBatch: (payload) => this.#consume(payload),
         }),
     ]
@@ -298,12 +301,12 @@ function partitionKey({ topic, partition }: { readonly topic: string; readonly p
 function consumerOf(kafka: Kafka, settings: ReaderSettings): Consumer {
   return kafka.consumer({
     groupId: settings.group,
-    sessionTimeout: settings.sessionTimeoutMs,
+    sessionTimeout: settings.sessionTimeout,
     rebalanceTimeout: rebalanceMs(settings),
-    heartbeatInterval: Math.floor(settings.sessionTimeoutMs / 3),
+    heartbeatInterval: Math.floor(settings.sessionTimeout / 3),
     maxBytesPerPartition: settings.maxBytesPerPartition,
     minBytes: settings.fetchBytes,
-    maxWaitTimeInMs: settings.fetchWaitMs,
+    maxWaitTimeInMs: settings.fetchWait,
     metadataMaxAge: METADATA_MS,
     allowAutoTopicCreation: false,
     retry: { retries: 5, initialRetryTime: 100, maxRetryTime: 2_000, restartOnFailure: async () => false },

@@ -9,9 +9,9 @@ import type { Incoming } from '../src/service/ports/topic.ts'
 
 export interface ReadLimits {
   /** Longest message value, in bytes. */
-  readonly maxBytes: number
+  readonly maxMessageBytes: number
   /** A `createdAt` further in the future than this, by the wall clock, is a mistake or an attack, in ms. */
-  readonly maxAheadMs: number
+  readonly maxAhead: number
 }
 
 /** A message that was read. */
@@ -48,8 +48,8 @@ export function readMessage<Message extends { createdAt: number }>(
   if (corrupt !== undefined) return dead(from, 'corrupt-batch', corrupt.slice(0, 1_000))
   if (from.value === null)
     return dead(from, 'invalid', 'the message has no value (a tombstone: delete with "deleted": true)')
-  if (from.value.length > limits.maxBytes)
-    return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxBytes}`)
+  if (from.value.length > limits.maxMessageBytes)
+    return dead(from, 'too-large', `${from.value.length} bytes exceed the limit of ${limits.maxMessageBytes}`)
   const shallow = withoutDeepFields(from.value, MESSAGE_FIELDS)
   if (shallow === null) return dead(from, 'invalid', `nested deeper than ${MAX_DEPTH} levels`)
   let json: unknown
@@ -63,7 +63,7 @@ export function readMessage<Message extends { createdAt: number }>(
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
     return dead(from, 'invalid', `${faults.join('; ').slice(0, 800)}${envelopeOf(from.value, json)}`)
   }
-  if (parsed.data.createdAt > now + limits.maxAheadMs) return dead(from, 'future', 'createdAt is in the future')
+  if (parsed.data.createdAt > now + limits.maxAhead) return dead(from, 'future', 'createdAt is in the future')
   return { ok: true, message: parsed.data, from }
 }
 

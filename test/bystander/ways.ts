@@ -25,7 +25,7 @@ import { ANSWERS, HOSTS, IMAGES, MESSAGES, ORDINARY, SETTINGS, TEXTS, USAGES, ty
 const saidBy = (texts: readonly string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
 const answer = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
 const FOLDER = mkdtempSync(join(tmpdir(), 'gavel-bystander-'))
-const limits = { maxBytes: 2 ** 22, maxAheadMs: 1 }
+const limits = { maxMessageBytes: 2 ** 22, maxAhead: 1 }
 
 /** Every way on which a stranger's text is read, and the most work for a character of it. */
 export const WAYS: readonly { name: string; most: number; read: (text: string) => unknown }[] = [

@@ -12,7 +12,7 @@ import { HOUR, RULES, T0 } from '../contracts/samples.ts'
 import { intakeContext } from '../support/intake-context.ts'
 
 const NOW = T0 + HOUR
-const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 60_000 }
+const LIMITS = { maxMessageBytes: 1 << 20, maxAhead: 60_000 }
 const CREATED = new Date(T0).toISOString()
 
 let nextOffset = 7

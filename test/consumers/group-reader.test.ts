@@ -6,11 +6,11 @@ import type { Events } from '../../src/service/ports/report.ts'
 const SETTINGS = {
   group: 'g',
   topics: ['posts'],
-  sessionTimeoutMs: 6_000,
+  sessionTimeout: 6_000,
   maxBytesPerPartition: 1_000,
   fetchBytes: 1,
-  fetchWaitMs: 250,
-  partitionsAtOnce: 2,
+  fetchWait: 250,
+  partitions: 2,
 }
 
 beforeEach(() => {

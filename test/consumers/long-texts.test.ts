@@ -21,7 +21,7 @@ async function taken(post: object, comment: object) {
   const take = async <Message extends InputMessage>(handler: TopicHandler<Message>, topic: string, value: object) => {
     const bytes = Buffer.from(JSON.stringify({ createdAt, ...value }))
     const from = { topic, partition: 0, offset: '0', key: 'k', value: bytes, headers: {}, timestamp: NOW }
-    const read = readMessage(from, handler.schema, { maxBytes: 1 << 20, maxAheadMs: HOUR }, NOW)
+    const read = readMessage(from, handler.schema, { maxMessageBytes: 1 << 20, maxAhead: HOUR }, NOW)
     if (!read.ok) throw new Error(read.detail)
     await handler.handle(context, [read], async () => {})
   }

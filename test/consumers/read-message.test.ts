@@ -7,7 +7,7 @@ import { commentMessage, deadLetter, postMessage } from '../../src/service/domai
 import type { Incoming } from '../../src/service/ports/topic.ts'
 
 const NOW = Date.parse('2024-05-01T12:00:00Z')
-const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 300_000 }
+const LIMITS = { maxMessageBytes: 1 << 20, maxAhead: 300_000 }
 const MIB = 1 << 20
 
 const post = (change: object = {}) => ({ id: 'p1', text: 'hello', createdAt: '2024-05-01T11:59:00Z', ...change })
@@ -101,7 +101,7 @@ describe('a message is read', () => {
     expect(
       readPost(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(post()))])),
     ).toMatchObject({ ok: true })
-    const filler = LIMITS.maxBytes - JSON.stringify(post({ text: '' })).length
+    const filler = LIMITS.maxMessageBytes - JSON.stringify(post({ text: '' })).length
     expect(readPost(post({ text: 'x'.repeat(filler) }))).toMatchObject({ ok: true })
     expect(readPost(post({ text: 'x'.repeat(filler + 1) }))).toMatchObject({ ok: false, reason: 'too-large' })
   })

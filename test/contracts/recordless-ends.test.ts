@@ -98,8 +98,8 @@ async function opened(topic: string, partition: number): Promise<void> {
 
 function readerOf(topic: string, group: string = randomUUID()): TopicReader {
   const settings = {
-    ...{ group, topics: [topic], sessionTimeoutMs: 6_000, maxBytesPerPartition: 1 << 20 },
-    ...{ fetchBytes: 1, fetchWaitMs: 250, partitionsAtOnce: 4 },
+    ...{ group, topics: [topic], sessionTimeout: 6_000, maxBytesPerPartition: 1 << 20 },
+    ...{ fetchBytes: 1, fetchWait: 250, partitions: 4 },
   }
   const reader = groupReader({ kafka, settings, clock: Date.now, report: () => {} })
   readers.push(reader)
@@ -353,7 +353,7 @@ describe('reading to the end comes to it at once,', { concurrent: true }, () => 
     const topic = await topicOfEveryEnd()
     const group = randomUUID()
     if (from !== null) await setOffset(group, topic, from)
-    const settings = { ...{ group, topic, atOnce: 100, atOnceBytes: 1 << 20 }, sessionTimeoutMs: 6_000 }
+    const settings = { ...{ group, topic, atOnce: 100, atOnceBytes: 1 << 20 }, sessionTimeout: 6_000 }
     const values: string[] = []
     const signal = AbortSignal.timeout(GIVEN_UP_MS)
     const read = () =>

@@ -81,11 +81,11 @@ export function topicContract(
           const settings = {
             group,
             topics,
-            sessionTimeoutMs: 6_000,
+            sessionTimeout: 6_000,
             maxBytesPerPartition: 1 << 20,
             fetchBytes: 1,
-            fetchWaitMs: 250,
-            partitionsAtOnce: PARTITIONS,
+            fetchWait: 250,
+            partitions: PARTITIONS,
           }
           const reader = groupReader({ kafka, settings, clock: Date.now, report: () => {} })
           readers.push(reader)

@@ -14,7 +14,7 @@ import type { OddField } from '../../src/service/domain/odd-fields.ts'
 // One odd field, and all else is read: messages made from the schemas, each with one field of another kind than it takes.
 
 const AT = '2025-05-01T12:00:00Z'
-const LIMITS = { maxBytes: 1 << 20, maxAheadMs: 0 }
+const LIMITS = { maxMessageBytes: 1 << 20, maxAhead: 0 }
 const SCHEMAS = { post: postMessage, comment: commentMessage, counterspeech: counterspeechMessage } as const
 type Kind = keyof typeof SCHEMAS
 const KINDS = Object.keys(SCHEMAS) as Kind[]
@@ -520,7 +520,7 @@ describe('what nests too deep', () => {
   function readMessageOf(json: string): Message {
     const value = Buffer.from(json)
     const from = { topic: 't', partition: 0, offset: '0', key: 'k', value, headers: {}, timestamp: 0 }
-    const read = readMessage(from, postMessage, { ...LIMITS, maxBytes: 4 << 20 }, Date.parse(AT))
+    const read = readMessage(from, postMessage, { ...LIMITS, maxMessageBytes: 4 << 20 }, Date.parse(AT))
     if (!read.ok) throw new Error(`${read.reason}: ${read.detail}`)
     return read.message
   }

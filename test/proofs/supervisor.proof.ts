@@ -46,11 +46,11 @@ beforeEach(async () => {
     settings: {
       group: topic,
       topics: [topic],
-      sessionTimeoutMs: 6_000,
+      sessionTimeout: 6_000,
       maxBytesPerPartition: 1 << 20,
       fetchBytes: 1,
-      fetchWaitMs: 250,
-      partitionsAtOnce: 4,
+      fetchWait: 250,
+      partitions: 4,
     },
     clock: Date.now,
     report: (name, event) => {

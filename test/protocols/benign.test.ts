@@ -28,7 +28,7 @@ const context = intakeContext(memoryStores(() => 0))
 function kept(message: object): Post | null {
   const value = Buffer.from(JSON.stringify({ id: 'p', createdAt: at, ...message }))
   const from = { topic: 'posts', partition: 0, offset: '0', key: 'p', value, headers: {}, timestamp: 0 }
-  const read = readMessage(from, postMessage, { maxBytes: 1 << 20, maxAheadMs: 0 }, Date.parse(at))
+  const read = readMessage(from, postMessage, { maxMessageBytes: 1 << 20, maxAhead: 0 }, Date.parse(at))
   return read.ok ? (posts.postOf(context, read.message) as Post) : null
 }
 const read = (message: object): Post => {

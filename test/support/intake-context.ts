@@ -16,7 +16,7 @@ export function intakeContext(
     ...{ threads, outbox, rules: RULES },
     routes: router([protocolNamed('rumor')], {}, () => 0),
     checkpoints: { counts: [], ages: [], finalAge: HOUR },
-    limits: { maxBytes: 1 << 20, maxAheadMs: 5 * MINUTE },
+    limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     maxReplies: 100,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     erasures: laterErasures(async () => {}),

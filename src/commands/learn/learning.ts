@@ -5,7 +5,6 @@ import { readMessage } from '../../../consumers/read-message.ts'
 import { deadLetterOf } from '../../../producers/dead-letter.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
-import { readLimits } from '../../service/composition/intake.ts'
 import { makeTopics } from '../../service/composition/kafka.ts'
 import type { Judged, Learnt } from '../../service/curator/feedback.ts'
 import { deadReason, type End, type Learning, type Tally, tallying } from '../../service/curator/tally.ts'
@@ -75,7 +74,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
     topic: topics.feedback,
     atOnce: BATCH,
     atOnceBytes: BATCH_BYTES,
-    sessionTimeoutMs: settings.kafka.sessionTimeout,
+    sessionTimeout: settings.kafka.sessionTimeout,
     say: terminal.say,
   }
   try {
@@ -156,9 +155,8 @@ async function endsOf(
   settings: Settings,
   learn: (feedback: readonly FeedbackMessage[]) => Promise<Learnt[]>,
 ): Promise<Ended[]> {
-  const limits = readLimits(settings)
   const now = Date.now()
-  const read = messages.map((from) => readMessage(from, feedbackMessage, limits, now))
+  const read = messages.map((from) => readMessage(from, feedbackMessage, settings.intake, now))
   const learnt = (await learn(read.flatMap((one) => (one.ok ? [one.message] : [])))).values()
   return read.map((one): Ended => {
     const { from } = one

@@ -7,7 +7,6 @@ import { groupReader } from '../../../consumers/group-reader.ts'
 import { type Input, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { laterErasures } from '../../../consumers/later-erasures.ts'
 import { posts } from '../../../consumers/posts.ts'
-import type { ReadLimits } from '../../../consumers/read-message.ts'
 import type { StoreWatch } from '../../../consumers/store-watch.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import { placeholders } from '../domain/placeholders.ts'
@@ -79,7 +78,7 @@ export function intakePart(
       const paused = await threads.paused()
       for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
     })
-    const reader = groupReader({ kafka, settings: readerSettings(settings, inputsOf(topics)), clock, report })
+    const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
     const input = inputOf(settings, topics, parts)
     const taking = intake({ reader, ...input, marks: redis.marks, store: watch, handled: opening.wake })
     await taking.start()
@@ -99,23 +98,6 @@ export function intakePart(
     loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
     return { downSince: () => taking.downSince }
   })
-}
-
-function readerSettings({ kafka }: Settings, topics: readonly string[]) {
-  return {
-    group: kafka.group,
-    topics,
-    sessionTimeoutMs: kafka.sessionTimeout,
-    maxBytesPerPartition: kafka.maxBytesPerPartition,
-    fetchBytes: kafka.fetchBytes,
-    fetchWaitMs: kafka.fetchWait,
-    partitionsAtOnce: kafka.partitions,
-  }
-}
-
-/** The limits on what is read of a message. */
-export function readLimits({ intake }: Settings): ReadLimits {
-  return { maxBytes: intake.maxMessageBytes, maxAheadMs: intake.maxAhead }
 }
 
 /** The stores that the input is written to and the parts that are asked about it. */
@@ -169,7 +151,7 @@ export function inputOf(
     context: {
       ...{ threads, outbox, routes, checkpoints, descriptions, clock, report },
       rules: threadRules(settings, samplingRank),
-      limits: readLimits(settings),
+      limits: settings.intake,
       maxReplies: settings.threads.maxReplies,
       async erase(ref) {
         // Also for a repeated deletion: the first may have been interrupted between the two steps.
