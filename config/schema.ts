@@ -325,12 +325,14 @@ const allSettings = z.strictObject({
   http: z.strictObject({
     host: z.string().min(1),
     port: z.int().min(0).max(65_535),
-    hosts: z.array(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,252}$/i, 'a host name or IPv4 address, without a port')),
+    hosts: z.array(
+      z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/, 'a host name or IPv4 address, without a port'),
+    ),
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
   drain: wait,
   fences: z.strictObject({
-    key: z.string().regex(/^(?:.{16,})?$/su, 'at least 16 characters'),
+    key: z.string().regex(/^(?:[\s\S]{16,})?$/u, 'at least 16 characters'),
     maxChars: z.int().min(100),
     maxCommentChars: z.int().min(100),
   }),

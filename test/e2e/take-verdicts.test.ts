@@ -1,13 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import kafkajs from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { SCHEMAS } from '../../src/kit/contracts/all.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {
@@ -21,14 +23,25 @@ import {
   settingsOf,
   startServers,
   startService,
+  tell,
   verdictsOf,
 } from '../support/pipeline.ts'
 
-// The README's example of a consumer, word for word, on the records of a service.
+// The documents' examples of a consumer, word for word, on the records of a service and against the schemas as they are shipped.
 
 mkdirSync(join(PROJECT, '.gavel'), { recursive: true })
 // Within the project, where its imports are found.
 const folder = mkdtempSync(join(PROJECT, '.gavel', 'readme-'))
+copyFileSync(join(SCHEMAS, 'verdicts.schema.json'), join(folder, 'verdicts.schema.json'))
+
+/** Writes the example of this name, out of a document, into the folder. */
+function example(document: string, name: string): string {
+  const text = readFileSync(join(PROJECT, document), 'utf8')
+  const [, code = ''] = new RegExp(`^\`\`\`\\w+\\n((?://|#) ${name}\\n[\\s\\S]*?)^\`\`\`$`, 'm').exec(text) ?? []
+  const file = join(folder, name)
+  writeFileSync(file, code)
+  return file
+}
 let stack: Stack
 let service: Service | undefined
 let consumer: ChildProcess | undefined
@@ -50,10 +63,7 @@ interface Change {
 
 /** The example as a process of its own, and the changes that it prints. */
 function startExample(environment: Record<string, string>, group: string): Change[] {
-  const [, code] =
-    /^```ts\n(\/\/ take-verdicts\.ts\n[\s\S]*?)^```$/m.exec(readFileSync(join(PROJECT, 'README.md'), 'utf8')) ?? []
-  const file = join(folder, 'take-verdicts.ts')
-  writeFileSync(file, code ?? '')
+  const file = example('README.md', 'take-verdicts.ts')
   const { kafka } = settingsOf(environment)
   const own = {
     KAFKA_BROKERS: kafka.brokers.join(','),
@@ -147,4 +157,38 @@ it('takes revisions, repeats, retractions and what was not decided as the README
   const again = startExample(environment, 'readme-again')
   await eventually(async () => again.length >= 7, 60_000)
   took(again)
+
+  await sendAll({ type: 'post', id: 'p3', text: 'No time.', createdAt: 'yesterday' })
+  await eventually(async () => (await recordsOf(environment, 'deadLetters')).length > 0, 60_000)
+  for (const [topic, file] of [
+    ['verdicts', 'verdicts'],
+    ['transcripts', 'transcripts'],
+    ['deadLetters', 'dead-letters'],
+  ] as const) {
+    const schema = JSON.parse(readFileSync(join(SCHEMAS, `${file}.schema.json`), 'utf8')) as object
+    const valid = new Ajv2020({ allErrors: true }).compile(schema)
+    const records = await recordsOf(environment, topic)
+    expect(records).not.toEqual([])
+    for (const record of records) expect(valid(JSON.parse(record)), JSON.stringify(valid.errors)).toBe(true)
+  }
+
+  const python = (args: readonly string[], input = '') =>
+    spawnSync('python3', args, { input, encoding: 'utf8', env: bareEnvironment({ PYTHONUTF8: '1' }) })
+  const { status, stderr } = python(['-c', 'import jsonschema; jsonschema.Draft202012Validator'])
+  if (status !== 0) return tell(`SKIPPED: the consumer in Python, for python3 has no jsonschema here: ${stderr ?? ''}`)
+  const lines = await recordsOf(environment, 'verdicts')
+  const file = example(join('docs', 'contracts.md'), 'take_verdicts.py')
+  const all = python([file], lines.map((line) => `${line}\n`).join(''))
+  expect(all.stderr).toBe('')
+  took(
+    all.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Change),
+  )
+  // A record that is no verdict as its schema has it is never taken for one.
+  const { degraded: _, ...without } = JSON.parse(lines[0] ?? '{}') as Record<string, unknown>
+  const odd = python([file], `${JSON.stringify(without)}\n`)
+  expect(odd.stdout).toBe('')
+  expect(odd.stderr).toContain("'degraded' is a required property")
 })

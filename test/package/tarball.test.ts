@@ -65,6 +65,8 @@ describe('the package', () => {
         'dist/src/service/adapters/redis/scripts/threads/put-comments.lua',
         'grafana/dashboards/overview.json',
         'config/kafka/pom.xml',
+        'config/schemas/verdicts.schema.json',
+        'config/schemas/asyncapi.json',
       ],
     ])
       expect(files).toContain(needed)

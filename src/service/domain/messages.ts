@@ -4,6 +4,9 @@ import {
   instant,
   isContent,
   lang,
+  MAX_LANG_CHARS,
+  MAX_MEDIA,
+  MAX_NAME_BYTES,
   media,
   oddField,
   optionalId,
@@ -21,10 +24,22 @@ const id = z
   .min(1)
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
   .refine((value) => value.isWellFormed(), 'holds half a character')
+  // For the published schema: bytes can't be said there, and no text has more characters than bytes.
+  .meta({ maxLength: MAX_ID_BYTES })
 
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
-const tenant = tenantName.default('default')
+const tenant = tenantName.default('default').describe('Whose it is. Ids are unique within a tenant.')
+const createdAt = instant.describe('When it was written, ISO 8601 with an offset: the clock of the stream goes by it.')
+const authorSince = instant.describe('Since when the author has the account, ISO 8601.')
+const written = z.string().describe('What it says. Cut at threads.maxTextChars.')
+const authorName = z.string().meta({
+  description: 'Who wrote it, by an id or a name that is the same in each of their messages.',
+  maxLength: MAX_NAME_BYTES,
+})
+const deleted = z
+  .literal(true)
+  .describe('It was deleted: what it said is erased, and nothing else of the message is read.')
 
 /** Every field of a message that is read, and those that an envelope is told by. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
@@ -53,22 +68,29 @@ function arriving<Message extends z.ZodType>(optional: Readonly<Record<string, R
   }, message)
 }
 
-const medium = z.object({ kind: z.literal('image'), url: z.string().optional(), alt: z.string().optional() })
+const medium = z.object({
+  kind: z.literal('image'),
+  url: z
+    .string()
+    .meta({ description: 'An https: or data: URL.', pattern: '^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)' })
+    .optional(),
+  alt: z.string().describe("The author's own words for it: a claim, never taken for a look at it.").optional(),
+})
 
 export const postMessage = arriving(
   { text: words, author, authorSince: since, lang, media },
   z
     .object({
-      id,
+      id: id.describe("The post's id, and the record's key."),
       tenant,
-      text: z.string().optional(),
-      author: z.string().optional(),
-      authorSince: instant.optional(),
-      lang: z.string().optional(),
-      createdAt: instant,
-      media: z.array(medium).optional(),
+      text: written.optional(),
+      author: authorName.optional(),
+      authorSince: authorSince.optional(),
+      lang: z.string().meta({ description: 'Its language, a BCP 47 tag.', maxLength: MAX_LANG_CHARS }).optional(),
+      createdAt,
+      media: z.array(medium).meta({ description: 'Its images.', maxItems: MAX_MEDIA }).optional(),
       odd,
-      deleted: z.literal(true).optional(),
+      deleted: deleted.optional(),
     })
     .superRefine((post, context) => {
       if (post.deleted === true || (post.text ?? '') !== '' || (post.media ?? []).length > 0) return
@@ -82,16 +104,16 @@ export const commentMessage = arriving(
   { text: words, author, authorSince: since, parentId: optionalId(id) },
   z
     .object({
-      id,
-      postId: id,
+      id: id.describe("The comment's id. A message with a known one and another text is an edit."),
+      postId: id.describe("The post's id, and the record's key."),
       tenant,
-      parentId: id.optional(),
-      text: z.string().optional(),
-      author: z.string().optional(),
-      authorSince: instant.optional(),
-      createdAt: instant,
+      parentId: id.describe('The comment that it answers; absent where it answers the post.').optional(),
+      text: written.optional(),
+      author: authorName.optional(),
+      authorSince: authorSince.optional(),
+      createdAt,
       odd,
-      deleted: z.literal(true).optional(),
+      deleted: deleted.optional(),
     })
     .refine(({ deleted, text }) => deleted === true || text !== undefined, {
       path: ['text'],
@@ -106,19 +128,22 @@ const said = z
   .string()
   .overwrite((value) => value.toWellFormed())
   .refine((text) => text.trim() !== '', 'is empty')
+  .meta({ pattern: '\\S' })
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if known. */
 export const counterspeechMessage = arriving(
   {},
   z
     .object({
-      id,
+      id: id.describe("The reply's id; the record's key where it names no post."),
       tenant,
-      postId: id.optional(),
-      hateSpeech: said.optional(),
-      text: said.optional(),
-      createdAt: instant,
-      deleted: z.literal(true).optional(),
+      postId: id
+        .describe("The post under which it was written, and the record's key: it goes with that post.")
+        .optional(),
+      hateSpeech: said.describe('What it answers.').optional(),
+      text: said.describe('The reply.').optional(),
+      createdAt,
+      deleted: deleted.optional(),
     })
     .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {
       path: ['hateSpeech'],
@@ -135,16 +160,16 @@ export const feedbackMessage = z
   .preprocess(
     (value) => readOptional(value, { note: words }),
     z.object({
-      subjectId: id,
+      subjectId: id.describe("The verdict's subjectId."),
       tenant,
-      protocol: z.string().min(1).max(64),
-      label: z.string().min(1).max(64),
-      /** The person who says so. */
-      by: id,
-      at: instant,
+      protocol: z.string().min(1).max(64).describe("The verdict's protocol."),
+      label: z.string().min(1).max(64).describe('What its label should have been.'),
+      by: id.describe('The person who says so.'),
+      at: instant.describe('When they said so, ISO 8601 with an offset.'),
       note: z
         .string()
         .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())
+        .describe(`Why; the first ${MAX_NOTE_CHARS} characters are read.`)
         .optional(),
     }),
   )
@@ -191,17 +216,20 @@ export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]
 /** A message that could not be read or judged, as it is on the dead-letters topic. */
 export const deadLetter = z.object({
   schema: z.literal(1),
-  topic: z.string(),
-  partition: z.number().int(),
+  topic: z
+    .string()
+    .describe("The topic of the message; of reason refused, the one that would not take Gavel's record."),
+  partition: z.number().int().describe('-1 where the reason is refused, and so is the offset.'),
   offset: z.string(),
   key: z.string().nullable(),
   headers: z.record(z.string(), z.string()),
   reason: z.enum(DEAD_LETTER_REASONS),
-  detail: z.string(),
-  raw: z.string(),
-  rawBytes: z.number().int(),
-  truncated: z.boolean(),
-  /** The broker's timestamp: with the offset it identifies one message, even if the topic was recreated. */
-  at: z.string(),
+  detail: z.string().describe('The reason in words.'),
+  raw: z.string().describe("The message's bytes, as base64: at most 256 KiB of them."),
+  rawBytes: z.number().int().describe('How many bytes the whole message has.'),
+  truncated: z.boolean().describe('Whether raw is less than the whole message.'),
+  at: z
+    .string()
+    .describe("The broker's timestamp: with the offset it identifies one message, even if the topic was recreated."),
 })
 export type DeadLetter = z.infer<typeof deadLetter>

@@ -62,7 +62,7 @@ function bounded(odd: readonly OddField[]): OddField[] {
 }
 
 /** Longest author that stands for itself, in bytes: a thread keeps one for each of its comments. */
-const MAX_NAME_BYTES = 512
+export const MAX_NAME_BYTES = 512
 
 /** Where an author that is an object has its id; the first that is there counts. */
 const IDS = ['id', 'did', 'uid', 'user_id', 'username', 'acct', 'handle', 'screen_name', 'name']
@@ -133,7 +133,8 @@ export const lang: ReadField = (given, odd) => {
   return undefined
 }
 
-const MAX_LANG_CHARS = 35
+/** Longest language tag, in characters. */
+export const MAX_LANG_CHARS = 35
 
 /** An id by which others are meant; what can't be one is left out. */
 export function optionalId(id: z.ZodType<string>): ReadField {
@@ -146,7 +147,7 @@ export function optionalId(id: z.ZodType<string>): ReadField {
 }
 
 /** Most entries of `media` that are read. */
-const MAX_MEDIA = 16
+export const MAX_MEDIA = 16
 
 /** The images of a post. An image whose URL can't be read stays without one: nobody can look at it. */
 export const media: ReadField = (given, odd) => {

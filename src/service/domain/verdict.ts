@@ -14,22 +14,32 @@ export const FAULTS = ['ours', 'model', 'evidence'] as const
 export type Fault = (typeof FAULTS)[number]
 
 export const usage = z.object({
-  calls: z.number(),
-  memoHits: z.number(),
+  calls: z.number().describe('Calls to models.'),
+  memoHits: z.number().describe('Questions whose answer was known.'),
   promptTokens: z.number(),
-  cachedTokens: z.number(),
+  cachedTokens: z.number().describe("Of the prompts' tokens: read from a cache."),
   completionTokens: z.number(),
-  costUsd: z.number(),
-  /** Of the prompt's tokens: written to a cache. Absent where there were none, as the two below. */
-  cacheWriteTokens: z.number().optional(),
-  /** Of the tokens that were written: thoughts. */
-  thinkingTokens: z.number().optional(),
-  /** Calls whose tokens and cost are an estimate, since their endpoint did not say what they used, or said what can't be. */
-  estimated: z.number().optional(),
+  costUsd: z.number().describe('US dollars, by the prices in the settings.'),
+  cacheWriteTokens: z
+    .number()
+    .describe("Of the prompts' tokens: written to a cache. Absent where there were none.")
+    .optional(),
+  thinkingTokens: z
+    .number()
+    .describe('Of the tokens that were written: thoughts. Absent where there were none.')
+    .optional(),
+  estimated: z
+    .number()
+    .describe('Calls whose tokens and cost are an estimate: their endpoint did not say, or said what can’t be.')
+    .optional(),
 })
 export type Usage = z.infer<typeof usage>
 
-export const versions = z.object({ script: z.number().int(), prompts: z.string(), settings: z.string() })
+export const versions = z.object({
+  script: z.number().int().describe("The number of the protocol's script."),
+  prompts: z.string().describe('A hash of its prompts.'),
+  settings: z.string().describe('A hash of its settings.'),
+})
 /** The versions that a case is judged under, pinned when it opens: the script's number, hashes of prompts and settings. */
 export type Versions = z.infer<typeof versions>
 
@@ -40,15 +50,15 @@ export type Versions = z.infer<typeof versions>
  * load.
  */
 export const commentCounts = z.object({
-  accepted: z.number().int(),
+  accepted: z.number().int().describe('The sum of all others.'),
   judged: z.number().int(),
   leftOut: z.object({
-    cap: z.number().int(),
-    late: z.number().int(),
-    folded: z.number().int(),
-    author: z.number().int(),
-    unscored: z.number().int(),
-    load: z.number().int(),
+    cap: z.number().int().describe('Above the most that a thread keeps, or that a protocol samples.'),
+    late: z.number().int().describe('Later than the final age.'),
+    folded: z.number().int().describe('The same words as another comment.'),
+    author: z.number().int().describe('Above what one author may contribute.'),
+    unscored: z.number().int().describe('No readable score.'),
+    load: z.number().int().describe('Not asked about under load.'),
   }),
 })
 export type CommentCounts = z.infer<typeof commentCounts>
@@ -69,23 +79,28 @@ export type WeighedCounts = z.infer<typeof weighed>
 
 /** What a protocol's script decides, with its grounds; ids, times and costs are added later. */
 export const ruling = z.object({
-  label: z.string().nullable(),
-  scores: z.record(z.string(), z.number()),
-  rationale: z.string(),
+  label: z
+    .string()
+    .nullable()
+    .describe(
+      'What it was found to be, in a word of its protocol; null where nothing could be decided, and for a deletion.',
+    ),
+  scores: z.record(z.string(), z.number()).describe("The protocol's numbers, by name."),
+  rationale: z.string().describe('Why, in words of models: untrusted text.'),
   decidedBy: z.enum(DECIDED_BY),
-  /** The number of debate rounds. */
-  rounds: z.number().int(),
+  rounds: z.number().int().describe('How many rounds the debate had.'),
   evidence: z.object({
-    support: z.array(z.string()),
-    oppose: z.array(z.string()),
-    precedents: z.array(z.string()),
+    support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
+    oppose: z.array(z.string()).describe('Ids of those that oppose it.'),
+    precedents: z.array(z.string()).describe('Ids of the items of the library that it was judged beside.'),
   }),
-  /** What was left out, and why, in words. */
-  degraded: z.array(z.string()),
+  degraded: z.array(z.string()).describe('What was left out, and why, in words.'),
   /** Faults that neither failed asks nor the counts of comments show. */
   faults: z.array(z.enum(FAULTS)).optional(),
-  /** By aspect the evaluation steps that its scores rest on; absent where a protocol scores by none. */
-  steps: z.record(z.string(), stepsUsed).optional(),
+  steps: z
+    .record(z.string(), stepsUsed)
+    .describe('By aspect the evaluation steps that its scores rest on; absent where a protocol scores by none.')
+    .optional(),
   /** By role: models that it rests on, but that were not asked for this revision. */
   models: z.record(z.string(), z.string()).optional(),
   /** Counts for the snapshot's comments; absent if all of them were judged. */
@@ -94,14 +109,14 @@ export const ruling = z.object({
 export type Ruling = z.infer<typeof ruling>
 
 const timing = z.object({
-  createdAt: z.string(),
-  receivedAt: z.string(),
+  createdAt: z.string().describe("The subject's own time."),
+  receivedAt: z.string().describe('When the message came, or the due time passed, that opened this revision.'),
   openedAt: z.string(),
   decidedAt: z.string(),
-  /** Sum over rounds of the slowest answer in each, in ms: time that no pipeline could save. */
-  modelMs: z.number(),
-  /** receivedAt → decidedAt, without modelMs and deferred time, in ms. */
-  overheadMs: z.number(),
+  modelMs: z
+    .number()
+    .describe('Sum over rounds of the slowest answer in each, in ms: time that no pipeline could save.'),
+  overheadMs: z.number().describe('From receivedAt to decidedAt without modelMs and deferred time, in ms.'),
 })
 
 /** A value of a closed list, of this version or another one: a plain word. */
@@ -112,23 +127,33 @@ const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
  * read before any version writes it.
  */
 export const verdict = z.object({
-  schema: z.literal(1),
-  id: z.string(),
-  subjectId: z.string(),
+  schema: z.literal(1).describe('Raised when a reader of this number could no longer read it.'),
+  id: z
+    .string()
+    .describe('What stands before its last ~r names protocol, tenant and subject; what follows is the revision.'),
+  subjectId: z.string().describe("The id of the post or reply, and the record's key."),
   tenant: z.string(),
   protocol: z.string(),
-  revision: z.number().int(),
-  final: z.boolean(),
-  supersedes: z.string().nullable(),
+  revision: z.number().int().describe('The highest of a protocol and subject counts. Numbers rise and may skip some.'),
+  final: z
+    .boolean()
+    .describe('No checkpoint is left; late comments, an edit or a deletion make another revision all the same.'),
+  supersedes: z.string().nullable().describe('The id of the revision before; null for the first.'),
   ...ruling.omit({ models: true, comments: true, faults: true }).shape,
-  decidedBy: word,
-  /** The classes of what `degraded` says in words. */
-  faults: z.array(word),
-  /** What an endpoint's filter refused of it: evidence beside the label, and never the label itself. */
-  filtered: z.array(filteredQuestions).optional(),
-  counts: commentCounts,
-  usage,
-  models: z.record(z.string(), z.string()),
+  decidedBy: word.meta({
+    description: 'How it was decided. A later version may add words: take one that you don’t know as it is.',
+    examples: DECIDED_BY,
+  }),
+  faults: z
+    .array(word.meta({ examples: FAULTS }))
+    .describe('The classes of what degraded says in words, also open to new words.'),
+  filtered: z
+    .array(filteredQuestions)
+    .describe("What an endpoint's filter refused of it: evidence beside the label, and never the label itself.")
+    .optional(),
+  counts: commentCounts.describe('What became of the comments; 0 where there are none.'),
+  usage: usage.describe('What this revision cost.'),
+  models: z.record(z.string(), z.string()).describe('By role the models that it rests on.'),
   versions,
   timing,
 })
@@ -137,8 +162,10 @@ export type Verdict = z.infer<typeof verdict>
 const chatMessage = z.object({
   role: z.enum(['system', 'user', 'assistant']),
   content: z.string(),
-  /** https or data URLs, as in the post; each is fetched and checked before a model sees it. */
-  images: z.array(z.string()).optional(),
+  images: z
+    .array(z.string())
+    .describe('https: or data: URLs, as in the post; each is fetched and checked before a model sees it.')
+    .optional(),
 })
 export type ChatMessage = z.infer<typeof chatMessage>
 
@@ -149,7 +176,12 @@ export type Remark = (typeof REMARKS)[number]
 /** A message in a transcript: its text at the first occurrence, afterwards a pointer to that one. */
 const recordedMessage = z.union([
   chatMessage,
-  z.object({ role: chatMessage.shape.role, sameAs: z.object({ turn: z.number().int(), message: z.number().int() }) }),
+  z.object({
+    role: chatMessage.shape.role,
+    sameAs: z
+      .object({ turn: z.number().int(), message: z.number().int() })
+      .describe('The same text as that message of that turn, both counted from 0.'),
+  }),
 ])
 export type RecordedMessage = z.infer<typeof recordedMessage>
 
@@ -159,35 +191,42 @@ const turn = z.object({
   role: z.string(),
   model: z.string(),
   messages: z.array(recordedMessage),
-  answer: z.unknown(),
-  raw: z.string().nullable(),
-  /** Set if the ask failed: a failure code and a sentence. */
-  failed: z.object({ code: z.string(), detail: z.string() }).optional(),
-  /** Every call made for this ask, the answered one last; a bill can be checked against it. */
-  calls: z.array(z.object({ id: z.string(), outcome: z.string() })),
+  answer: z.unknown().describe('The answer as it was read; its form is the stage’s.'),
+  raw: z.string().nullable().describe("The model's own words; null where there are none."),
+  failed: z
+    .object({ code: z.string(), detail: z.string() })
+    .describe('Set if the ask failed: a failure code and a sentence.')
+    .optional(),
+  calls: z
+    .array(z.object({ id: z.string(), outcome: z.string() }))
+    .describe('Every call made for this ask, the answered one last; a bill can be checked against it.'),
   usage,
   startedAt: z.string(),
-  ms: z.number(),
-  memo: z.boolean(),
-  /**
-   * Set if the question is about comments: the ids of those asked about, in the order of their numbers, and then of other
-   * comments whose words stand beside them.
-   */
-  about: z.array(z.string()).optional(),
-  /** What could not be had as it was asked for: the temperature, log-probabilities; or that thoughts were given more room. */
-  remarks: z.array(z.enum(REMARKS)).optional(),
-  /** Set if only some items of a batch were sent and the others were known: their numbers from 0, call by call. */
-  sent: z.array(z.array(z.number().int())).optional(),
+  ms: z.number().describe('Time spent in calls, in ms.'),
+  memo: z.boolean().describe('The answer was known.'),
+  about: z
+    .array(z.string())
+    .describe('The comments asked about, in the order of their numbers, and then those whose words stand beside them.')
+    .optional(),
+  remarks: z
+    .array(z.enum(REMARKS))
+    .describe('What could not be had as it was asked for; or that thoughts were given more room.')
+    .optional(),
+  sent: z
+    .array(z.array(z.number().int()))
+    .describe(
+      'Set if only some items of a batch were sent and the others were known: their numbers from 0, call by call.',
+    )
+    .optional(),
 })
 export type Turn = z.infer<typeof turn>
 
 export const transcript = z.object({
   schema: z.literal(1),
   verdictId: z.string(),
-  subject: z.unknown(),
+  subject: z.unknown().describe('What was judged, as it was at the opening: post and comments.'),
   turns: z.array(turn),
-  /** What was shortened to stay below the broker's message size limit, in words. */
-  cut: z.array(z.string()),
+  cut: z.array(z.string()).describe("What was shortened to stay below the broker's limit of a message, in words."),
 })
 export type Transcript = z.infer<typeof transcript>
 

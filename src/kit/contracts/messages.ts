@@ -1,0 +1,184 @@
+import type { z } from 'zod'
+import {
+  commentMessage,
+  counterspeechMessage,
+  deadLetter,
+  feedbackMessage,
+  postMessage,
+} from '../../service/domain/messages.ts'
+import { transcript, verdict } from '../../service/domain/verdict.ts'
+import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
+
+/** The messages of one topic. */
+export interface TopicContract {
+  /** Its name without the prefix. */
+  readonly topic: string
+  /** Who may change its messages without asking: `read` ones are Gavel's, `written` ones are others'. */
+  readonly side: 'written' | 'read'
+  readonly description: string
+  /** What is the record's key. */
+  readonly key: string
+  /** By name; a message is of exactly one. */
+  readonly messages: Readonly<Record<string, JsonSchema>>
+  /** What its records' headers say, by name. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Ids and names: a number is read as it is written. */
+const NUMBER_TOO = new Set(['id', 'postId', 'parentId', 'subjectId', 'by', 'author'])
+
+/**
+ * A message that others write and that is taken whole. Nothing valid by it becomes a dead letter, and no field of it is left out
+ * as odd. Optional fields may be null, which is absent.
+ */
+function living(schema: z.ZodType, title: string, content: readonly string[] = []): JsonSchema {
+  const whole = jsonSchemaOf(schema, 'input')
+  const required = [...(whole.required ?? []), ...content]
+  // `odd` is what intake notes, and a deletion is a message of its own.
+  const { odd: _, deleted, ...fields } = whole.properties ?? {}
+  const properties = Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      withTypes(field, [...(NUMBER_TOO.has(name) ? ['number'] : []), ...(required.includes(name) ? [] : ['null'])]),
+    ]),
+  )
+  const alive = deleted === undefined ? {} : { deleted: { enum: [false, null] } }
+  return { title, type: 'object', properties: { ...properties, ...alive }, required }
+}
+
+function withTypes(field: JsonSchema, types: readonly string[]): JsonSchema {
+  return types.length === 0 ? field : { ...field, type: [field.type as string, ...types] }
+}
+
+/** That what such a message said was deleted: of its fields these are read, and all others may hold anything. */
+function deletion(schema: z.ZodType, title: string): JsonSchema {
+  const { deleted = {} } = jsonSchemaOf(schema, 'input').properties ?? {}
+  const { properties = {}, required = [] } = living(schema, title)
+  const kept = Object.entries(properties).filter(([name]) => ['id', 'postId', 'tenant', 'createdAt'].includes(name))
+  return {
+    title,
+    type: 'object',
+    properties: { ...Object.fromEntries(kept), deleted },
+    required: [...required, 'deleted'],
+  }
+}
+
+/** A post has words or images. */
+function post(): JsonSchema {
+  const { properties = {}, ...rest } = living(postMessage, 'Post')
+  const { media = {}, ...others } = properties
+  const image = { ...media.items, anyOf: [{ required: ['url'] }, { required: ['alt'] }] }
+  return {
+    ...rest,
+    properties: { ...others, media: { ...media, items: image } },
+    anyOf: [
+      { properties: { text: { type: 'string', minLength: 1 } }, required: ['text'] },
+      { properties: { media: { type: 'array', minItems: 1 } }, required: ['media'] },
+    ],
+  }
+}
+
+const VERDICT_HEADERS = {
+  'gavel-schema': "The record's schema.",
+  'gavel-protocol': "The verdict's protocol.",
+  'gavel-revision': "The verdict's revision.",
+  'gavel-final': 'true or false, as the verdict’s final.',
+  'gavel-tenant': "The verdict's tenant.",
+}
+
+/** Every topic, those that others write first. */
+export const TOPIC_CONTRACTS: readonly TopicContract[] = [
+  {
+    topic: 'posts',
+    side: 'written',
+    description: 'Posts, their edits (the same id again) and their deletions.',
+    key: "The post's id, so that all of one post stands in order on one partition.",
+    messages: { post: post(), deletedPost: deletion(postMessage, 'Deletion of a post') },
+    headers: {},
+  },
+  {
+    topic: 'comments',
+    side: 'written',
+    description: 'Comments on posts, their edits (the same id again) and their deletions.',
+    key: "The post's id.",
+    messages: {
+      comment: living(commentMessage, 'Comment', ['text']),
+      deletedComment: deletion(commentMessage, 'Deletion of a comment'),
+    },
+    headers: {},
+  },
+  {
+    topic: 'counterspeech',
+    side: 'written',
+    description: 'Replies to hate speech, each with what it answers, and their deletions.',
+    key: "The post's id where the reply names one, else the reply's.",
+    messages: {
+      counterspeech: living(counterspeechMessage, 'Counterspeech', ['hateSpeech', 'text']),
+      deletedCounterspeech: deletion(counterspeechMessage, 'Deletion of counterspeech'),
+    },
+    headers: {},
+  },
+  {
+    topic: 'feedback',
+    side: 'written',
+    description: 'What people say of verdicts, for gavel learn.',
+    key: "The verdict's subjectId.",
+    messages: { feedback: living(feedbackMessage, 'Feedback') },
+    headers: {},
+  },
+  {
+    topic: 'verdicts',
+    side: 'read',
+    description: 'A log of revisions, at least once each; those of one subject stand in order on one partition.',
+    key: "The verdict's subjectId.",
+    messages: { verdict: { title: 'Verdict', ...jsonSchemaOf(verdict, 'output') } },
+    headers: VERDICT_HEADERS,
+  },
+  {
+    topic: 'transcripts',
+    side: 'read',
+    description: 'The argument behind each verdict: every message to and from the models.',
+    key: "The verdict's subjectId.",
+    messages: { transcript: { title: 'Transcript', ...jsonSchemaOf(transcript, 'output') } },
+    headers: VERDICT_HEADERS,
+  },
+  {
+    topic: 'dead-letters',
+    side: 'read',
+    description: 'Messages that could not be read or judged, each with its reason.',
+    key: "The message's key, or its place where it has none.",
+    messages: { deadLetter: { title: 'Dead letter', ...jsonSchemaOf(deadLetter, 'output') } },
+    headers: {
+      'gavel-schema': "The record's schema.",
+      'gavel-reason': "The letter's reason.",
+      'gavel-topic': "The letter's topic.",
+    },
+  },
+]
+
+/** A message's schema: of one form, or of exactly one of several. */
+export function schemaOfTopic({ messages, description }: TopicContract): JsonSchema {
+  const forms = Object.values(messages)
+  const [only, another] = forms
+  return only !== undefined && another === undefined ? { description, ...only } : { description, oneOf: forms }
+}
+
+/** A line of a file for `gavel produce`: a message with the name of its kind. */
+export function schemaOfLine(): JsonSchema {
+  const kinds: readonly (readonly [string, string])[] = [
+    ['posts', 'post'],
+    ['comments', 'comment'],
+    ['counterspeech', 'counterspeech'],
+    ['feedback', 'feedback'],
+  ]
+  return {
+    description: 'A line of a file for gavel produce.',
+    oneOf: kinds.flatMap(([topic, type]) =>
+      Object.values(TOPIC_CONTRACTS.find((one) => one.topic === topic)?.messages ?? {}).map((form) => ({
+        ...form,
+        properties: { type: { const: type }, ...form.properties },
+        required: ['type', ...(form.required ?? [])],
+      })),
+    ),
+  }
+}

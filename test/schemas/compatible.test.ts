@@ -1,0 +1,281 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it, test } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { contractFiles } from '../../src/kit/contracts/all.ts'
+import { breaks } from '../../src/kit/contracts/compatible.ts'
+import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
+
+// The schemas of the last release. As long as there is none: copy config/schemas/*.schema.json there with a change that is meant.
+const RELEASED = join(PROJECT, 'test', 'schemas', 'released')
+
+const READ = ['verdicts', 'transcripts', 'dead-letters']
+const sideOf = (file: string) => (READ.includes(file.replace('.schema.json', '')) ? 'read' : 'written')
+const released = (file: string): JsonSchema => JSON.parse(readFileSync(join(RELEASED, file), 'utf8'))
+
+describe('the contracts break nothing that was released', () => {
+  const current = contractFiles()
+  test.each(readdirSync(RELEASED))('%s', (file) => {
+    expect(breaks(released(file), JSON.parse(current.get(file) ?? '{}'), sideOf(file))).toEqual([])
+  })
+
+  it('and every one of them is compared', () => {
+    expect(readdirSync(RELEASED)).toEqual([...current.keys()].filter((file) => file.endsWith('.schema.json')).sort())
+  })
+})
+
+/** A released schema after a change at one place. */
+function changed(file: string, path: string, change: (place: Record<string, unknown>) => void): string[] {
+  const schema = structuredClone(released(file))
+  const place = path
+    .split('/')
+    .filter((key) => key !== '')
+    .reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], schema)
+  change(place as Record<string, unknown>)
+  return breaks(released(file), schema, sideOf(file))
+}
+
+const set = (values: Record<string, unknown>) => (place: Record<string, unknown>) => void Object.assign(place, values)
+const without = (key: string) => (place: Record<string, unknown>) => void delete place[key]
+
+describe('is a break', () => {
+  test.each<[string, string, string, (place: Record<string, unknown>) => void, string]>([
+    ['a field that is gone', 'verdicts', '/properties', without('rationale'), 'rationale is gone'],
+    ['an optional one', 'verdicts', '/properties', without('filtered'), 'filtered is gone'],
+    [
+      'one within',
+      'verdicts',
+      '/properties/counts/properties/leftOut/properties',
+      without('cap'),
+      'counts.leftOut.cap is gone',
+    ],
+    ['one in a list', 'transcripts', '/properties/turns/items/properties', without('about'), 'turns[].about is gone'],
+    [
+      'one by a name that others chose',
+      'verdicts',
+      '/properties/steps/additionalProperties/properties',
+      without('date'),
+      'steps.*.date is gone',
+    ],
+    [
+      'a field that may be absent now',
+      'verdicts',
+      '',
+      (all) => void (all.required as string[]).shift(),
+      'schema: a message without it was never given before',
+    ],
+    [
+      'a field that may be null now',
+      'verdicts',
+      '/properties/rationale',
+      set({ type: ['string', 'null'] }),
+      'rationale: the type null was never given before',
+    ],
+    [
+      'a fraction where whole numbers were',
+      'verdicts',
+      '/properties/revision',
+      set({ type: 'number' }),
+      'revision: the type number was never given before',
+    ],
+    [
+      'another schema number',
+      'verdicts',
+      '/properties/schema',
+      set({ const: 2 }),
+      'schema: the value 2 was never given before',
+    ],
+    [
+      'a new word in a closed list',
+      'dead-letters',
+      '/properties/reason',
+      (at) => void (at.enum as string[]).push('odd'),
+      'reason: the value "odd" was never given before',
+    ],
+    [
+      'a word that is gone from it',
+      'dead-letters',
+      '/properties/reason',
+      (at) => void (at.enum as string[]).shift(),
+      'reason "not-json" is gone',
+    ],
+    [
+      'a list that is open now',
+      'dead-letters',
+      '/properties/reason',
+      without('enum'),
+      'reason: a value that is not in the list was never given before',
+    ],
+    [
+      'a word of another form',
+      'verdicts',
+      '/properties/decidedBy',
+      set({ pattern: '^[A-Z]+$' }),
+      'decidedBy: what the pattern leaves out was never given before',
+    ],
+    [
+      'no form of words at all',
+      'verdicts',
+      '/properties/faults/items',
+      without('pattern'),
+      'faults[]: what the pattern leaves out was never given before',
+    ],
+    ['a field to write that is gone', 'posts', '/oneOf/0/properties', without('authorSince'), 'authorSince is gone'],
+    [
+      'a field that must be written now',
+      'posts',
+      '/oneOf/0/required',
+      (all) => void (all as unknown as string[]).push('author'),
+      'author: a message without it is taken no longer',
+    ],
+    [
+      'a deletion that must say why',
+      'posts',
+      '/oneOf/1/required',
+      (all) => void (all as unknown as string[]).push('why'),
+      'why: a message without it is taken no longer',
+    ],
+    [
+      'deletions that are taken no longer',
+      'posts',
+      '/oneOf',
+      (all) => void (all as unknown as unknown[]).pop(),
+      'deleted true is gone',
+    ],
+    [
+      'null that is taken no longer',
+      'comments',
+      '/oneOf/0/properties/parentId',
+      set({ type: ['string', 'number'] }),
+      'parentId: the type null is taken no longer',
+    ],
+    [
+      'a shorter text',
+      'comments',
+      '/oneOf/0/properties/text',
+      set({ maxLength: 500 }),
+      'text: what is above maxLength 500 is taken no longer',
+    ],
+    [
+      'fewer images',
+      'posts',
+      '/oneOf/0/properties/media',
+      set({ maxItems: 4 }),
+      'media: what is above maxItems 4 is taken no longer',
+    ],
+    [
+      'images that must have an address',
+      'posts',
+      '/oneOf/0/properties/media/items',
+      set({ anyOf: [{ required: ['url'] }] }),
+      'media[].url: a message without it is taken no longer',
+    ],
+    [
+      'a post that must have words',
+      'posts',
+      '/oneOf/0/anyOf',
+      (all) => void (all as unknown as unknown[]).pop(),
+      'text: the type null is taken no longer',
+    ],
+    [
+      'a closed list where any text was',
+      'feedback',
+      '/properties/protocol',
+      set({ enum: ['hate'] }),
+      'protocol: a value that is not in the list is taken no longer',
+    ],
+    [
+      'a message that takes no further fields',
+      'feedback',
+      '',
+      set({ additionalProperties: false }),
+      'the message: a field that is not in the schema is taken no longer',
+    ],
+    [
+      'a setting that is gone',
+      'settings',
+      '/properties/protocols/properties/rumor/properties',
+      without('ties'),
+      'protocols.rumor.ties is gone',
+    ],
+    [
+      'a value of a setting',
+      'settings',
+      '/properties/kafka/properties/compression',
+      set({ enum: ['none', 'gzip'] }),
+      'kafka.compression: the value "lz4" is taken no longer',
+    ],
+    [
+      'a lower limit of a setting',
+      'settings',
+      '/properties/protocols/properties/rumor/properties/k',
+      set({ minimum: 2 }),
+      'protocols.rumor.k: what is below minimum 2 is taken no longer',
+    ],
+    [
+      'null for a setting',
+      'settings',
+      '/properties/models/properties',
+      set({ minTimeout: { type: 'string' } }),
+      'models.minTimeout: the type null is taken no longer',
+    ],
+    [
+      'a setting of each price',
+      'settings',
+      '/properties/models/properties/prices/additionalProperties/properties',
+      without('cached'),
+      'models.prices.*.cached is gone',
+    ],
+    [
+      'names that are taken no longer',
+      'settings',
+      '/properties/models/properties/roles',
+      set({ propertyNames: { type: 'string', pattern: '^[a-z]+$' } }),
+      'models.roles (names)',
+    ],
+    [
+      'paths that are taken no longer',
+      'settings',
+      '',
+      without('patternProperties'),
+      'a field of such a name is taken no longer',
+    ],
+  ])('%s', (_, name, path, change, why) => {
+    const found = changed(`${name}.schema.json`, path, change)
+    expect(found.join('\n')).toContain(why)
+  })
+})
+
+describe('is none', () => {
+  test.each<[string, string, string, (place: Record<string, unknown>) => void]>([
+    ['a new field to read', 'verdicts', '/properties', set({ trace: { type: 'string' } })],
+    ['a field that is always there now', 'verdicts', '', (all) => void (all.required as string[]).push('filtered')],
+    ['a new optional field to write', 'posts', '/oneOf/0/properties', set({ region: { type: ['string', 'null'] } })],
+    ['a longer id', 'posts', '/oneOf/0/properties/id', set({ maxLength: 1024 })],
+    [
+      'a new value of a setting',
+      'settings',
+      '/properties/kafka/properties/compression',
+      (at) => void (at.enum as string[]).push('brotli'),
+    ],
+    ['a new setting', 'settings', '/properties/http/properties', set({ path: { type: 'string' } })],
+    [
+      'another default, description, order or example',
+      'settings',
+      '/properties/http/properties/port',
+      set({ default: 1, description: 'another', examples: [1] }),
+    ],
+    [
+      'a third kind of message',
+      'comments',
+      '/oneOf',
+      (all) => void (all as unknown as unknown[]).push({ type: 'object', required: ['edited'] }),
+    ],
+  ])('%s', (_, name, path, change) => {
+    expect(changed(`${name}.schema.json`, path, change)).toEqual([])
+  })
+})
+
+test('a keyword that is not compared is an error, so that nothing passes unseen', () => {
+  expect(() => breaks({ type: 'object', not: {} }, { type: 'object' }, 'read')).toThrow("not can't be compared")
+})

@@ -1,0 +1,262 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Parser } from '@asyncapi/parser'
+import { Ajv } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { parse } from 'yaml'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { topicsOf } from '../../config/topics.ts'
+import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
+import { examplesIn } from '../../src/kit/contracts/examples.ts'
+import { parseMessage } from '../../src/service/domain/message-json.ts'
+import {
+  commentMessage,
+  counterspeechMessage,
+  deadLetter,
+  feedbackMessage,
+  postMessage,
+} from '../../src/service/domain/messages.ts'
+import { transcript, verdict } from '../../src/service/domain/verdict.ts'
+
+const files = readdirSync(SCHEMAS)
+const schemas = files.filter((file) => file.endsWith('.schema.json'))
+const read = (file: string) => JSON.parse(readFileSync(join(SCHEMAS, file), 'utf8'))
+const text = (...path: string[]) => readFileSync(join(PROJECT, ...path), 'utf8')
+
+/** As strict as it can be: an unknown keyword or format is an error. */
+const options = { strict: true, strictRequired: false, allowUnionTypes: true, allErrors: true } as const
+const validator = (file: string) => addFormats.default(new Ajv2020(options)).compile(read(file))
+
+const TOPICS = {
+  posts: postMessage,
+  comments: commentMessage,
+  counterspeech: counterspeechMessage,
+  feedback: feedbackMessage,
+  verdicts: verdict,
+  transcripts: transcript,
+  'dead-letters': deadLetter,
+}
+const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback'] as const
+
+describe('the contracts as files', () => {
+  it('are what the code says: else run "npm run schemas"', () => {
+    const written = new Map(files.map((file) => [file, readFileSync(join(SCHEMAS, file), 'utf8')]))
+    expect(new Map([...written].sort())).toEqual(new Map([...contractFiles()].sort()))
+  })
+
+  it('are there for each topic', () => {
+    const prefix = 'gavel.'
+    const named = Object.values(topicsOf(loadSettings({ GAVEL_KAFKA_TOPIC_PREFIX: prefix }))).map((topic) =>
+      topic.slice(prefix.length),
+    )
+    expect(named.sort()).toEqual(Object.keys(TOPICS).sort())
+    for (const topic of named) expect(schemas).toContain(`${topic}.schema.json`)
+  })
+
+  test.each(schemas)('%s is a schema of 2020-12, and means the same by draft 7', (file) => {
+    const schema = read(file)
+    expect(schema.$schema).toBe('https://json-schema.org/draft/2020-12/schema')
+    const byBoth = [
+      validator(file),
+      addFormats.default(new Ajv(options)).compile({ ...schema, $schema: 'http://json-schema.org/draft-07/schema#' }),
+    ]
+    for (const validate of byBoth)
+      for (const example of schema.examples ?? []) expect(validate(example), JSON.stringify(validate.errors)).toBe(true)
+    for (const validate of byBoth) expect(validate([])).toBe(false)
+  })
+
+  it('describe every field of a message that is read', () => {
+    for (const topic of ['verdicts', 'dead-letters', 'transcripts'] as const) {
+      const { properties } = read(`${topic}.schema.json`)
+      expect(Object.keys(properties).sort()).toEqual(Object.keys(TOPICS[topic].shape).sort())
+    }
+  })
+})
+
+describe('AsyncAPI', () => {
+  it('is valid by its own parser, with every topic and the direction of each', { timeout: 300_000 }, async () => {
+    const { document, diagnostics } = await new Parser().parse(text('config', 'schemas', 'asyncapi.json'))
+    const [error, warning] = [0, 1]
+    expect(diagnostics.filter(({ severity }) => severity === error || severity === warning)).toEqual([])
+    const operations = document?.operations().all() ?? []
+    const topics = operations.map((operation) => [
+      operation.action(),
+      ...operation
+        .channels()
+        .all()
+        .map((channel) => channel.address()),
+    ])
+    expect(topics).toEqual(
+      Object.keys(TOPICS).map((topic) => [
+        WRITTEN.some((one) => one === topic) ? 'receive' : 'send',
+        `{prefix}${topic}`,
+      ]),
+    )
+    for (const channel of document?.channels().all() ?? [])
+      for (const message of channel.messages().all()) expect(message.examples().all(), message.name()).not.toEqual([])
+  })
+})
+
+describe('the examples', () => {
+  const shown = ['README.md', join('docs', 'contracts.md')].map((file) => [file, examplesIn(text(file))] as const)
+
+  it('are those of the documents, at least one of each topic', () => {
+    const all = shown.flatMap(([, examples]) => [...examples])
+    for (const topic of Object.keys(TOPICS))
+      expect(read(`${topic}.schema.json`).examples).toEqual(
+        all.flatMap(([name, examples]) => (name === topic ? examples : [])),
+      )
+  })
+
+  test.each(Object.entries(TOPICS))('of %s are read by the code, and nothing of them is left out', (topic, schema) => {
+    const { examples } = read(`${topic}.schema.json`)
+    expect(examples).not.toEqual([])
+    for (const example of examples) {
+      const known = schema.safeParse(parseMessage(JSON.stringify(example)))
+      expect(known.error).toBeUndefined()
+      expect(known.data).not.toHaveProperty('odd.0')
+    }
+  })
+
+  it('of files to produce are lines by their schema', () => {
+    const line = validator('line.schema.json')
+    for (const json of text('config', 'demo', 'event.jsonl').trim().split('\n'))
+      expect(line(JSON.parse(json)), json).toBe(true)
+    expect(line({ id: 'p1', text: 'no type', createdAt: '2026-05-01T10:00:00Z' })).toBe(false)
+  })
+
+  it('that are cut off or have no topic are named', () => {
+    const block = (body: string) => `\`\`\`jsonc\n${body}\n\`\`\`\n`
+    expect(() => examplesIn(block('// gavel.posts\n{"id": "p1", …}'))).toThrow('is no JSON')
+    expect(() => examplesIn(block('// gavel.postz\n{}'))).toThrow('no topic postz')
+  })
+})
+
+describe('a message that others write', () => {
+  const time = fc.constantFrom('2026-05-01T10:00:00Z', '2026-05-01T10:00:00.123+02:00', '2024-02-29T23:59:59-11:30')
+  const odd = fc.oneof(
+    fc.constantFrom(null, undefined, true, false, 0, -1, 1.5, '', ' ', [], {}, '2026-02-30T00:00:00Z', 'yesterday'),
+    fc.constantFrom('x'.repeat(36), 'x'.repeat(513), '2026-05-01T10:00Z', '2026-05-01', 'a/b', 'https://a.example/b'),
+  )
+  const or = (good: fc.Arbitrary<unknown>) =>
+    fc.option(fc.oneof({ weight: 6, arbitrary: good }, odd), { nil: undefined })
+  const id = or(fc.constantFrom('p1', 'at://did:plc:3f/app.post/9', 'ü', 4711, '0'))
+  const words = or(fc.constantFrom('The bridge is closed', ' ', '٣', 'x'))
+  const image = fc.record({
+    kind: or(fc.constant('image')),
+    url: or(fc.constantFrom('HTTPS://a.example/b.png', 'data:image/png;base64,AAAA', 'http://a.example/b.png')),
+    alt: or(fc.constantFrom('a street', '')),
+  })
+  const message = fc.record({
+    ...{ id, postId: id, subjectId: id, parentId: id, by: id, author: id },
+    ...{ tenant: or(fc.constantFrom('acme', 'a b')), lang: or(fc.constantFrom('en', 'de-CH')) },
+    ...{ text: words, hateSpeech: words, note: words, protocol: words, label: words },
+    ...{ createdAt: or(time), at: or(time), authorSince: or(time) },
+    media: or(fc.array(image, { maxLength: 18 })),
+    deleted: fc.constantFrom(undefined, undefined, undefined, false, null, true, 'true', 1),
+  })
+
+  test.each(WRITTEN)('that is valid by the schema of %s is taken, and nothing of it is left out', (topic) => {
+    const valid = validator(`${topic}.schema.json`)
+    let [taken, refused] = [0, 0]
+    fc.assert(
+      fc.property(message, (given) => {
+        const json = JSON.stringify(given)
+        const known = TOPICS[topic].safeParse(parseMessage(json))
+        if (valid(JSON.parse(json))) {
+          taken++
+          expect(known.error, json).toBeUndefined()
+          expect(known.data, json).not.toHaveProperty('odd.0')
+        } else if (!known.success) refused++
+      }),
+      { numRuns: 3_000, seed: 46 },
+    )
+    expect(Math.min(taken, refused)).toBeGreaterThan(30)
+  })
+
+  const base = {
+    ...{ id: 'p1', postId: 'p1', subjectId: 'p1', by: 'ann', createdAt: '2026-05-01T10:00:00Z' },
+    ...{ at: '2026-05-01T10:00:00Z', text: 'words', hateSpeech: 'words', protocol: 'hate', label: 'hate' },
+  }
+  const strict = fc.constantFrom('id', 'postId', 'subjectId', 'tenant', 'createdAt', 'deleted')
+  test.each(WRITTEN)('with a strict field that is odd is refused by the schema of %s as by the code', (topic) => {
+    const valid = validator(`${topic}.schema.json`)
+    fc.assert(
+      fc.property(strict, odd, (field, value) => {
+        const json = JSON.stringify({ ...base, [field]: value })
+        expect(valid(JSON.parse(json)), json).toBe(TOPICS[topic].safeParse(parseMessage(json)).success)
+      }),
+      { numRuns: 300, seed: 46 },
+    )
+  })
+})
+
+describe('the settings', () => {
+  const valid = validator('settings.schema.json')
+  const faults = (yaml: string) =>
+    valid(parse(yaml)) ? [] : (valid.errors ?? []).map(({ instancePath }) => instancePath)
+
+  it('as shipped name their schema, and are valid by it', () => {
+    const shipped = text('config', 'gavel.yaml')
+    const [, path = ''] = /^# yaml-language-server: \$schema=(\S+)\n/.exec(shipped) ?? []
+    expect(read(path.replace(/^schemas\//, '')).title).toBe('Settings of Gavel')
+    expect(faults(shipped)).toEqual([])
+  })
+
+  test.each(readdirSync(join(PROJECT, 'test', 'config', 'earlier')))('of earlier versions are valid: %s', (file) => {
+    expect(faults(text('test', 'config', 'earlier', file))).toEqual([])
+  })
+
+  it('of the documents are valid', () => {
+    const blocks = ['README.md', ...readdirSync(join(PROJECT, 'docs')).map((file) => join('docs', file))]
+      .filter((file) => file.endsWith('.md'))
+      .flatMap((file) =>
+        [...text(file).matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => ({ file, yaml })),
+      )
+      .filter(({ yaml }) =>
+        /^(models|protocols|limits|budgets|routes|endpoints|kafka|redis|library|openai|stages):/m.test(yaml),
+      )
+    expect(blocks.length).toBeGreaterThan(5)
+    for (const { file, yaml } of blocks) expect(faults(yaml), `${file}:\n${yaml}`).toEqual([])
+  })
+
+  test.each([
+    ['protocols: { rumour: { k: 3 } }', '/protocols'],
+    ['protocols: { rumor: { k: 0 } }', '/protocols/rumor/k'],
+    ['http: { port: "9464" }', '/http/port'],
+    ['cases: { deadline: 10 }', '/cases/deadline'],
+    ['limits: { tenants: { acme: { inflight: 8 } } }', '/limits/tenants/acme'],
+    ['routes: { hate: [{ media: some }] }', '/routes/hate/0/media'],
+    ['endpoints: { "a b": { baseUrl: "http://a.example" } }', '/endpoints'],
+    ['modles: {}', ''],
+  ])('that are wrong are marked: %s', (yaml, path) => {
+    expect(faults(yaml)).toContain(path)
+  })
+
+  it('in part, by path and of any name are taken', () => {
+    for (const yaml of [
+      '{}',
+      'models.roles: { judge: [x] }',
+      'endpoints: { azure: { apiKey: k } }',
+      'budgets: { total: { usd: 1 } }',
+    ])
+      expect(faults(yaml)).toEqual([])
+  })
+
+  it('each say what they are for, and what they are unless set', () => {
+    const bare: string[] = []
+    const look = (
+      schema: { properties?: Record<string, object>; default?: unknown; description?: string },
+      path: string,
+    ) => {
+      if (schema.properties === undefined) {
+        if (schema.description === undefined || !('default' in schema)) bare.push(path)
+      } else for (const [name, inner] of Object.entries(schema.properties)) look(inner, `${path}.${name}`)
+    }
+    look(read('settings.schema.json'), '')
+    expect(bare).toEqual([])
+  })
+})
