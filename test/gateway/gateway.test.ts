@@ -319,10 +319,23 @@ describe('an attempt that throws', () => {
   })
 })
 
+const PROBATION = { window: 4, minCalls: 2, failureShare: 0.5, coolDown: 100, probes: 1, successes: 2 }
+
+test('a question that is taken back before it is sent shuts no model out that is on probation', async () => {
+  const away = new RetryLaterError('unavailable', 'away')
+  const settings = { breaker: { ...GATEWAY.breaker, ...PROBATION }, roles: { default: ['small'] } }
+  const { put, pass, requests } = setUp([away, away, reply()], settings)
+  for (let failure = 0; failure < 2; failure++) await expect(put()).rejects.toThrow()
+  pass(200)
+  const mayAsk = () => Promise.reject(new Error('answered elsewhere'))
+  await expect(put(ask, { mayAsk })).rejects.toThrow('answered elsewhere')
+  expect(requests).toHaveLength(2)
+  expect(await put()).toMatchObject({ answer: FAKE })
+})
+
 test('a repair question that comes too late for its case shuts no model out that is on probation', async () => {
   const away = new RetryLaterError('unavailable', 'away')
-  const probation = { window: 4, minCalls: 2, failureShare: 0.5, coolDown: 100, probes: 1, successes: 2 }
-  const settings = { breaker: { ...GATEWAY.breaker, ...probation }, roles: { default: ['small'] } }
+  const settings = { breaker: { ...GATEWAY.breaker, ...PROBATION }, roles: { default: ['small'] } }
   const { put, pass } = setUp([away, away, unreadable, reply(), reply()], settings)
   for (let failure = 0; failure < 2; failure++) await expect(put()).rejects.toThrow()
   pass(200)

@@ -293,6 +293,29 @@ describe('of many who ask the same at once', () => {
     expect(asked).toHaveLength(2)
   })
 
+  test('who has stopped waiting for another process looks no more', async () => {
+    let looks = 0
+    const { put, another } = setUp(() => slowly(FAKE, 500), {
+      memo: (memo) => ({
+        ...memo,
+        look(...args) {
+          looks++
+          return memo.look(...args)
+        },
+      }),
+    })
+    const first = put()
+    const stop = new AbortController()
+    const waiting = another()(question, { signal: stop.signal })
+    await sleep(50)
+    stop.abort(new Error('shut down'))
+    await expect(waiting).rejects.toThrow('shut down')
+    const until = looks
+    await first
+    // One may have been under way.
+    expect(looks - until).toBeLessThanOrEqual(1)
+  })
+
   test('who loses patience is told to come again, at no attempt’s cost', async () => {
     const { put, another } = setUp(() => slowly(FAKE, 200), { patience: 40 })
     const first = put()

@@ -79,7 +79,8 @@ async function answerFound(
   const isAnswered = pace.countAsk()
   try {
     found.deadline = await deadlines.of(found.record)
-    return await write(found.ask.lookup === undefined ? await gateway.ask(found) : await lookUp(parts, found))
+    const { lookup } = found.ask
+    return await write(lookup === undefined ? await gateway.ask(found) : await lookUp(parts, found, lookup))
   } catch (error) {
     if (error instanceof Closed) {
       // Read from the store, it is found as it stands.
@@ -99,9 +100,12 @@ async function answerFound(
 }
 
 /** The library's answer. */
-async function lookUp({ library, lookups, clock, report }: AnswerParts, context: OpenAsk): Promise<Settled> {
-  const { ask, record, protocol, caseId, signal } = context
-  const wanted = ask.lookup as Lookup
+async function lookUp(
+  { library, lookups, clock, report }: AnswerParts,
+  context: OpenAsk,
+  wanted: Lookup,
+): Promise<Settled> {
+  const { record, protocol, caseId, signal } = context
   await context.mayAsk?.()
   async function find(): Promise<Settled> {
     const { tenant, subjectId: id, kind } = record

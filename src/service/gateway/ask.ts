@@ -11,7 +11,8 @@ import { settledOf } from './questions.ts'
 import { asksFurther, together } from './repair.ts'
 import { mustBeGranted, reserve, settle } from './reservations.ts'
 
-// The way of an ask to a model and back, from top to bottom. Each step is told in the file that it is imported from.
+// The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
+// told in the file that it is imported from. They share the ask's context: what one finds, the next reads there.
 
 /** Answers an ask through the models of its role. */
 export async function ask(gateway: GatewayState, context: AskContext): Promise<Settled> {
