@@ -25,6 +25,14 @@ export function notNegative(text: string): number {
   return number
 }
 
+/** A port with two more behind it. */
+export function port(text: string): number {
+  const number = Number(text)
+  if (!Number.isInteger(number) || number < 1 || number > 65_533)
+    throw new InvalidArgumentError('must be a whole number from 1 to 65533')
+  return number
+}
+
 /** A share of a whole, from 0 to 1. */
 export function share(text: string): number {
   const number = Number(text)

@@ -91,6 +91,18 @@ describe('the library, by command', () => {
     ])
   })
 
+  it('imports nothing of a file with a label that no perspective of the shelf knows, and says which it allows', async () => {
+    const all = { ...loadSettings({}), ...settings() }
+    const imported = (name: string, ...rows: unknown[]) =>
+      importCommand.run(invocation(all, [file(name, lines(...rows))], { shelf: 'kodoli' }, io()))
+    const known = { text: 'one', label: ' offen ' }
+    await expect(
+      imported('odd.jsonl', known, { text: 'two', label: 'rude' }, { text: 'three', label: 'rude' }),
+    ).rejects.toThrow(/^Nothing was imported: .*"kodoli" knows "rude" \(2 items\)\. It may hold .*"offen".*"not"/s)
+    expect(await perform(listShelves, all, [], { json: true }, io()).then(() => out.splice(0))).toEqual(['[]'])
+    expect(await imported('fine.jsonl', known)).toMatchObject({ added: 1 })
+  })
+
   it('imports CSV with a header, with quotes, lines within a field, and columns of other names', async () => {
     const path = file(
       'animals.csv',

@@ -1,12 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { command as doctor } from '../../src/commands/doctor.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
-import { environmentOn, eventually, send, tell } from '../support/pipeline.ts'
+import { invocation } from '../support/commands.ts'
+import { environmentOn, eventually, send, silent, tell } from '../support/pipeline.ts'
 
 /** Long enough that calls are in flight whenever a signal comes, and far within what a drain waits for. */
 const LATENCY_MS = 2_000
@@ -93,15 +96,28 @@ describe('a Ctrl-C', () => {
   const interrupt = noTerminal ? (running: Running) => signalGroup(running, 'SIGINT') : press
 
   it('makes gavel stack stop its servers and remove their folders', async () => {
-    const running = start([...LAUNCHER, 'stack', '--kafka', 'memory', '--json'], where, ownFolder())
+    const own = ownFolder()
+    const env = join(own.TMPDIR, '.env.local')
+    writeFileSync(env, 'anybody may read this\n', { mode: 0o644 })
+    const first = await freePort()
+    const options = ['--kafka', 'memory', '--json', '--env', env, '--port', String(first)]
+    const running = start([...LAUNCHER, 'stack', ...options], where, own)
     await eventually(async () => running.output().includes('Ctrl-C stops it'), 60_000, running.output)
-    const {
-      REDIS_URL = '',
-      KAFKA_BROKERS = '',
-      OPENAI_BASE_URL = '',
-    } = JSON.parse(/\{.*\}/.exec(running.output())?.[0] ?? '{}') as Record<string, string>
+    const given = JSON.parse(/\{.*\}/.exec(running.output())?.[0] ?? '{}') as Record<string, string>
+    const { REDIS_URL = '', KAFKA_BROKERS = '', OPENAI_BASE_URL = '' } = given
     const ports = [new URL(REDIS_URL).port, KAFKA_BROKERS.split(':')[1], new URL(OPENAI_BASE_URL).port].map(Number)
+    expect(ports).toEqual([first, first + 1, first + 2])
     for (const port of ports) expect(await listens(port)).toBe(true)
+    expect(statSync(env).mode & 0o777).toBe(0o600)
+    const lines = Object.entries(given).map(([name, value]) => `${name}=${value}\n`)
+    expect(readFileSync(env, 'utf8')).toBe(lines.join(''))
+    const io = { terminal: silent, signal: new AbortController().signal }
+    const settings = loadSettings({ ...given, GAVEL_LIBRARY_PATH: own.TMPDIR })
+    const warned = (await doctor.run(invocation(settings, [], {}, io))).filter(({ state }) => state !== 'ok')
+    expect(warned.map(({ what, detail }) => `${what}: ${detail}`)).toEqual([
+      expect.stringMatching(/^library: shelves without examples/),
+    ])
+    rmSync(env)
     interrupt(running)
     expect(await running.ended, running.output()).toBe(0)
     for (const port of ports) expect(await listens(port)).toBe(false)
@@ -207,7 +223,7 @@ async function listens(port: number): Promise<boolean> {
 }
 
 /** A place for temporary files that nobody else uses, so that what is left there can be told. */
-function ownFolder(): Record<string, string> {
+function ownFolder(): { TMPDIR: string } {
   return { TMPDIR: mkdtempSync(join(folder, 'temporary-')) }
 }
 

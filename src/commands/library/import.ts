@@ -1,14 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
+import type { Settings } from '../../../config/schema.ts'
 import { type BadLine, faultIn } from '../../lab/evaluation/file-message.ts'
 import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../lab/evaluation/shelf-items.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
 import { OperatorError, RetryLaterError } from '../../service/domain/errors.ts'
+import { fences } from '../../service/domain/fence.ts'
 import { TENANT_RULE, tenantName } from '../../service/domain/messages.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
 import { DEFAULT_TENANT } from '../../service/library/names.ts'
 import type { Change, Item, Library } from '../../service/ports/library.ts'
+import { makeProtocols } from '../../service/protocols/make.ts'
 import type { Command, Invocation } from '../command.ts'
 import { contradictionsOption, labelFieldOption, readingOptions } from '../file-options.ts'
-import { printable } from '../terminal.ts'
+import { counted, printable } from '../terminal.ts'
 import { isFailure, type LibrarySettings, operator, withLibrary } from './with-library.ts'
 
 type ImportIo = Pick<Invocation, 'terminal' | 'signal'>
@@ -19,6 +24,8 @@ export interface ImportOptions extends ShelfFile {
    * The only tenant that is shown the items; if absent, all tenants that are shown the shelf's items without a tenant.
    */
   readonly tenant?: string
+  /** The only labels that may be imported, in small letters; if absent, any. */
+  readonly allowed?: readonly string[]
 }
 
 export interface Imported {
@@ -60,7 +67,11 @@ export const command: Command<ImportOptions, Imported> = {
 
 Example:
   $ gavel library import comments.jsonl --shelf kodoli --format kodoli`,
-  run: ({ args: [file = ''], options, settings, ...io }) => importShelf(settings(), file, options, io),
+  run({ args: [file = ''], options, settings: read, ...io }) {
+    const settings = read()
+    const allowed = labelsFor(settings, options.shelf)
+    return importShelf(settings, file, { ...options, ...(allowed === undefined ? {} : { allowed }) }, io)
+  },
   print(imported, { args: [file], json, settings, terminal }) {
     const { shelf, tenant, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported
     const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
@@ -105,6 +116,7 @@ export async function importShelf(
     return { shelf: options.shelf, tenant, change, ...done, skipped, skippedFirst, stopped, seconds }
   }
 
+  if (options.allowed !== undefined) await checkLabels(file, options, options.allowed)
   return withLibrary(settings, async (library) => {
     try {
       for await (const batch of batches(itemsOf(file, options, bad))) {
@@ -127,6 +139,32 @@ export async function importShelf(
     stopped = io.signal.aborted
     return imported()
   })
+}
+
+/** The labels that whoever searches a shelf knows; undefined where nobody says. */
+function labelsFor(settings: Settings, shelf: string): readonly string[] | undefined {
+  const protocols = makeProtocols(settings.protocols, fences('import', settings.fences), samplingRanks('import'))
+  const known = protocols.flatMap(({ shelfLabels = {} }) => entryOf(shelfLabels, shelf) ?? [])
+  return known.length === 0 ? undefined : [...new Set(known)]
+}
+
+/** Labels that an error names. */
+const MOST_LABELS = 10
+
+/** Throws an `OperatorError` that names every label that is not allowed, and those that are. */
+async function checkLabels(file: string, options: ImportOptions, allowed: readonly string[]): Promise<void> {
+  const others = new Map<string, number>()
+  for await (const { label } of itemsOf(file, options, () => {}))
+    if (!allowed.includes(label.trim().toLowerCase())) others.set(label, (others.get(label) ?? 0) + 1)
+  if (others.size === 0) return
+  const most = [...others].sort(([, one], [, other]) => other - one)
+  const named = most
+    .slice(0, MOST_LABELS)
+    .map(([label, items]) => `"${printable(label, 40)}" (${counted(items, 'item')})`)
+  const more = most.length > MOST_LABELS ? ` and ${most.length - MOST_LABELS} more` : ''
+  throw new OperatorError(
+    `Nothing was imported: no perspective that searches the shelf "${options.shelf}" knows ${named.join(', ')}${more}. It may hold ${allowed.map((label) => `"${printable(label, 40)}"`).join(', ')}; capitals don't matter. Write these in the file, or add its own to labels[].shelf of the perspective (docs/perspectives.md).`,
+  )
 }
 
 function checkedTenant(tenant: string): string {

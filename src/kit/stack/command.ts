@@ -1,7 +1,13 @@
-import { writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { Option } from 'commander'
+import { loadSettings } from '../../../config/load.ts'
+import { modelsInUse } from '../../../config/models.ts'
 import type { Command } from '../../commands/command.ts'
-import { listOf, notNegative } from '../../commands/options.ts'
+import { listOf, notNegative, port } from '../../commands/options.ts'
+import { kafkaClient } from '../../service/adapters/kafka/client.ts'
+import { makeTopics } from '../../service/composition/kafka.ts'
 import { DIALECTS, type DialectName } from '../understudy/dialects/all.ts'
 import { FAULTS, type Fault } from '../understudy/faults.ts'
 import { startStack } from './stack.ts'
@@ -9,6 +15,10 @@ import { startStack } from './stack.ts'
 interface StackOptions {
   readonly kafka: 'apache' | 'memory'
   readonly env?: string
+  /** Redis' port; Kafka and the model have the next two. */
+  readonly port?: number
+  /** A folder in which the servers keep their data. */
+  readonly keep?: string
   /** The understudy's time for an answer, in ms. */
   readonly latency: number
   readonly failRate: number
@@ -23,7 +33,15 @@ export const command: Command<StackOptions, void> = {
     new Option('--kafka <kind>', 'Apache Kafka itself, or an in-memory broker')
       .choices(['apache', 'memory'])
       .default('apache'),
-    new Option('--env <file>', 'also write the settings to this file, as NAME=value'),
+    new Option('--env <file>', 'also write the settings to this file, as NAME=value; only you can read it'),
+    new Option(
+      '--port <number>',
+      'Redis listens here, Kafka and the model on the next two (default: free ports)',
+    ).argParser(port),
+    new Option(
+      '--keep <folder>',
+      'keep the data and the key here, and go on with them next time (default: nothing is kept)',
+    ),
     new Option('--latency <ms>', "the understudy's time for an answer").argParser(notNegative).default(200),
     new Option('--fail-rate <share>', 'the share of calls on which the understudy misbehaves, 0 to 1')
       .argParser(notNegative)
@@ -38,19 +56,33 @@ export const command: Command<StackOptions, void> = {
   ],
   json: true,
   help: 'Example:\n  $ gavel stack --env .env.local &\n  $ set -a; . ./.env.local; gavel run',
-  async run({ options, json, environment, terminal, stopped }) {
+  async run({ options, json, environment, terminal, stopped, misused }) {
+    if (options.keep !== undefined && options.kafka === 'memory')
+      misused('--keep needs --kafka apache: the in-memory broker keeps nothing.')
     const { kafka, env, latency, failRate, faults, callLog, dialect } = options
     const understudy = {
       latencyMs: latency,
       faults: { rate: failRate, ...(faults === undefined ? {} : { kinds: [...faults] }) },
       ...(callLog === undefined ? {} : { logFile: callLog }),
       ...(dialect === undefined ? {} : { dialect }),
+      models: modelsInUse(loadSettings(environment)),
     }
-    const running = await startStack(environment, { kafka, say: terminal.say, understudy })
+    const at = options.port === undefined ? {} : { port: options.port }
+    const into = options.keep === undefined ? {} : { keep: resolve(options.keep) }
+    const servers = { kafka, say: terminal.say, understudy, maxmemory: MAXMEMORY, ...at, ...into }
+    const running = await startStack(environment, servers)
     try {
-      const lines = Object.entries(running.settings).map(([name, value]) => `${name}=${value}`)
-      if (env !== undefined) writeFileSync(env, `${lines.join('\n')}\n`)
-      if (json) terminal.out(JSON.stringify(running.settings))
+      const settings = { ...running.settings, ...fencesKey(environment, into.keep) }
+      if (running.kafka !== undefined) {
+        const read = loadSettings({ ...environment, ...settings })
+        await makeTopics(
+          kafkaClient(read.kafka, read.kafka.clientId, () => {}),
+          read,
+        )
+      }
+      const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`)
+      if (env !== undefined) writeForOwner(env, `${lines.join('\n')}\n`)
+      if (json) terminal.out(JSON.stringify(settings))
       else for (const line of lines) terminal.out(line)
       terminal.say('Everything is up. Ctrl-C stops it.')
       await stopped
@@ -59,4 +91,27 @@ export const command: Command<StackOptions, void> = {
     }
   },
   print() {},
+}
+
+/** Plenty for trying things out, and little enough for a laptop. */
+const MAXMEMORY = '1gb'
+
+/** The key under which texts are fenced and samples drawn: the one that is set, the one that was kept, or a new one. */
+function fencesKey(
+  environment: Readonly<Record<string, string | undefined>>,
+  keep: string | undefined,
+): Readonly<Record<string, string>> {
+  if (environment.GAVEL_FENCES_KEY) return {}
+  const file = keep === undefined ? undefined : join(keep, 'fences.key')
+  const kept = file !== undefined && existsSync(file) ? readFileSync(file, 'utf8').trim() : ''
+  const key = kept === '' ? randomBytes(32).toString('hex') : kept
+  if (file !== undefined && kept === '') writeForOwner(file, `${key}\n`)
+  return { GAVEL_FENCES_KEY: key }
+}
+
+/** Writes a file that nobody else on this machine may read, also where it was there already. */
+function writeForOwner(file: string, text: string): void {
+  mkdirSync(join(file, '..'), { recursive: true })
+  if (existsSync(file)) chmodSync(file, 0o600)
+  writeFileSync(file, text, { mode: 0o600 })
 }

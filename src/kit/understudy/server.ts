@@ -20,6 +20,8 @@ export type UnderstudyOptions = BehaviourChange & {
   readonly dialect?: DialectName | Dialect
   /** Where its dialect has a model that thinks: tokens of thought for each token of an answer, at medium effort. */
   readonly thoughts?: number
+  /** More models that it lists, with its context: it answers to any name. Of a dialect, the row says which. */
+  readonly models?: readonly string[]
   /** Is given one line: the understudy's URL, and what it is. */
   readonly say?: (line: string) => void
 }
@@ -37,6 +39,8 @@ export type Understudy = {
   close(): Promise<void>
 }
 
+/** It reads whatever it is sent. */
+const CONTEXT = 1_000_000
 /** Models think far more than they answer. */
 const THOUGHTS = 10
 
@@ -44,7 +48,7 @@ const WHAT = 'the understudy: no language model, it answers from word lists'
 
 /** Serves the Chat Completions and Embeddings interface on 127.0.0.1, answered by the understudy. */
 export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<Understudy> {
-  const { port = 0, logFile, say, dialect: named, thoughts = THOUGHTS, ...initial } = options
+  const { port = 0, logFile, say, dialect: named, thoughts = THOUGHTS, models = [], ...initial } = options
   const dialect = named === undefined ? null : dialectOf(named)
   const speaking = dialect === null ? null : { dialect, thoughts, cache: promptCache(dialect.cache) }
   const base = dialect?.base ?? '/v1'
@@ -70,7 +74,7 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
       case `GET ${base}/models`:
         return sendJson(response, {
           object: 'list',
-          data: (dialect?.models ?? [{ id: MODEL }]).map((one) => ({
+          data: (dialect?.models ?? [MODEL, ...models].map((id) => ({ id, context_length: CONTEXT }))).map((one) => ({
             ...{ object: 'model', created: 0, owned_by: MODEL },
             ...one,
           })),

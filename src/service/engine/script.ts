@@ -65,6 +65,8 @@ export interface Protocol {
   readonly labels: readonly string[]
   /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
   readonly decides?: readonly DecidedBy[]
+  /** By words that its models answer with, in small letters, the labels that these mean: for people who read a debate. */
+  readonly meanings?: Readonly<Record<string, string>>
   /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
   readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
   /** By aspect the evaluation steps that it scores by, if it reads such from files. */
@@ -73,6 +75,8 @@ export interface Protocol {
   readonly faithful?: boolean
   /** The library's shelves that its lookups search. */
   readonly shelves?: readonly string[]
+  /** By shelf the labels that it knows, in small letters, searched now or not; of one that is not named any label will do. */
+  readonly shelfLabels?: Readonly<Record<string, readonly string[]>>
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
   /** What may be kept of a `carry` when comments of the thread have been deleted; if missing, nothing. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { describeConfigs } from './config-requests.ts'
 import { FAULTS } from './faults.ts'
 import { groupRequests } from './group-requests.ts'
 import { logRequests } from './log-requests.ts'
@@ -38,6 +39,7 @@ export function memoryBroker(address: Address) {
     { key: 14, versions: [1, 1], handle: groups.syncGroup },
     { key: 15, versions: [1, 1], handle: groups.describeGroups },
     { key: VERSIONS_KEY, versions: [0, 2], handle: () => [...versions(0), ...NO_THROTTLE] },
+    { key: 32, versions: [0, 0], handle: describeConfigs },
     { key: 42, versions: [0, 0], handle: groups.deleteGroups },
   ]
 

@@ -26,6 +26,10 @@ export interface ApacheKafkaOptions {
   readonly secured?: SecuredListener
   /** The one of several brokers that it is. */
   readonly node?: ClusterNode
+  /** Default: a free one. */
+  readonly port?: number
+  /** Where its data go, and stay. Default: a temporary folder. */
+  readonly directory?: string
 }
 
 /** A broker among others, each of which holds a copy of everything: two of three are enough. */
@@ -61,7 +65,7 @@ export interface ApacheKafka extends RestartableServer {
  * which says what is missing, where Java 17, Maven or the registry can't be had.
  */
 export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
-  const { say, cacheDirectory = defaultCacheDirectory(), proxies = [], secured, node } = options
+  const { say, cacheDirectory = defaultCacheDirectory(), proxies = [], secured } = options
   const java = await findJava()
   const kafka = await fetchKafka(java, join(cacheDirectory, 'kafka'), say)
   const archive = await classArchive(java, kafka, say)
@@ -69,7 +73,11 @@ export async function startApacheKafka(options: ApacheKafkaOptions): Promise<Apa
   for (const _ of proxies) behind.push(`127.0.0.1:${await freePort()}`)
   const listeners = proxies.map((proxy, index) => ({ at: behind[index] ?? '', advertised: proxy }))
   const guarded = secured && { at: `127.0.0.1:${await freePort()}`, ...secured }
-  const { server, address: openAddress, folder } = await startNode(java, kafka, archive, say, listeners, guarded, node)
+  const {
+    server,
+    address: openAddress,
+    folder,
+  } = await startNode(java, kafka, archive, say, listeners, guarded, options)
   const address = guarded?.at ?? openAddress
   return {
     kind: 'apache',
@@ -120,22 +128,24 @@ async function startNode(
   say: Say,
   more: readonly Listener[] = [],
   secured?: GuardedListener,
-  node?: ClusterNode,
+  { node, port, directory }: Pick<ApacheKafkaOptions, 'node' | 'port' | 'directory'> = {},
 ): Promise<{ server: SpawnedServer; address: string; folder: string }> {
-  const folder = await temporaryFolder('kafka')
+  const folder = directory ?? (await temporaryFolder('kafka'))
+  await mkdir(folder, { recursive: true })
   const data = join(folder, 'data')
-  const address = `127.0.0.1:${await freePort()}`
+  const address = `127.0.0.1:${port ?? (await freePort())}`
   const properties = join(folder, 'server.properties')
   const { id, controllers } = node ?? { id: 1, controllers: [`127.0.0.1:${await freePort()}`] }
   await writeFile(properties, serverProperties(address, { id, controllers }, data, more, secured))
   // Users of SCRAM are in the data from their beginning.
-  if (secured) await formatData(java, kafka, properties, secured.scram)
+  if (existsSync(data)) say(`Apache Kafka goes on with what ${data} holds.`)
+  else if (secured) await formatData(java, kafka, properties, secured.scram)
   else await copyFormatted(kafka, data, id)
   const server = await spawnServer({
     name: 'Apache Kafka',
     command: java.program,
     args: [...JVM, ...flags, ERRORS_ONLY, '-cp', await classPath(kafka), 'kafka.Kafka', properties],
-    temporaryFolder: folder,
+    temporaryFolder: directory === undefined ? folder : undefined,
     ready: () => describesCluster(address),
     readyWithinMs: 60_000,
     stopWithinMs: 30_000,

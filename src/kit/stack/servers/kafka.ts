@@ -8,6 +8,10 @@ export interface KafkaOptions {
   readonly prefer: KafkaKind
   /** Where Apache Kafka's jars are kept for the next time. Default: .cache in the project. */
   readonly cacheDirectory?: string
+  /** Default: a free one. */
+  readonly port?: number
+  /** Where its data go, and stay: then the kind that is preferred is the only one. Default: a temporary folder. */
+  readonly directory?: string
 }
 
 export type KafkaKind = 'apache' | 'memory'
@@ -19,12 +23,13 @@ export type LocalKafka = ApacheKafka | MemoryKafka
  * serves, and it is said why.
  */
 export async function startKafka({ prefer, say, ...options }: KafkaOptions): Promise<LocalKafka> {
-  if (prefer === 'memory') return startMemoryKafka({ say })
+  const at = options.port === undefined ? {} : { port: options.port }
+  if (prefer === 'memory') return startMemoryKafka({ say, ...at })
   try {
     return await startApacheKafka({ say, ...options })
   } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error
-    const kafka = await startMemoryKafka({ say })
+    if (!(error instanceof UnavailableError) || options.directory !== undefined) throw error
+    const kafka = await startMemoryKafka({ say, ...at })
     say(`Not the Kafka that was asked for: ${error.message}.`)
     return kafka
   }

@@ -4,6 +4,8 @@ import { type LocalServer, type Say, spawnServer } from './local-server.ts'
 
 export interface MemoryKafkaOptions {
   readonly say: Say
+  /** Default: a free one. */
+  readonly port?: number
 }
 
 export interface MemoryKafka extends LocalServer {
@@ -16,12 +18,12 @@ export interface MemoryKafka extends LocalServer {
  * keeps its last 16 MiB, read or not; no transactions, no idempotent producers, no message size limit; timestamps are the
  * producer's, and a search by time finds the batch, not the record.
  */
-export async function startMemoryKafka({ say }: MemoryKafkaOptions): Promise<MemoryKafka> {
+export async function startMemoryKafka({ say, port = 0 }: MemoryKafkaOptions): Promise<MemoryKafka> {
   let address: string | undefined
   const server = await spawnServer({
     name: 'The in-memory Kafka broker',
     command: process.execPath,
-    args: ['--disable-warning=ExperimentalWarning', BROKER],
+    args: ['--disable-warning=ExperimentalWarning', BROKER, String(port)],
     ready: async (output) => {
       address ??= /listens on (127\.0\.0\.1:\d+)/.exec(output)?.[1]
       return address !== undefined && (await describesCluster(address))

@@ -6,7 +6,7 @@ import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { withheldIfFiltered } from '../unread.ts'
 import { shelvesOf } from './examples.ts'
-import { readPerspectives } from './perspectives.ts'
+import { meaningsOf, readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS, wordsOf } from './questions.ts'
 import { predict } from './script.ts'
 import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
@@ -53,6 +53,8 @@ export const hate = {
       labels: ['hate', 'non-hate'],
       decides: [settings.decide === 'majority' ? 'majority' : 'judge'],
       shelves: shelvesOf(perspectives.list, settings),
+      shelfLabels: perspectives.shelfLabels,
+      meanings: meaningsOf(perspectives.list),
       promptsHash: shortHash([prompts.hash, perspectives.hash]),
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('hate', '')]),

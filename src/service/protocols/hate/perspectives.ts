@@ -58,6 +58,8 @@ export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
 export interface Perspectives {
   readonly hash: string
   readonly list: readonly Perspective[]
+  /** By shelf the labels that the perspectives with this shelf know, asked or not. */
+  readonly shelfLabels: Readonly<Record<string, readonly string[]>>
 }
 
 const FILE = /^(.+)\.ya?ml$/
@@ -101,7 +103,31 @@ export function readPerspectives(files: ReadonlyMap<string, string>, wanted: rea
   const picked = wanted.flatMap((name) => read.get(name) ?? [])
   const hash = createHash('sha256')
   for (const { perspective, source } of picked) hash.update(`${perspective.name}\0${source}\0`)
-  return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective) }
+  const all = [...read.values()].map(({ perspective }) => perspective)
+  return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective), shelfLabels: labelsOf(all) }
+}
+
+/** The side that each name of a label stands for; of a name that perspectives use for different sides, none. */
+export function meaningsOf(perspectives: readonly Perspective[]): Readonly<Record<string, string>> {
+  const byName = Map.groupBy(
+    perspectives.flatMap(({ labels }) => labels),
+    ({ name }) => folded(name),
+  )
+  return Object.fromEntries(
+    [...byName].flatMap(([name, labels]) => {
+      const [side, ...others] = new Set(labels.map(({ means }) => means))
+      return side === undefined || others.length > 0 || side === name ? [] : [[name, side]]
+    }),
+  )
+}
+
+function labelsOf(perspectives: readonly Perspective[]): Readonly<Record<string, readonly string[]>> {
+  const byShelf = Map.groupBy(perspectives, ({ shelf }) => shelf)
+  return Object.fromEntries(
+    [...byShelf].flatMap(([shelf, those]) =>
+      shelf === undefined ? [] : [[shelf, [...new Set(those.flatMap(({ labels }) => labels.flatMap(spellings)))]]],
+    ),
+  )
 }
 
 function perspectiveOf(name: string, file: z.infer<typeof perspectiveFile>): Perspective {

@@ -45,6 +45,7 @@ export const rumor = {
       faithful: settings.preset === 'paper',
       labels: ['rumor', 'non-rumor'],
       decides: ['consensus', 'judge'],
+      meanings: { fake: 'rumor', real: 'non-rumor' },
       promptsHash: prompts.hash,
       settingsHash,
       withoutComments,
