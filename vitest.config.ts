@@ -1,15 +1,38 @@
 import { defineConfig } from 'vitest/config'
-import { ALONE } from './vitest.alone.config.ts'
 import { SHARED } from './vitest.shared.ts'
 
-/** Real servers are started by the tests, and mostly waited for: three files at a time keep two cores busy. */
+/** What several processes or a broker must do within seconds: run one after the other, with nothing beside it. */
+const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) => `test/contracts/${name}.test.ts`)
+
+/**
+ * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
+ * for: three files at a time keep two cores busy.
+ */
 export default defineConfig({
   test: {
-    ...SHARED,
-    include: ['test/**/*.test.ts'],
-    exclude: ALONE,
-    maxWorkers: 3,
-    testTimeout: 30_000,
+    projects: [
+      {
+        test: {
+          ...SHARED,
+          name: { label: 'three at a time', color: 'cyan' },
+          include: ['test/**/*.test.ts'],
+          exclude: ALONE,
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          ...SHARED,
+          name: { label: 'alone', color: 'yellow' },
+          include: ALONE,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+          testTimeout: 30_000,
+        },
+      },
+    ],
     reporters: ['default'],
     coverage: { include: ['src/**', 'consumers/**', 'producers/**', 'config/**/*.ts'], reportsDirectory: 'coverage' },
   },

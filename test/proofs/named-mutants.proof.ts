@@ -140,7 +140,6 @@ beforeAll(() => {
     'test',
     'package.json',
     'vitest.config.ts',
-    'vitest.alone.config.ts',
     'vitest.shared.ts',
   ])
     cpSync(join(PROJECT, name), join(copy, name), { recursive: true })
