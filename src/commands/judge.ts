@@ -5,7 +5,7 @@ import { type Format, fileMessages } from '../lab/evaluation/formats.ts'
 import type { OwnReading } from '../lab/evaluation/own-rows.ts'
 import { entryOf } from '../service/domain/entry-of.ts'
 import { OperatorError } from '../service/domain/errors.ts'
-import type { Verdict } from '../service/domain/verdict.ts'
+import { transcript as transcriptSchema, type Verdict } from '../service/domain/verdict.ts'
 import type { Tier } from '../service/ports/model.ts'
 import { PROTOCOLS } from '../service/protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
@@ -13,6 +13,8 @@ import { formatOption, readingOf, repliesReadingOptions } from './file-options.t
 import { preparedLibrary } from './judging/prepared-library.ts'
 import { durationMs } from './options.ts'
 import { otherModels } from './paper-models.ts'
+import { meaningsOf } from './show/meanings.ts'
+import { type Minutes, printTranscript } from './show/transcript.ts'
 import { counted, printable, printableJson } from './terminal.ts'
 import { onTier, tierOption } from './tier.ts'
 import { verdictLine } from './verdict-line.ts'
@@ -110,6 +112,7 @@ export async function judgeFile(
   const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
   const protocols = options.protocol === undefined ? enabledIn(settings) : [options.protocol]
   const kinds = PROTOCOLS.filter(({ name }) => protocols.includes(name))
+  const meanings = meaningsOf(settings)
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
@@ -137,7 +140,7 @@ export async function judgeFile(
               counts.undecided++
               if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
             }
-            printVerdict(verdict, json, options, terminal)
+            printVerdict(verdict, json, { ...options, meanings }, terminal)
             terminal.progress(`${counts.verdicts} judged`)
           },
           refused: (why) => {
@@ -167,7 +170,7 @@ function enabledIn({ protocols }: Settings): string[] {
 function printVerdict(
   verdict: Verdict,
   json: { readonly verdict: string; readonly transcript: string },
-  options: Pick<JudgeOptions, 'transcript' | 'json'>,
+  options: Pick<JudgeOptions, 'transcript' | 'json'> & Pick<Minutes, 'meanings'>,
   terminal: JudgeIo['terminal'],
 ): void {
   const argument = () => JSON.parse(json.transcript) as unknown
@@ -175,6 +178,7 @@ function printVerdict(
     terminal.out(printableJson(options.transcript ? JSON.stringify({ verdict, transcript: argument() }) : json.verdict))
   else {
     terminal.out(verdictLine(verdict))
-    if (options.transcript) terminal.out(printableJson(JSON.stringify(argument(), null, 2)))
+    if (options.transcript)
+      printTranscript(transcriptSchema.parse(argument()), { prompts: false, meanings: options.meanings }, terminal)
   }
 }

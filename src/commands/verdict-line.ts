@@ -3,7 +3,7 @@ import type { Verdict } from '../service/domain/verdict.ts'
 import { printable } from './terminal.ts'
 
 /** What happened to the comments, if there were any: `18 of 23 comments (cap 2, late 3)`. */
-function countsIn({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
+export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
   if (accepted === 0) return []
   const reasons = Object.entries(leftOut).flatMap(([reason, count]) => (count === 0 ? [] : [`${reason} ${count}`]))
   return [`${judged} of ${accepted} comments${reasons.length === 0 ? '' : ` (${reasons.join(', ')})`}`]
@@ -25,7 +25,7 @@ export function verdictLine(of: Verdict): string {
     of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30),
     `by ${of.decidedBy}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
-    ...countsIn(of),
+    ...commentsJudged(of),
     `${of.usage.calls} calls${degraded}`,
   ]
   return parts.join('  ')

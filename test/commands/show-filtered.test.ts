@@ -24,7 +24,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
   } as unknown as Shown
   const lines: string[] = []
   const terminal = { out: (line: string) => void lines.push(line), say: () => {}, progress: () => {} }
-  printInspection(shown, {}, terminal)
+  printInspection(shown, {}, { terminal, meanings: new Map() })
   const told = lines.filter((line) => line.includes('filter of'))
   expect(told[0]).toContain('stance: the filter of small refused 3 calls (hate, high; sexual); of comments c1, c')
   expect(told[1]).toContain('judge: the filter of large refused 1 call (it names no category)')

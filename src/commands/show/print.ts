@@ -1,10 +1,12 @@
 import type { FilteredQuestions } from '../../service/domain/filtered.ts'
+import type { Verdict } from '../../service/domain/verdict.ts'
 import { type ShownCase, type ShownWait, WITHHELD } from '../../service/inspection/cases.ts'
 import type { Inspection } from '../../service/inspection/inspection.ts'
+import type { ShownVerdict } from '../../service/inspection/published.ts'
 import type { Shown } from '../../service/inspection/standing.ts'
 import { counted, printable, type Terminal, table } from '../terminal.ts'
-import { verdictLine } from '../verdict-line.ts'
-import { printDebates } from './transcript.ts'
+import { commentsJudged, verdictLine } from '../verdict-line.ts'
+import { type Minutes, printDebates } from './transcript.ts'
 
 /** Most messages, answers and waits that are listed one by one; of more messages, the first and the last of them. */
 const MOST_LISTED = 40
@@ -13,28 +15,68 @@ const MOST_TEXT = 280
 /** Everything that is known of a subject, for a person: the answer first, then what it rests on. */
 export function printInspection(
   shown: Shown,
-  { transcript = false, prompts = false }: { readonly transcript?: boolean; readonly prompts?: boolean },
-  terminal: Terminal,
+  {
+    transcript = false,
+    prompts = false,
+    offsets = false,
+  }: { readonly transcript?: boolean; readonly prompts?: boolean; readonly offsets?: boolean },
+  { terminal, meanings }: { readonly terminal: Terminal; readonly meanings: Minutes['meanings'] },
 ): void {
   const { subject, standing, thread, cases, verdicts } = shown
   const out = (line: string) => terminal.out(line)
   out(`${subject.kind} ${printable(subject.postId, 200)} of tenant ${subject.tenant}`)
   out(printable(standing, 2_000))
-  section('Messages', messagesIn(shown), out)
+  const newest = new Map(verdicts.map((one) => [one.verdict.protocol, one]))
+  const isNewest = (one: ShownVerdict) => newest.get(one.verdict.protocol) === one
+  for (const one of newest.values())
+    section(`Verdict ${printable(one.verdict.id, 200)}`, verdictIn(one, meanings, offsets), out)
   if (thread !== null) section('Thread', threadIn(shown), out)
   for (const one of cases) section(`Case ${printable(one.id, 200)}`, caseIn(one, shown.at), out)
-  if (verdicts.length > 0)
+  if (transcript) printDebates(shown, { prompts, meanings }, terminal)
+  const earlier = verdicts.filter((one) => !isNewest(one))
+  if (earlier.length > 0)
     section(
-      'Verdicts',
-      verdicts.flatMap(({ verdict, publishedAt, partition, offset, records }) => [
-        verdictLine(verdict),
-        `  published ${iso(publishedAt)} as ${partition}@${offset}${records > 1 ? `, ${records} times` : ''}; $${verdict.usage.costUsd.toFixed(4)}; overhead ${verdict.timing.overheadMs} ms, models ${verdict.timing.modelMs} ms`,
-        ...(verdict.filtered ?? []).map((one) => `  ${printable(filteredLine(one), 500)}`),
-        ...(verdict.rationale === '' ? [] : [`  ${printable(verdict.rationale, 1_000)}`]),
-      ]),
+      'Earlier verdicts',
+      earlier.flatMap((one) => [verdictLine(one.verdict), `  ${publication(one, offsets)}`]),
       out,
     )
-  if (transcript) printDebates(shown, prompts, terminal)
+  section('Messages', messagesIn(shown, offsets), out)
+  if (!transcript && verdicts.length > 0 && !shown.deleted)
+    out('\n--transcript shows the debates, with each comment beside its score; --offsets where the records lie.')
+}
+
+/** The newest verdict of a protocol: what was decided, in its paper's words too, and why. */
+function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: boolean): string[] {
+  const { verdict } = one
+  const scores = Object.entries(verdict.scores).map(
+    ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,
+  )
+  return [
+    `${verdict.label === null ? withoutLabel(verdict) : `${printable(verdict.label, 60)}${inPaper(verdict, meanings)}`}, ${verdict.final ? 'for good' : 'for now'}, decided by ${verdict.decidedBy}${verdict.rounds === 0 ? '' : ` after ${counted(verdict.rounds, 'round')} of debate`}`,
+    ...(verdict.rationale === '' ? [] : [printable(verdict.rationale, 1_000)]),
+    ...(scores.length === 0 ? [] : [`scores: ${scores.join(', ')}`]),
+    ...commentsJudged(verdict).map((words) => `judged: ${words}`),
+    ...verdict.degraded.map((why) => `degraded: ${printable(why, 500)}`),
+    ...(verdict.filtered ?? []).map((filtered) => printable(filteredLine(filtered), 500)),
+    publication(one, offsets),
+  ]
+}
+
+/** The word of the paper for this label, where models answer with such a word alone. */
+function inPaper({ protocol, label }: Verdict, meanings: Minutes['meanings']): string {
+  const words = Object.entries(meanings.get(protocol) ?? {}).flatMap(([word, means]) => (means === label ? [word] : []))
+  return words.length === 1 ? ` (to the models: ${words[0]})` : ''
+}
+
+function withoutLabel({ decidedBy }: Verdict): string {
+  if (decidedBy === 'deleted') return 'retracted'
+  return decidedBy === 'none' ? 'no label' : 'scored'
+}
+
+function publication({ verdict, publishedAt, partition, offset, records }: ShownVerdict, offsets: boolean): string {
+  const where = offsets ? ` as ${partition}@${offset}` : ''
+  const times = records > 1 ? `, ${records} times` : ''
+  return `published ${iso(publishedAt)}${where}${times}; ${counted(verdict.usage.calls, 'call')}, $${verdict.usage.costUsd.toFixed(4)}; overhead ${verdict.timing.overheadMs} ms, models ${verdict.timing.modelMs} ms`
 }
 
 /** What an endpoint's filter refused, for a person. */
@@ -51,10 +93,10 @@ function section(title: string, lines: readonly string[], out: (line: string) =>
   for (const line of lines) out(`  ${line}`)
 }
 
-function messagesIn({ messages, read }: Inspection): string[] {
+function messagesIn({ messages, read }: Inspection, offsets: boolean): string[] {
   const rows = messages.map(({ topic, partition, offset, receivedAt, what, id, deletes, outcome, detail }) => [
     iso(receivedAt),
-    `${topic}/${partition}@${offset}`,
+    ...(offsets ? [`${topic}/${partition}@${offset}`] : []),
     `${deletes ? 'deletion of ' : ''}${what}`,
     printable(id ?? '?', 40),
     `${outcome ?? 'not known'}${detail === null ? '' : ` (${printable(detail, 200)})`}`,
@@ -65,10 +107,16 @@ function messagesIn({ messages, read }: Inspection): string[] {
   return [
     ...(rows.length === 0
       ? ['none']
-      : table(['received', 'topic/partition@offset', 'what', 'id', 'outcome'], listed).split('\n')),
+      : table(['received', ...(offsets ? ['topic/partition@offset'] : []), 'what', 'id', 'outcome'], listed).split(
+          '\n',
+        )),
     ...(left === 0 ? [] : [`and ${counted(left, 'message')} between these (--json has them all)`]),
-    `read: ${read.map(({ topic, partition, records, fromBeginning }) => `${records} of ${topic}/${partition}${fromBeginning ? '' : ' (its newest)'}`).join(', ')}`,
+    ...(offsets ? [readLine(read)] : []),
   ]
+}
+
+function readLine(read: Inspection['read']): string {
+  return `read: ${read.map(({ topic, partition, records, fromBeginning }) => `${records} of ${topic}/${partition}${fromBeginning ? '' : ' (its newest)'}`).join(', ')}`
 }
 
 function threadIn({ thread, deleted, paused }: Inspection): string[] {

@@ -2,17 +2,19 @@ import { Option } from 'commander'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../../service/domain/messages.ts'
 import { SUBJECT_KINDS, type SubjectKind } from '../../service/domain/thread.ts'
-import { inspect } from '../../service/inspection/inspection.ts'
+import { type Inspection, inspect } from '../../service/inspection/inspection.ts'
 import { type Shown, standingOf } from '../../service/inspection/standing.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole, time } from '../options.ts'
 import { readingClient } from '../reading-client.ts'
+import { meaningsOf } from './meanings.ts'
 import { inspectionParts } from './parts.ts'
 import { printInspection } from './print.ts'
 
 export interface ShowOptions {
   readonly tenant: string
-  readonly kind: SubjectKind
+  readonly kind?: SubjectKind
+  readonly offsets?: boolean
   readonly transcript?: boolean
   readonly prompts?: boolean
   readonly since?: number
@@ -20,13 +22,20 @@ export interface ShowOptions {
   readonly allPartitions?: boolean
 }
 
+/** Neither the store nor any topic knows it. */
+function isUnknown({ thread, messages, verdicts }: Inspection): boolean {
+  return thread === null && messages.length === 0 && verdicts.length === 0
+}
+
 /** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
 export const command: Command<ShowOptions, Shown> = {
   options: [
     new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
-    new Option('--kind <kind>', 'a post with its comments, or a reply on the counterspeech topic')
-      .choices(SUBJECT_KINDS)
-      .default('post'),
+    new Option(
+      '--kind <kind>',
+      'a post with its comments, or a reply on the counterspeech topic (default: a post, and a reply where there is no such post)',
+    ).choices(SUBJECT_KINDS),
+    new Option('--offsets', 'where each record lies in Kafka, and what was read of its partitions'),
     new Option('--transcript', 'the debates too: who said what, also in an open case'),
     new Option('--prompts', 'with --transcript: what each was asked, too'),
     new Option('--since <time>', 'read only records sent at or after this time (ISO 8601)').argParser(time),
@@ -38,7 +47,7 @@ export const command: Command<ShowOptions, Shown> = {
   json: true,
   help: 'It changes nothing. Nothing is shown of what a deleted post said. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --json | jq .standing',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
-    const { tenant, kind, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
+    const { tenant, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
     if (prompts && !transcript) misused('--prompts goes with --transcript.')
     const settings = read()
@@ -52,7 +61,11 @@ export const command: Command<ShowOptions, Shown> = {
       const parts = await inspectionParts(settings, () => readingClient(settings, terminal), waiting)
       try {
         const bound = { since, most, everywhere: allPartitions }
-        const found = await inspect(parts, { tenant, postId: id, kind }, { bound, transcripts: transcript })
+        const inspected = (kind: SubjectKind) =>
+          inspect(parts, { tenant, postId: id, kind }, { bound, transcripts: transcript })
+        const post = await inspected(options.kind ?? 'post')
+        const reply = options.kind === undefined && isUnknown(post) ? await inspected('reply') : null
+        const found = reply === null || isUnknown(reply) ? post : reply
         return { standing: standingOf(found), ...found }
       } finally {
         await parts.close()
@@ -62,8 +75,8 @@ export const command: Command<ShowOptions, Shown> = {
       throw new OperatorError('Stopped before everything was read; nothing was changed.', { cause: error })
     }
   },
-  print(shown, { options, json, terminal }) {
+  print(shown, { options, settings, json, terminal }) {
     if (json) terminal.out(JSON.stringify(shown))
-    else printInspection(shown, options, terminal)
+    else printInspection(shown, options, { terminal, meanings: meaningsOf(settings()) })
   },
 }

@@ -1,12 +1,24 @@
-import type { RecordedMessage } from '../../service/domain/verdict.ts'
+import { z } from 'zod'
+import { entryOf } from '../../service/domain/entry-of.ts'
+import { type RecordedMessage, scopeOf, type Transcript, type Turn } from '../../service/domain/verdict.ts'
 import { WITHHELD } from '../../service/inspection/cases.ts'
 import type { Inspection } from '../../service/inspection/inspection.ts'
 import { printable, type Terminal } from '../terminal.ts'
 
 const MOST_SAID = 20_000
+/** Of a comment beside its score. */
+const MOST_OF_A_COMMENT = 160
+
+/** How debates are shown. */
+export interface Minutes {
+  /** What each was asked, too. */
+  readonly prompts: boolean
+  /** By protocol, what words of its models mean as labels. */
+  readonly meanings: ReadonlyMap<string, Readonly<Record<string, string>>>
+}
 
 /** The debates as a person would read them: of each verdict that has a transcript, and of the open cases so far. */
-export function printDebates({ transcripts, cases, deleted }: Inspection, prompts: boolean, terminal: Terminal): void {
+export function printDebates({ transcripts, cases, deleted }: Inspection, minutes: Minutes, terminal: Terminal): void {
   const out = (line: string) => terminal.out(line)
   if (deleted) {
     out('')
@@ -16,18 +28,7 @@ export function printDebates({ transcripts, cases, deleted }: Inspection, prompt
   for (const { transcript } of transcripts) {
     out('')
     out(`Debate of ${printable(transcript.verdictId, 200)}`)
-    for (const line of transcript.cut) out(`  (${printable(line, 300)})`)
-    for (const [index, turn] of transcript.turns.entries()) {
-      const from = turn.memo ? ', from the memo' : ''
-      out('')
-      out(
-        `  ${heading(turn.round, turn.stage, turn.role)}  [${printable(turn.model, 60) || 'no model'}, ${Math.round(turn.ms)} ms${from}]`,
-      )
-      if (prompts) for (const message of turn.messages) printMessage(message, out)
-      if (turn.failed !== undefined) out(`    failed: ${turn.failed.code} (${printable(turn.failed.detail, 300)})`)
-      else for (const line of saidIn(turn.answer, turn.raw)) out(`    ${line}`)
-      if (index === transcript.turns.length - 1) out('')
-    }
+    printTranscript(transcript, minutes, terminal)
   }
   for (const { id, withheld, answers, waits } of cases) {
     out('')
@@ -42,13 +43,64 @@ export function printDebates({ transcripts, cases, deleted }: Inspection, prompt
         `  ${heading(Number(key.split('.')[0]), stage, label === null ? role : `${role} (${label})`)}  [${printable(model, 60) || 'no model'}, ${Math.round(ms)} ms]`,
       )
       if (failed !== null) out(`    failed: ${failed.code} (${printable(failed.detail, 300)})`)
-      else for (const line of saidIn(answer, raw)) out(`    ${line}`)
+      else for (const line of saidIn(answer, raw, meaningsIn(minutes, id))) out(`    ${line}`)
     }
     for (const { key, stage, role, label } of waits)
       out(
         `\n  ${heading(Number(key.split('.')[0]), stage, label === null ? role : `${role} (${label})`)}  [not answered yet]`,
       )
   }
+}
+
+/** A verdict's debate, turn by turn; where comments were scored, each one's words beside its score. */
+export function printTranscript({ verdictId, ...transcript }: Transcript, minutes: Minutes, terminal: Terminal): void {
+  const out = (line: string) => terminal.out(line)
+  const meanings = meaningsIn(minutes, verdictId)
+  const words = wordsOfComments(transcript.subject)
+  for (const line of transcript.cut) out(`  (${printable(line, 300)})`)
+  for (const turn of transcript.turns) {
+    const from = turn.memo ? ', from the memo' : ''
+    out('')
+    out(
+      `  ${heading(turn.round, turn.stage, turn.role)}  [${printable(turn.model, 60) || 'no model'}, ${Math.round(turn.ms)} ms${from}]`,
+    )
+    if (minutes.prompts) for (const message of turn.messages) printMessage(message, out)
+    if (turn.failed !== undefined) out(`    failed: ${turn.failed.code} (${printable(turn.failed.detail, 300)})`)
+    else for (const line of scoresIn(turn, words) ?? saidIn(turn.answer, turn.raw, meanings)) out(`    ${line}`)
+  }
+}
+
+function meaningsIn({ meanings }: Minutes, id: string): Readonly<Record<string, string>> {
+  return meanings.get(scopeOf(id).protocol) ?? {}
+}
+
+const withComments = z.object({ comments: z.array(z.object({ id: z.string(), text: z.string() })) })
+
+function wordsOfComments(subject: unknown): ReadonlyMap<string, string> {
+  const read = withComments.safeParse(subject)
+  return new Map(read.success ? read.data.comments.map(({ id, text }) => [id, text]) : [])
+}
+
+const oneScore = z.object({ score: z.number(), reason: z.string().optional() })
+const scores = z.object({ scores: z.array(oneScore.extend({ comment: z.int() })) })
+
+/** The scores of comments, each with the comment's words; null where an answer holds none. */
+function scoresIn({ answer, about = [] }: Turn, words: ReadonlyMap<string, string>): string[] | null {
+  if (about.length === 0) return null
+  const several = scores.safeParse(answer)
+  const single = oneScore.safeParse(answer)
+  if (!several.success && !single.success) return null
+  const all = several.success ? several.data.scores : single.success ? [{ comment: 1, ...single.data }] : []
+  return all.flatMap(({ comment, score, reason }) => {
+    const id = about[comment - 1] ?? `comment ${comment}`
+    const text = words.get(id)
+    const said = text === undefined ? 'its words are not in the transcript' : `"${printable(text, MOST_OF_A_COMMENT)}"`
+    const sign = score > 0 ? '+' : ''
+    return [
+      `${`${sign}${score.toFixed(2)}`.padStart(5)}  ${said}  (${printable(id, 60)})`,
+      ...(reason === undefined ? [] : [`       ${printable(reason, MOST_SAID)}`]),
+    ]
+  })
 }
 
 function heading(round: number, stage: string, role: string): string {
@@ -65,14 +117,16 @@ function printMessage(message: RecordedMessage, out: (line: string) => void): vo
 }
 
 /** An answer field by field where it is an object, else as it was written. */
-function saidIn(answer: unknown, raw: string | null): string[] {
+function saidIn(answer: unknown, raw: string | null, meanings: Readonly<Record<string, string>>): string[] {
   const read = answer ?? parsed(raw)
   if (!isObject(read)) return linesOf(raw ?? asJson(answer))
   return Object.entries(read).flatMap(([name, value]) => {
     const rows = rowsOf(value)
     if (rows.length > 1) return [`${printable(name, 60)}:`, ...rows.map((row) => `  ${printable(row, MOST_SAID)}`)]
     const [first = '', ...rest] = linesOf(inWords(value))
-    return [`${printable(name, 60)}: ${first}`, ...rest.map((line) => `  ${line}`)]
+    const means = typeof value === 'string' ? entryOf(meanings, value.trim().toLowerCase()) : undefined
+    const label = means === undefined ? '' : ` (the label ${means})`
+    return [`${printable(name, 60)}: ${first}${label}`, ...rest.map((line) => `  ${line}`)]
   })
 }
 
