@@ -30,7 +30,7 @@ it('a command goes by the time of Redis, as the service does, where its own mach
     progress: () => {},
   })
   const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false })
-  const top = await topParts(settings, connectKafka, [])
+  const top = await topParts(settings, connectKafka, { replicas: [], prometheus: undefined })
   const told = {
     ...{ cases: cases.clock(), inspection: inspection.clock(), recovery: recovery.clock() },
     top: (await top.look()).at,

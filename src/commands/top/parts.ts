@@ -1,8 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { bullJobDesk } from '../../service/adapters/bullmq/job-desk.ts'
-import { samplesOf, sumOf } from '../../service/adapters/prometheus/samples.ts'
 import { budgetSettings } from '../../service/composition/gateway.ts'
 import { stagesOf } from '../../service/composition/judging.ts'
 import type { KafkaClient } from '../../service/composition/kafka.ts'
@@ -14,31 +14,34 @@ import { closable } from '../../service/operations/closable.ts'
 import type { StageBacklog } from '../../service/ports/queues.ts'
 import type { UsedShare } from '../../service/ports/report.ts'
 import { streamTime } from '../../service/threads/stream-clock.ts'
+import { type Firing, firingAt, replicaAt, type ShownReplica } from './pages.ts'
 
-/** What one process says of itself on its `/metrics`; null if it does not answer. */
-export interface ShownReplica {
-  readonly url: string
-  readonly says: {
-    /** Model slots: in use, asks that wait for one, and all. */
-    readonly slots: { readonly busy: number; readonly waiting: number; readonly all: number }
-    /** US dollars since it started. */
-    readonly costUsd: number
-    /** By model: calls that it may have in flight, and its breaker (0 closed, 1 half-open, 2 open). */
-    readonly models: readonly { readonly model: string; readonly limit: number; readonly breaker: number }[]
-  } | null
+/** A server that does not answer. */
+export interface Away {
+  readonly server: 'Redis' | 'Kafka'
+  /** ms since 1970 */
+  readonly since: number
+  readonly why: string
 }
 
-/** How the service stands at one moment. */
-export interface ServiceState {
+/** How the service stands at one moment; what Redis holds is null while that does not answer. */
+export type ServiceState = {
   /** ms since 1970 */
   readonly at: number
+  readonly away: readonly Away[]
+  /** By topic: messages not yet read, and for how long the partition that is furthest behind has been. Null if Kafka does not answer. */
+  readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number | null }[] | null
+  readonly replicas: readonly ShownReplica[]
+  /** What fires; null if no Prometheus is named, or it does not answer. */
+  readonly firing: readonly Firing[] | null
+} & (StoredState | { readonly [Name in keyof StoredState]: null })
+
+interface StoredState {
   readonly stages: readonly StageBacklog[]
   readonly openCases: number
   /** Threads that are due and not yet opened, and records that wait for Kafka. */
   readonly due: number
   readonly outbox: { readonly size: number; readonly oldestSeconds: number }
-  /** By topic: messages not yet read, and for how long the partition that is furthest behind has been. Null if Kafka does not answer. */
-  readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number | null }[] | null
   /** How far the stream's clock is behind the wall's, in s; null while some partition has not been read. */
   readonly streamBehindSeconds: number | null
   readonly paused: readonly string[]
@@ -46,15 +49,29 @@ export interface ServiceState {
   readonly tenants: readonly { readonly tenant: string; readonly openCases: number }[]
   readonly limits: readonly UsedShare[]
   readonly budgets: readonly UsedShare[]
-  readonly replicas: readonly ShownReplica[]
 }
 
-const MOST_TENANTS = 10
-/** Longest wait for a replica's metrics, in ms. */
-const REPLICA_MS = 1_500
+const NOT_KNOWN = {
+  ...{ stages: null, openCases: null, due: null, outbox: null, streamBehindSeconds: null },
+  ...{ paused: null, tenants: null, limits: null, budgets: null },
+} as const
 
-/** Looks at the service again and again; throws an `OperatorError` if Redis or Kafka is not reachable at first. */
-export function topParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, replicas: readonly string[]) {
+const MOST_TENANTS = 10
+/** Longest wait for what Redis and Kafka say, in ms: afterwards they count as away. */
+const SERVER_MS = 4_000
+
+/** Where to look, besides Redis and Kafka. */
+export interface Places {
+  /** Base URLs of processes that serve `/metrics`. */
+  readonly replicas: readonly string[]
+  readonly prometheus: string | undefined
+}
+
+/**
+ * Looks at the service again and again, also while Redis or Kafka is away. Throws an `OperatorError` if one of them is not
+ * reachable at first.
+ */
+export function topParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, places: Places) {
   return closable(async (keep) => {
     const redis = keep(await commandRedis(settings))
     const { client, keys, time, threads, cases, outbox, marks } = redis
@@ -70,9 +87,8 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
       settings: { limits: settings.limits, budgets: budgetSettings(settings) },
     })
 
-    async function lagByTopic(): Promise<ServiceState['lag']> {
-      const all = await lag.look().catch(() => null)
-      if (all === null) return null
+    async function lagByTopic(): Promise<NonNullable<ServiceState['lag']>> {
+      const all = await lag.look()
       return [...Map.groupBy(all, ({ topic }) => topic)].map(([topic, partitions]) => ({
         topic,
         messages: partitions.reduce((sum, { messages }) => sum + messages, 0),
@@ -82,57 +98,72 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
       }))
     }
 
-    async function look(): Promise<ServiceState> {
+    async function stored(): Promise<StoredState> {
       await time.sync()
       const at = clock()
       const now = streamTime([...(await marks.read()).values()], at, settings.clock)
-      const [stages, open, size, oldest, due, paused, byTopic, shown] = await Promise.all([
+      const [stages, open, size, oldest, due, paused] = await Promise.all([
         desk.backlog(),
         cases.openIds(),
         outbox.size(),
         outbox.oldest(),
         threads.countDue(Math.max(now, 0)),
         threads.paused(),
-        lagByTopic(),
-        Promise.all(replicas.map((url) => replicaAt(url, settings.http.token))),
       ])
       const counts = new Map<string, number>()
       for (const id of open) counts.set(scopeOf(id).tenant, (counts.get(scopeOf(id).tenant) ?? 0) + 1)
       const tenants = [...counts].sort(([, a], [, b]) => b - a).slice(0, MOST_TENANTS)
       return {
-        ...{ at, stages, due, lag: byTopic, replicas: shown, paused: [...paused], openCases: open.length },
+        ...{ stages, due, paused: [...paused], openCases: open.length },
         outbox: { size, oldestSeconds: oldest === null ? 0 : (at - oldest) / 1000 },
         streamBehindSeconds: now === Number.NEGATIVE_INFINITY ? null : Math.max(0, at - now) / 1000,
         tenants: tenants.map(([tenant, openCases]) => ({ tenant, openCases })),
         ...(await used(tenants.map(([tenant]) => tenant))),
       }
     }
+
+    const redisLook = lookingAt('Redis', stored, clock)
+    const kafkaLook = lookingAt('Kafka', lagByTopic, clock)
+    async function look(): Promise<ServiceState> {
+      const [store, byTopic, shown, firing] = await Promise.all([
+        redisLook.now(),
+        kafkaLook.now(),
+        Promise.all(places.replicas.map((url) => replicaAt(url, settings.http.token))),
+        places.prometheus === undefined ? null : firingAt(places.prometheus),
+      ])
+      const away = [redisLook.away(), kafkaLook.away()].filter((one) => one !== null)
+      return { at: clock(), away, lag: byTopic, replicas: shown, firing, ...(store ?? NOT_KNOWN) }
+    }
     return { look }
   })
 }
 
-async function replicaAt(url: string, token: string): Promise<ShownReplica> {
-  try {
-    const headers: Record<string, string> = token === '' ? {} : { authorization: `Bearer ${token}` }
-    const response = await fetch(new URL('/metrics', url), { headers, signal: AbortSignal.timeout(REPLICA_MS) })
-    if (!response.ok) return { url, says: null }
-    const page = await response.text()
-    const slots = (state: string) => sumOf(page, 'gavel_model_slots', { state }) ?? 0
-    const breakers = new Map(
-      samplesOf(page, 'gavel_breaker_state').map(({ labels, value }) => [labels.model ?? '', value]),
-    )
-    const models = samplesOf(page, 'gavel_model_adaptive_limit').map(({ labels: { model = '' }, value }) => ({
-      ...{ model, limit: value, breaker: breakers.get(model) ?? 0 },
-    }))
-    return {
-      url,
-      says: {
-        slots: { busy: slots('busy'), waiting: slots('waiting'), all: slots('all') },
-        costUsd: sumOf(page, 'gavel_llm_cost_usd_total') ?? 0,
-        models,
-      },
-    }
-  } catch {
-    return { url, says: null }
+/** Looks at a server that may be away, or may not answer: then it gives null, and a look that still waits is not begun again. */
+function lookingAt<Seen>(server: Away['server'], look: () => Promise<Seen>, clock: () => number) {
+  let pending: Promise<Seen> | null = null
+  let away: Away | null = null
+  return {
+    away: () => away,
+    async now(): Promise<Seen | null> {
+      pending ??= look().finally(() => {
+        pending = null
+      })
+      // Nobody may be there to hear that it failed after all.
+      pending.catch(() => undefined)
+      try {
+        const seen = await Promise.race([pending, timeLimit()])
+        away = null
+        return seen
+      } catch (error) {
+        const [why = ''] = (error instanceof Error ? error.message : String(error)).split('\n', 1)
+        away = { server, since: away?.since ?? clock(), why }
+        return null
+      }
+    },
   }
+}
+
+async function timeLimit(): Promise<never> {
+  await sleep(SERVER_MS, undefined, { ref: false })
+  throw new Error(`no answer within ${SERVER_MS / 1000} s`)
 }

@@ -1,7 +1,9 @@
+import type { Look } from './lines.ts'
+
 /** The terminal's second screen: what was on the first is there again when this one is closed. */
 export interface Screen {
-  columns(): number
-  /** Replaces what is shown. Lines hold no control characters. */
+  look(): Look
+  /** Replaces what is shown. Of control characters lines hold colours alone. */
   draw(lines: readonly string[]): void
   close(): void
 }
@@ -26,11 +28,32 @@ export function openScreen(out: NodeJS.WriteStream): Screen | null {
   out.write(OPEN)
   return {
     // A terminal that does not know its size says 0.
-    columns: () => out.columns || 80,
+    look: () => ({ columns: out.columns || 80, colours: out.hasColors?.() ?? false }),
     draw(lines) {
       const shown = lines.slice(0, Math.max(1, (out.rows || 24) - 1))
       out.write(`${HOME}${shown.map((line) => `${line}${REST_OF_LINE}\n`).join('')}${REST_OF_SCREEN}`)
     },
     close,
   }
+}
+
+/** Ctrl-C, as a keyboard that is read key by key sends it. */
+const INTERRUPT = '\u0003'
+
+/** Calls `quit` when somebody presses q or Ctrl-C, until it is closed. Where nobody sits at a keyboard nothing is read. */
+export function quitKeys(keyboard: NodeJS.ReadStream, quit: () => void): { close(): void } {
+  if (!keyboard.isTTY) return { close() {} }
+  const pressed = (keys: Buffer) => {
+    if (/[qQ]/.test(keys.toString()) || keys.includes(INTERRUPT)) quit()
+  }
+  const close = () => {
+    process.off('exit', close)
+    keyboard.off('data', pressed)
+    keyboard.setRawMode(false)
+    keyboard.pause()
+  }
+  keyboard.setRawMode(true)
+  keyboard.on('data', pressed)
+  process.on('exit', close)
+  return { close }
 }

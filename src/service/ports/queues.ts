@@ -82,6 +82,8 @@ export interface StageBacklog {
   readonly stage: string
   readonly states: Record<'waiting' | 'active' | 'delayed', number>
   readonly oldestWaitingSeconds: number
+  /** For how long the ask that has been deferred longest has been so, of those of the fifty jobs that go on first; 0 if none is. */
+  readonly oldestDeferredSeconds?: number
 }
 
 /**

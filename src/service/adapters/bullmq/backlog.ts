@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog } from '../../ports/queues.ts'
-import { asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './queues.ts'
+import { type AskJob, asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './queues.ts'
 
 /** The asks of so many jobs are counted; where more jobs have a state, the mean of these stands for the rest. */
 const COUNTED_JOBS = 50
@@ -63,7 +63,14 @@ async function asksBacklog({ queue, protocol, stage }: StageQueue, clock: Clock)
     ...{ protocol, stage },
     states: { waiting: waiting.asks + prioritized.asks, active: active.asks, delayed: delayed.asks },
     oldestWaitingSeconds: ageOf([...waiting.some, ...prioritized.some, ...last], asksReadyAt, clock),
+    oldestDeferredSeconds: longestDeferred(delayed.some, clock()),
   }
+}
+
+/** An ask's `heldMs` counts up to when it goes on. */
+function longestDeferred(jobs: readonly Job<AskJob>[], now: number): number {
+  const asks = jobs.flatMap(({ data }) => data.asks).filter(({ readyAt }) => readyAt > now)
+  return Math.max(0, ...asks.map(({ heldMs, readyAt }) => heldMs - (readyAt - now))) / 1000
 }
 
 function ageOf<Data>(jobs: readonly (Job<Data> | undefined)[], readyAt: (job: Job<Data>) => number, clock: Clock) {
