@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { loadSettings } from '../config/load.ts'
 import { answer } from '../src/kit/understudy/answer.ts'
 import { commentMessage, counterspeechMessage, postMessage } from '../src/service/domain/messages.ts'
+import { applyPreset, hateSettings } from '../src/service/protocols/hate/settings.ts'
 
 const time = z.iso.datetime()
 const id = z.string().min(1).max(512)
@@ -204,14 +206,24 @@ describe('the demo’s shelves', () => {
     .filter((file) => file.endsWith('.yaml'))
     .map((file) => perspective.parse(parse(readFileSync(new URL(`perspectives/${file}`, config), 'utf8'))))
     .filter(({ shelf }) => shelf !== undefined)
+  const shelves = readdirSync(new URL('demo/shelves/', config)).map((file) => file.replace(/\.jsonl$/, ''))
 
-  test.each(perspectives)('$shelf: eight examples in its perspective’s labels, of hate and of none', (one) => {
-    const items = linesOf(`demo/shelves/${one.shelf}.jsonl`).map((line) => item.parse(JSON.parse(line)))
-    expect(items).toHaveLength(8)
-    const meanings = items.map(({ label }) => one.labels.find(({ shelf }) => shelf?.includes(label))?.means)
-    expect(meanings).not.toContain(undefined)
-    expect(new Set(meanings).size).toBe(2)
+  test('are there for each perspective of the paper', () => {
+    const { enabled: _, ...hate } = loadSettings({ GAVEL_PROTOCOLS_HATE_PRESET: 'paper' }).protocols.hate ?? {}
+    expect(shelves).toEqual(expect.arrayContaining([...applyPreset(hateSettings.parse(hate)).perspectives]))
   })
+
+  test.each(shelves.filter((shelf) => shelf !== 'precedents'))(
+    '%s: eight examples in its perspective’s labels, of hate and of none',
+    (name) => {
+      const items = linesOf(`demo/shelves/${name}.jsonl`).map((line) => item.parse(JSON.parse(line)))
+      expect(items).toHaveLength(8)
+      const labels = perspectives.find(({ shelf }) => shelf === name)?.labels ?? []
+      const meanings = items.map(({ label }) => labels.find(({ shelf }) => shelf?.includes(label))?.means)
+      expect(meanings).not.toContain(undefined)
+      expect(new Set(meanings).size).toBe(2)
+    },
+  )
 
   test('precedents: ten, safe and unsafe, with their key cues', () => {
     const items = linesOf('demo/shelves/precedents.jsonl').map((line) => precedent.parse(JSON.parse(line)))

@@ -1,4 +1,5 @@
 import { samplesOf, sumOf } from '../../service/adapters/prometheus/samples.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
 import { FAULTS } from '../../service/domain/verdict.ts'
 
 /** What processes have published since they started: verdicts, their latencies, and how many were degraded by whose fault. */
@@ -38,7 +39,10 @@ export function since(now: Published, before: Published = NOTHING): Published {
     verdicts: now.verdicts - before.verdicts,
     within: now.within.map(([bound, verdicts]) => [bound, Math.max(0, verdicts - (earlier.get(bound) ?? 0))] as const),
     degraded: Object.fromEntries(
-      Object.entries(now.degraded).map(([fault, verdicts]) => [fault, verdicts - (before.degraded[fault] ?? 0)]),
+      Object.entries(now.degraded).map(([fault, verdicts]) => [
+        fault,
+        verdicts - (entryOf(before.degraded, fault) ?? 0),
+      ]),
     ),
   }
 }
@@ -55,7 +59,7 @@ function added(one: Published, other: Published): Published {
     verdicts: one.verdicts + other.verdicts,
     within: [...within],
     degraded: Object.fromEntries(
-      faults.map((fault) => [fault, (one.degraded[fault] ?? 0) + (other.degraded[fault] ?? 0)]),
+      faults.map((fault) => [fault, (entryOf(one.degraded, fault) ?? 0) + (entryOf(other.degraded, fault) ?? 0)]),
     ),
   }
 }
