@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { JournalEntry } from '../../src/service/domain/case.ts'
 import { noUsage, type Remark, type Ruling } from '../../src/service/domain/verdict.ts'
-import { faithfully } from '../../src/service/engine/faithfully.ts'
+import { faithfully } from '../../src/service/engine/conclude.ts'
 import { T0 } from '../contracts/samples.ts'
 
 const ruling: Ruling = {

@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import { frameOf, type KeptAnswer, type Looked, type Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
-import { keepTogether } from './memo-keep.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
@@ -13,6 +12,10 @@ const look = script('memo/look', {
   args: ['name', 'subject', 'asker', 'leaseMs', 'recordMs', 'items[]'],
 })
 const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name', 'subject', 'items[]'] })
+const keep = script('memo/keep', {
+  keys: ['frames[].index', 'frames[].frame'],
+  args: ['keepMs', 'frames[].name', 'frames[].asker', 'frames[].count', 'items[].name', 'items[].entry'],
+})
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
 const extend = script('memo/extend', { keys: ['frame'], args: ['asker', 'leaseMs', 'recordMs', 'items[]'] })
 const forget = script('memo/forget', {
@@ -132,4 +135,71 @@ async function byFrame<Of, Result>(
     }),
   )
   return results
+}
+
+/** Answers to questions of one frame, by one asker. */
+interface KeptFrame {
+  readonly index: string
+  readonly frame: string
+  readonly name: string
+  readonly asker: string
+  readonly items: readonly { readonly name: string; readonly entry: string }[]
+}
+
+interface Waiting extends KeptFrame {
+  resolve(kept: boolean[]): void
+  reject(error: unknown): void
+}
+
+/** Answers stored in one step: few enough not to block Redis. */
+const KEPT_AT_ONCE = 200
+
+/**
+ * Stores answers, all that one turn of the event loop brings in one step: under load a script costs more than what it
+ * stores.
+ */
+function keepTogether(client: Redis): (kept: KeptFrame, keepMs: number) => Promise<boolean[]> {
+  const waiting = new Map<number, Waiting[]>()
+
+  async function store(frames: readonly Waiting[], keepMs: number): Promise<void> {
+    try {
+      const given = { keepMs, frames: frames.map(rowOf), items: frames.flatMap(({ items }) => items) }
+      const stored = flags.parse(await keep(client, given)).map((flag) => flag === 1)
+      let from = 0
+      for (const { items, resolve } of frames) {
+        resolve(stored.slice(from, from + items.length))
+        from += items.length
+      }
+    } catch (error) {
+      for (const { reject } of frames) reject(error)
+    }
+  }
+
+  function storeAll(): void {
+    for (const [keepMs, all] of waiting) {
+      let [some, items]: [Waiting[], number] = [[], 0]
+      for (const one of all) {
+        if (some.length > 0 && items + one.items.length > KEPT_AT_ONCE) {
+          void store(some, keepMs)
+          ;[some, items] = [[], 0]
+        }
+        some.push(one)
+        items += one.items.length
+      }
+      void store(some, keepMs)
+    }
+    waiting.clear()
+  }
+
+  return (kept, keepMs) =>
+    new Promise((resolve, reject) => {
+      if (waiting.size === 0) setImmediate(storeAll)
+      const some = waiting.get(keepMs) ?? []
+      some.push({ ...kept, resolve, reject })
+      waiting.set(keepMs, some)
+    })
+}
+
+function rowOf({ index, frame, name, asker, items }: KeptFrame) {
+  return { index, frame, name, asker, count: items.length }
 }
