@@ -21,7 +21,7 @@ interface Refusal {
 }
 
 /** What says nothing of which values there are. A format is told to tools; what is checked is its pattern. */
-const ANNOTATIONS = new Set(['$schema', 'title', 'description', 'default', 'examples', 'format'])
+const ANNOTATIONS = new Set(['$schema', 'title', 'description', 'default', 'examples', 'format', 'deprecated'])
 const COMPARED = new Set([
   ...['type', 'const', 'enum', 'pattern', 'properties', 'required', 'additionalProperties', 'propertyNames'],
   ...['patternProperties', 'items', 'anyOf', 'oneOf'],
