@@ -111,6 +111,32 @@ describe('what the model is shown', () => {
     expect((cell as Cell).counts).toMatchObject({ comments: 4, commentsJudged: 2 })
   })
 
+  it('is asked once where several rows ask it, and counts in the cost of each', async () => {
+    const data = await dataSetOf(hateFile(4), 'gavel', 'hate')
+    const one = { reason: 'r', label: 'Not hateful' }
+    const each = { annotator1: one, annotator2: one, annotator3: one }
+    const model = standIn(({ answer }) =>
+      JSON.stringify(answer.schema).includes('"hate"') ? { label: 'non-hate' } : { ...one, ...each },
+    )
+    const [whole, saved, together] = await evaluated('hate', data, model, [
+      rowBy('hate'),
+      rowBy('no debate where all agree', { unanimous: 'decided' }),
+      rowBy('in one call', { batchSize: 5, unanimous: 'decided' }),
+    ])
+    expect(model.shown).toHaveLength(4 * 8 + 4)
+    expect((whole as Cell).perItem).toMatchObject({ calls: 8, sequence: 6 })
+    expect((saved as Cell).perItem).toMatchObject({ calls: 3, sequence: 1 })
+    expect(Object.keys((saved as Cell).outcomes[0]?.voices ?? {})).toEqual([
+      'council-of-europe',
+      'platform-rules',
+      'un-strategy',
+    ])
+    for (const [at, { voices, label }] of (together as Cell).outcomes.entries()) {
+      expect(voices).toEqual((whole as Cell).outcomes[at]?.voices)
+      expect(label).toBe((saved as Cell).outcomes[at]?.label)
+    }
+  })
+
   it('is a question of its own for each draw and each repeat, and the same one only once', async () => {
     const data = await dataSetOf(hateFile(4), 'gavel', 'hate')
     const model = believing((text) => text.includes('vile '))

@@ -21,7 +21,7 @@ function outcome(id: number, gold: string | null, label: string | null, over: Pa
       rationale: '',
       degraded: [],
     },
-    usage: { calls: 1, tokens: 100, costUsd: 0 },
+    usage: { calls: 1, tokens: 100, costUsd: 0, sequence: 1 },
     comments: noComments(),
     heldOut: { own: 0, nearDuplicates: 0 },
     shelves: { searched: 0, bare: {} },

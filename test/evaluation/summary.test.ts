@@ -23,7 +23,7 @@ function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, o
       const gold = LABELS[at % 2] as string
       return {
         ...{ id: `p${at}`, unit: `p${at}`, slices: {}, gold, label: at < right ? gold : null, scores: {} },
-        ...{ confidence: null, usage: { calls, tokens, costUsd: 0 }, rationale: '', degraded: [] },
+        ...{ confidence: null, usage: { calls, tokens, costUsd: 0, sequence: calls }, rationale: '', degraded: [] },
         ...{ comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 }, shelves: { searched: 0, bare: {} } },
         ...(nth === 0 ? {} : { repeat: nth + 1 }),
       }

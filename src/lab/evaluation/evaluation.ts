@@ -1,3 +1,4 @@
+import type { CostCurve } from './curve-rows.ts'
 import type { Format } from './formats.ts'
 import type { GoldItem } from './gold-item.ts'
 import { isWithoutExamples, NO_VERDICT, type Outcome } from './outcomes.ts'
@@ -66,8 +67,8 @@ export interface Cell {
   readonly kappaOfVotes: number | null
   /** How long its calls took, one after the other, in ms; null where no measure asks for it, or an answer's time is not known. */
   readonly tookMs: number | null
-  /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices. */
-  readonly perItem: { readonly calls: number; readonly tokens: number; readonly costUsd: number }
+  /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices; calls in sequence. */
+  readonly perItem: Outcome['usage']
   /** What the paper prints, where the row is a paper's. */
   readonly paper: Readonly<Partial<Record<Measure, number>>>
   /** The models that answered, as their endpoints name them. */
@@ -94,6 +95,8 @@ export interface Evaluation {
   /** The first cell's. */
   readonly counts: Counts
   readonly table: readonly Cell[]
+  /** What quality costs, by data set; of an evaluation with the rows of `thrifty`. */
+  readonly costCurves?: readonly CostCurve[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */
   readonly summary: readonly string[]
 }
@@ -135,6 +138,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
       calls: mean(({ calls }) => calls),
       tokens: mean(({ tokens }) => tokens),
       costUsd: mean(({ costUsd }) => costUsd),
+      sequence: mean(({ sequence }) => sequence),
     },
   }
 }
@@ -145,7 +149,7 @@ export function emptyCell(row: string, data: string, why: string, paper: Cell['p
     ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
     ...{ paper, models: [], answered: [], unpriced: [], outcomes: [], tookMs: null },
     counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
-    perItem: { calls: 0, tokens: 0, costUsd: 0 },
+    perItem: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
   }
 }
 

@@ -23,7 +23,15 @@ export interface Outcome {
   readonly confidence: number | null
   /** How many of the judging's voters chose each side, where it votes. */
   readonly votes?: readonly number[]
-  readonly usage: { readonly calls: number; readonly tokens: number; readonly costUsd: number }
+  /** What each of its voices said, by name, where it has several: perspectives their labels, aspects their scores. */
+  readonly voices?: Readonly<Record<string, string>>
+  /** `sequence`: rounds in which models were asked, each of which waits for the one before. */
+  readonly usage: {
+    readonly calls: number
+    readonly tokens: number
+    readonly costUsd: number
+    readonly sequence: number
+  }
   /** Calls that brought no answer, by how they ended; left out where there were none. */
   readonly unanswered?: Readonly<Record<string, number>>
   readonly rationale: string
@@ -43,7 +51,15 @@ export function outcomeOf(
   gold: GoldItem,
   verdict: Verdict,
   transcript: Transcript,
-  { confidence, votes }: { readonly confidence: number | null; readonly votes: readonly number[] | null },
+  {
+    confidence,
+    votes,
+    voices = {},
+  }: {
+    readonly confidence: number | null
+    readonly votes: readonly number[] | null
+    readonly voices?: Readonly<Record<string, string>>
+  },
 ): Outcome {
   const { label, scores, rationale, degraded, counts, usage } = verdict
   const calls = transcript.turns.flatMap((turn) => turn.calls)
@@ -55,11 +71,13 @@ export function outcomeOf(
     ...(gold.annotations === undefined ? {} : { annotations: gold.annotations }),
     confidence: label === null ? null : confidence,
     ...(votes === null ? {} : { votes }),
+    ...(Object.keys(voices).length === 0 ? {} : { voices }),
     ...(gold.label === null || gold.label === label ? {} : { debate: debateOf(transcript) }),
     usage: {
       calls: calls.length - unanswered.length,
       tokens: usage.promptTokens + usage.completionTokens,
       costUsd: usage.costUsd,
+      sequence: new Set(transcript.turns.filter(({ calls }) => calls.length > 0).map(({ round }) => round)).size,
     },
     ...(unanswered.length === 0 ? {} : { unanswered: countsOf(unanswered.map(({ outcome }) => outcome)) }),
     comments: counts,
@@ -164,7 +182,7 @@ export function unjudged({ id, unit, slices, label, annotations, ratings }: Gold
     ...{ id, unit, slices, gold: label, label: null, scores: {}, confidence: null },
     ...(annotations === undefined ? {} : { annotations }),
     ...(ratings === undefined ? {} : { ratings: meansOf(ratings) }),
-    usage: { calls: 0, tokens: 0, costUsd: 0 },
+    usage: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
     rationale: '',
     degraded: [NO_VERDICT],
     comments: noComments(),

@@ -3,7 +3,7 @@ import type { Calibration } from '../domain/calibration.ts'
 import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
-import type { Verdict } from '../domain/verdict.ts'
+import type { Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { Preset } from './preset.ts'
 
@@ -37,6 +37,9 @@ export interface CalibrationParts extends Omit<ProtocolParts, 'samplingRank'> {
 /** What a verdict says of how sure it is. */
 export type Judged = Pick<Verdict, 'label' | 'scores' | 'decidedBy'>
 
+/** What was answered in a turn of a case. */
+export type Said = Pick<Transcript['turns'][number], 'stage' | 'role' | 'answer'>
+
 /** How a protocol is made from its settings and its files. */
 export interface ProtocolKind {
   readonly name: string
@@ -56,6 +59,8 @@ export interface ProtocolKind {
   confidence?(verdict: Judged): number | null
   /** How many of its voters chose each side, where it has any. */
   votes?(verdict: Judged): readonly number[]
+  /** What each of its voices says by a case's turns, where it has several: perspectives their labels, aspects their scores. */
+  voices?(turns: readonly Said[]): Readonly<Record<string, string>>
   /**
    * How its cases are learnt from; absent if the protocol does not learn. `prompts` are the files of
    * `config/prompts/curator/`, by name without `.md`.

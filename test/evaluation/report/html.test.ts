@@ -22,7 +22,11 @@ function outcomes(over: (at: number) => Partial<Outcome>): Outcome[] {
     const gold = LABELS[at % 2] as string
     return {
       ...{ id: `item ${at}`, unit: `item ${at}`, slices: { language: at < 25 ? 'ko' : 'en' }, gold, label: gold },
-      ...{ scores: { hate: at % 6 }, confidence: 0.55, usage: { calls: 10, tokens: 5_000, costUsd: 0.002 } },
+      ...{
+        scores: { hate: at % 6 },
+        confidence: 0.55,
+        usage: { calls: 10, tokens: 5_000, costUsd: 0.002, sequence: 6 },
+      },
       ...{
         rationale: `because of ${at}`,
         degraded: [],
@@ -47,9 +51,13 @@ const debate = outcomes((at) => ({
 }))
 const cheap = outcomes((at) => ({
   ...(at > 4 && at < 12 ? { label: other(at) } : {}),
-  ...{ confidence: null, usage: { calls: 1, tokens: 300, costUsd: 0.0001 } },
+  ...{ confidence: null, usage: { calls: 1, tokens: 300, costUsd: 0.0001, sequence: 1 } },
 }))
-const free = outcomes(() => ({ label: 'hate', confidence: null, usage: { calls: 0, tokens: 0, costUsd: 0 } }))
+const free = outcomes(() => ({
+  label: 'hate',
+  confidence: null,
+  usage: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
+}))
 
 const data: DataSet = {
   ...{ name: 'cases.jsonl', file: 'cases.jsonl', format: 'hatecheck', items: [], unreadable: 2 },

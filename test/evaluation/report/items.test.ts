@@ -15,7 +15,7 @@ function outcome(id: string, gold: string, label: string | null, over: Partial<O
   return {
     ...{ id, unit: id, slices: {}, gold, label, scores: {}, confidence: 0.5, rationale: `because of ${id}` },
     ...{ degraded: [], comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 } },
-    ...{ usage: { calls: 1, tokens: 10, costUsd: 0 }, shelves: { searched: 0, bare: {} } },
+    ...{ usage: { calls: 1, tokens: 10, costUsd: 0, sequence: 1 }, shelves: { searched: 0, bare: {} } },
     ...over,
   }
 }

@@ -10,7 +10,8 @@ import { sayRecorded } from '../../../commands/with-recording.ts'
 import { modelOf } from '../../../service/composition/gateway.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'
 import type { Model } from '../../../service/ports/model.ts'
-import { type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
+import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
+import { type Cell, type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
 import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { openRecording, type Recording } from '../../evaluation/recordings.ts'
@@ -18,6 +19,7 @@ import { summaryOf } from '../../evaluation/summary.ts'
 import { evaluate } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
 import { progressLine } from './progress-line.ts'
+import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
 import { whatWouldBeAsked } from './what-if.ts'
 
@@ -92,8 +94,22 @@ export async function judgeTable(
     },
     data: sets.map(({ items, file: _, reading: __, ...set }) => ({ ...set, items: items.length })),
     ...{ metrics: metricsOf(first), counts: first.counts, table: [...named, ...table.absent] },
-    summary: summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }),
+    ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed),
   }
+}
+
+/** The cost curves of an evaluation with the rows of `thrifty`, and what they say after the first sentence. */
+function withCurves(
+  cells: readonly Cell[],
+  [lead, ...others]: readonly string[],
+  seed: string,
+): Pick<Evaluation, 'costCurves' | 'summary'> {
+  const first = lead === undefined ? [] : [lead]
+  if (!cells.some(({ row }) => row === THRIFTY)) return { summary: [...first, ...others] }
+  const sets = [...Map.groupBy(cells, ({ data }) => data).values()]
+  const costCurves = sets.flatMap((of) => costCurve(of, seed) ?? [])
+  const says = costCurves.map((curve) => curveSays(curve, sets.length > 1))
+  return { costCurves, summary: [...first, ...says, ...others] }
 }
 
 /**

@@ -82,7 +82,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   contradictionsOption('keep'),
   new Option(
     '--rows <which>',
-    'what is judged beside the protocol: none, baselines (the default), or all (each part taken away too)',
+    'what is judged beside the protocol: none, baselines (the default), all (each part taken away too), or thrifty (each saving too)',
   ).choices(BESIDE),
   new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positiveWhole),
   new Option('--balanced', 'as many items of each label'),

@@ -108,7 +108,9 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
       const item = gold.get(verdict.subjectId)
       if (item === undefined) throw new Error(`a verdict on ${verdict.subjectId}, which nobody asked for`)
       const argument = transcript.parse(JSON.parse(json.transcript))
-      outcomes.set(item.id, outcomeOf(item, verdict, argument, saidBeside(kind, row, verdict)))
+      const beside = saidBeside(kind, row, verdict)
+      const voices = row.how.by === 'protocol' ? (kind.voices?.(argument.turns) ?? {}) : {}
+      outcomes.set(item.id, outcomeOf(item, verdict, argument, { ...beside, voices }))
       for (const named of Object.entries(verdict.models)) if (named[0] !== 'library') models.add(named[1])
       const argued = row.learns === true && item.label !== null ? argumentOf(argument) : null
       if (argued !== null && item.label !== null)

@@ -4,14 +4,15 @@ import type { RowPlan } from '../../evaluation/rows.ts'
 import { CHAIN_OF_THOUGHT } from './evaluation.ts'
 
 /** Which rows stand beside the protocol's own. */
-export type Beside = 'none' | 'baselines' | 'all'
-export const BESIDE = ['none', 'baselines', 'all'] as const satisfies readonly Beside[]
+export type Beside = 'none' | 'baselines' | 'all' | 'thrifty'
+export const BESIDE = ['none', 'baselines', 'all', 'thrifty'] as const satisfies readonly Beside[]
 
 /** What a protocol judges, and how it says so. */
 export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
 
 /**
- * The rows of an evaluation: the protocol as it is set, what it must beat, and with `all` the protocol without each of its parts.
+ * The rows of an evaluation: the protocol as it is set, what it must beat, with `all` the protocol without each of its parts, and
+ * with `thrifty` that preset and each of its switches alone.
  * A protocol that gives scores instead of labels has no baseline of one prompt.
  */
 export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, beside: Beside): RowPlan[] {
@@ -20,6 +21,13 @@ export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, besi
   const ablations = Object.entries(kind.ablations ?? {}).map(
     ([name, switches]): RowPlan => ({ name, how: { by: 'protocol', switches } }),
   )
+  const savings: RowPlan[] = [
+    { name: THRIFTY, how: { by: 'protocol', switches: { preset: 'thrifty' } } },
+    ...Object.entries(kind.savings ?? {}).map(
+      ([name, switches]): RowPlan => ({ name, how: { by: 'protocol', switches: { preset: 'none', ...switches } } }),
+    ),
+  ]
+  if (beside === 'thrifty') return [whole, ...(labels.length === 0 ? [] : BASELINES), ...savings]
   return [
     whole,
     ...(labels.length === 0 ? [] : BASELINES),
@@ -27,6 +35,9 @@ export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, besi
     ...(beside === 'all' ? ablations : []),
   ]
 }
+
+/** The row that saves all that can be saved: where it stands, the report has a cost curve. */
+export const THRIFTY = 'thrifty'
 
 const BASELINES: readonly RowPlan[] = [
   { name: 'zero-shot', how: { by: 'one-prompt', ask: 'zero-shot' } },

@@ -9,6 +9,7 @@ import type { ComparedData } from './markdown.ts'
 import { foreign, html, Markup } from './markup.ts'
 import { PAGE_STYLE } from './page-style.ts'
 import { qualityAgainstCost } from './quality-against-cost.ts'
+import { savingsTables } from './savings-table.ts'
 import {
   aspectTable,
   classTable,
@@ -16,6 +17,7 @@ import {
   confusionMatrix,
   mainSection,
   peopleSection,
+  savingsSection,
   sliceSection,
   tableOf,
 } from './sections.ts'
@@ -49,8 +51,9 @@ export function htmlReport(
 <p class="lead">${foreign(lead)}</p>
 ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${foreign(sentence)}</li>`)}</ul>`}
 <h2>Quality against cost</h2>
-${sets.map(([data, cells]) => pictureOf(data, cells, sets.length > 1))}
+${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
+${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table))}
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
 ${sets.map(([data, cells]) => dataSection(data, cells, texts))}
@@ -69,9 +72,9 @@ function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {
   )}.${models.length === 0 ? '' : html` Models: ${foreign(models.join(', '), 600)}.`}`
 }
 
-function pictureOf(data: string, cells: readonly Cell[], many: boolean): Markup {
+function pictureOf(data: string, cells: readonly Cell[], { many, curve }: { many: boolean; curve: boolean }): Markup {
   if (cells.every(({ why }) => why !== null)) return html``
-  return html`${many ? html`<h3>${foreign(data, 120)}</h3>` : ''}${qualityAgainstCost(cells)}`
+  return html`${many ? html`<h3>${foreign(data, 120)}</h3>` : ''}${qualityAgainstCost(cells, { curve })}`
 }
 
 /** All of the first row on a data set; of the others their confusion matrices. */

@@ -3,6 +3,7 @@ import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { points, pText, withInterval } from '../summary.ts'
 import { confusionTable, mainTable, sliceTable, type TextTable } from './cells.ts'
+import { savingsTables } from './savings-table.ts'
 
 /** What changed since another evaluation, by data set. */
 export interface ComparedData {
@@ -25,6 +26,10 @@ export function markdownReport(
       .split('\n\n'),
     'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
     markdownTable(mainTable(evaluation, preset)),
+    ...savingsTables(evaluation).flatMap(({ data, table }) => [
+      `## What each saving costs in quality: ${escaped(data)}`,
+      markdownTable(table),
+    ]),
     ...(preset === null ? [] : preset.notes.map((note) => `- ${note}`)),
     ...(first === undefined
       ? []

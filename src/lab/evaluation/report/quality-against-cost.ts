@@ -16,10 +16,11 @@ interface Point {
 }
 
 /** What a row costs: how it is called, and how much of it an item of the row costs. US dollars are of 1,000 items, to be legible. */
-const COSTS = [
+const COSTS: readonly { readonly unit: string; readonly of: (cell: Cell) => number }[] = [
   { unit: 'tokens an item', of: ({ perItem }: Cell) => perItem.tokens },
   { unit: 'US dollars for 1,000 items', of: ({ perItem }: Cell) => perItem.costUsd * 1_000 },
-] as const
+]
+const SEQUENCE = { unit: 'calls in sequence', of: ({ perItem }: Cell) => perItem.sequence }
 type Cost = (typeof COSTS)[number]
 
 const MARGIN = { top: 26, right: 172, bottom: 40, left: 38 }
@@ -32,18 +33,20 @@ const NAME = 24
 const MOST_TICKS = 5
 
 /**
- * The first picture: how good each row of one data set is, against the tokens and the US dollars that an item costs. Rows that
+ * The first picture: how good each row of one data set is, against the tokens and the US dollars that an item costs; with `curve`
+ * its macro-F1, and against its calls in sequence too. Rows that
  * cost nothing, or have no such figure, have no place on the axis and are named below.
  */
-export function qualityAgainstCost(cells: readonly Cell[]): Markup {
-  const measure = measureOf(cells)
+export function qualityAgainstCost(cells: readonly Cell[], { curve = false } = {}): Markup {
+  const measure = measureOf(cells, curve)
   const judged = cells.filter(({ why }) => why === null)
   if (measure === null || judged.length === 0)
     return html`<p>No row has labels or ratings to be compared with people’s.</p>`
-  return html`<div class="pair">${COSTS.map((cost) => picture(judged, measure, cost))}</div>`
+  return html`<div class="pair">${(curve ? [...COSTS, SEQUENCE] : COSTS).map((cost) => picture(judged, measure, cost))}</div>`
 }
 
-function measureOf(cells: readonly Cell[]): Measure | null {
+function measureOf(cells: readonly Cell[], curve: boolean): Measure | null {
+  if (curve && cells.some(({ labels }) => labels?.macroF1.value != null)) return 'macroF1'
   if (cells.some(({ labels }) => labels !== null)) return 'accuracy'
   const aspect = cells.flatMap(({ aspects }) => aspects)[0]?.aspect
   return aspect === undefined ? null : `spearman:${aspect}`
@@ -57,7 +60,11 @@ function picture(cells: readonly Cell[], measure: Measure, cost: Cost): Markup {
     .sort((one, other) => Number(one.first) - Number(other.first))
   const absent = all.filter(({ cost, quality }) => cost <= 0 || quality === null)
   const quality =
-    measure === 'accuracy' ? 'Accuracy in points' : `Spearman’s ρ × 100 of ${measure.slice('spearman:'.length)}`
+    measure === 'macroF1'
+      ? 'Macro-F1 in points'
+      : measure === 'accuracy'
+        ? 'Accuracy in points'
+        : `Spearman’s ρ × 100 of ${measure.slice('spearman:'.length)}`
   const below = absent.map(({ name, quality, cost: paid }, at) => {
     const figures = quality === null ? `no ${measure}` : `${quality.toFixed(1)} for ${costText(paid)}`
     return html`${at === 0 ? '' : ', '}${foreign(name, 80)} (${figures})`

@@ -59,6 +59,16 @@ function emptyAfter(row: readonly string[], at: number): number {
   return (next === -1 ? row.length : next) - at - 1
 }
 
+/** What a set's rows cost, and what they give for it. */
+export function savingsSection(data: string, table: TextTable): Markup {
+  return html`
+<h2>What each saving costs in quality: ${foreign(data, CELL)}</h2>
+${tableOf(table, `Savings on ${data}`)}
+<p class="note">Less the best: points of macro-F1 less the best row’s on the same items, with a 95 % interval; as good is a lower
+bound above −2. In sequence: calls that wait for one another. The last column says how often each perspective, or aspect, said what it said
+in the first row.</p>`
+}
+
 export function mainSection(evaluation: Evaluation, preset: PresetTable | null): Markup {
   return html`
 <h2>All rows</h2>

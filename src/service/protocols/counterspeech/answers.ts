@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryOf } from '../../domain/entry-of.ts'
 import { said } from '../said.ts'
 import { wholeScore } from '../score.ts'
 
@@ -17,6 +18,18 @@ export function scoresOf(
   aspects: readonly { readonly name: string; readonly answer: z.ZodType<Score> }[],
 ): z.ZodType<Readonly<Record<string, Score>>> {
   return z.object(Object.fromEntries(aspects.map(({ name, answer }) => [name, answer])))
+}
+
+const scored = z.object({ score: z.number() })
+
+/** The score in an answer, as text; undefined where there is none. */
+export function scoreIn(answer: unknown): string | undefined {
+  return scored.safeParse(answer).data?.score.toString()
+}
+
+/** What is answered of one aspect in an answer of several. */
+export function scoreOf(answer: unknown, aspect: string): unknown {
+  return entryOf(z.record(z.string(), z.unknown()).safeParse(answer).data ?? {}, aspect)
 }
 
 export type Score = z.infer<ReturnType<typeof keptScoreOn>>

@@ -1,9 +1,11 @@
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
-import type { CalibrationParts, ProtocolParts } from '../kind.ts'
+import type { CalibrationParts, ProtocolParts, Said } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
+import { voicesIn } from '../voices.ts'
+import { scoreIn, scoreOf } from './answers.ts'
 import { readAspects, scalesOf } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
@@ -25,6 +27,8 @@ export const counterspeech = {
     'model-written steps': { steps: 'model-written' },
     'shipped steps': { steps: 'shipped', stepsFor: 'default' },
   },
+  voices: (turns: readonly Said[]) =>
+    voicesIn(turns, 'score', scoreIn, (answer, _, name) => scoreIn(scoreOf(answer, name))),
   make(parts: ProtocolParts) {
     const { settings, prompts, aspects, steps } = filesOf(parts)
     const { fence } = parts

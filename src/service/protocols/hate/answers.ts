@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryOf } from '../../domain/entry-of.ts'
 import { said } from '../said.ts'
 
 /** What a perspective or the base agent answers if it can't tell: no stance, and no label. */
@@ -21,6 +22,18 @@ export function stancesAnswer(
 /** What the answer of the nth annotator, from 0, is called. */
 export function annotator(at: number): string {
   return `annotator${at + 1}`
+}
+
+const labelled = z.object({ label: z.string() })
+
+/** The label in an answer; undefined where there is none. */
+export function labelIn(answer: unknown): string | undefined {
+  return labelled.safeParse(answer).data?.label
+}
+
+/** What the nth annotator, from 0, says in an answer of several. */
+export function nthIn(answer: unknown, nth: number): unknown {
+  return entryOf(z.record(z.string(), z.unknown()).safeParse(answer).data ?? {}, annotator(nth))
 }
 
 const LABELS = ['non-hate', 'hate'] as const

@@ -1,10 +1,12 @@
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
-import type { Judged, ProtocolParts } from '../kind.ts'
+import type { Judged, ProtocolParts, Said } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { withheldIfFiltered } from '../unread.ts'
+import { voicesIn } from '../voices.ts'
+import { labelIn, nthIn } from './answers.ts'
 import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS, wordsOf } from './questions.ts'
@@ -36,6 +38,8 @@ export const hate = {
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
   votes: ({ scores: { hate = 0, nonHate = 0 } }: Judged) => [hate, nonHate],
+  voices: (turns: readonly Said[]) =>
+    voicesIn(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
   make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
     const settings = applyPreset(hateSettings.parse(given))
     const [prompts, perspectives] = both(
