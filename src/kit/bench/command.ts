@@ -13,13 +13,14 @@ import { faultBench } from './faults.ts'
 import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
 import { gatewayBench } from './gateway.ts'
 import { idleBench, idleTable } from './idle.ts'
+import { promptsBench, promptsTable } from './prompts.ts'
 import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
 import { startBench } from './start.ts'
 import { untilStopped } from './until-stopped.ts'
 
-/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `recovery`, `soak`, `idle` and `start` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle` and `start` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -36,6 +37,7 @@ export interface BenchOptions {
   readonly failRate?: number
   readonly subjects: number
   readonly savings?: boolean
+  readonly prompts?: boolean
   readonly data?: string
   readonly format: Format
   readonly recovery?: boolean
@@ -89,7 +91,11 @@ export const command: Command<BenchOptions, object> = {
       .conflicts('savings'),
     counting('--subjects <n>', 'with --fail-rate: posts, and as many replies', 100),
     new Option('--savings', 'instead: what each saving of the rumor protocol is worth'),
-    new Option('--data <file>', 'with --savings: threads; the sample event if left out'),
+    new Option(
+      '--prompts',
+      'instead: what a verdict of each protocol costs by each preset, and which of its tokens caches would serve',
+    ).conflicts(OTHERS),
+    new Option('--data <file>', 'with --savings: threads; with --prompts: subjects; the sample event if left out'),
     new Option('--recovery', 'instead: how long after kill -9 others take over').conflicts([
       'gateway',
       'failRate',
@@ -115,6 +121,7 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --gateway --faults --seconds 10 | jq '.rows[] | select(.share == 0.05)'
   $ gavel bench --fail-rate 0.3
   $ gavel bench --savings --data threads.jsonl --format rumoureval2017
+  $ gavel bench --prompts
   $ gavel bench --recovery --kills 5 | jq .askedAgain
   $ gavel bench --soak --minutes 10
   $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
@@ -148,6 +155,12 @@ async function measure(
     const { data = join(PROJECT, 'config', 'demo', 'event.jsonl'), format } = options
     const report = await savingsBench(settings(), data, format, io)
     terminal.say(savingsTable(report))
+    return report
+  }
+  if (options.prompts) {
+    const { data = join(PROJECT, 'config', 'demo', 'event.jsonl'), format } = options
+    const report = await promptsBench(settings(), { file: data, format }, io)
+    terminal.say(promptsTable(report))
     return report
   }
   if (gateway && options.faults) {

@@ -1,0 +1,152 @@
+import type { Settings } from '../../../config/schema.ts'
+import { judgeFileSubjects } from '../../commands/judging/file-judging.ts'
+import type { BadLine, FileMessage } from '../../lab/evaluation/file-message.ts'
+import { type Format, fileMessages } from '../../lab/evaluation/formats.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
+import { transcript } from '../../service/domain/verdict.ts'
+import type { Model } from '../../service/ports/model.ts'
+import { PROTOCOLS } from '../../service/protocols/registry.ts'
+import { understudyModel } from './model.ts'
+import { paddedAnswer } from './padded-answers.ts'
+import { type Asked, type PromptShares, promptShares, TOKEN } from './prompt-parts.ts'
+
+/** What verdicts of a protocol take in one way of asking, mean over verdicts. */
+export interface PromptCost {
+  readonly protocol: string
+  /** `default`, `thrifty`, `paper`, or a single saving. */
+  readonly way: string
+  readonly verdicts: number
+  readonly calls: number
+  readonly sequence: number
+  readonly promptTokens: number
+  readonly answerTokens: number
+  readonly usd: number
+  readonly shares: PromptShares
+}
+
+/** What a million posts a day cost by it. */
+const POSTS = 1_000_000
+
+/**
+ * What a verdict of each protocol costs by default, under each preset and with each saving alone: a file's subjects, each judged once
+ * with all its comments, by the understudy in this process, its texts as long as models write them. Nothing is remembered from
+ * one verdict to the next.
+ */
+export async function promptsBench(
+  given: Settings,
+  data: { readonly file: string; readonly format: Format },
+  { say, signal }: { say: (line: string) => void; signal: AbortSignal },
+): Promise<PromptCost[]> {
+  const costs: PromptCost[] = []
+  for (const { name, savings = {} } of PROTOCOLS) {
+    const ways: [string, object][] = [
+      ...([
+        ['default', { preset: 'none' }],
+        ['thrifty', { preset: 'thrifty' }],
+      ] as [string, object][]),
+      ...Object.entries(savings).map(([saving, switches]): [string, object] => [
+        saving,
+        { preset: 'none', ...switches },
+      ]),
+      ['paper', { preset: 'paper' }],
+    ]
+    for (const [way, switches] of ways) {
+      say(`${name}, ${way}…`)
+      const own = { ...entryOf(given.protocols, name), ...switches, enabled: true }
+      const settings = {
+        ...given,
+        memo: { ...given.memo, enabled: false },
+        protocols: { ...given.protocols, [name]: own } as Settings['protocols'],
+      }
+      const cost = await costOf(settings, name, data, signal)
+      if (cost !== null) costs.push({ protocol: name, way, ...cost })
+    }
+  }
+  return costs
+}
+
+async function costOf(
+  settings: Settings,
+  protocol: string,
+  { file, format }: { readonly file: string; readonly format: Format },
+  signal: AbortSignal,
+): Promise<Omit<PromptCost, 'protocol' | 'way'> | null> {
+  const asked: Asked[] = []
+  const sum = { verdicts: 0, calls: 0, sequence: 0, promptTokens: 0, answerTokens: 0, usd: 0 }
+  async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
+    for await (const message of fileMessages(file, format, bad)) if (message.type !== 'feedback') yield message
+  }
+  await judgeFileSubjects(
+    settings,
+    { protocol, file, format, messages, finalAge: Number.POSITIVE_INFINITY, secret: 'bench', model: padded(asked) },
+    {
+      signal,
+      judged({ usage }, json) {
+        const { turns } = transcript.parse(JSON.parse(json.transcript))
+        sum.verdicts++
+        sum.calls += usage.calls
+        sum.sequence += new Set(turns.filter(({ calls }) => calls.length > 0).map(({ round }) => round)).size
+        sum.promptTokens += usage.promptTokens
+        sum.answerTokens += usage.completionTokens
+        sum.usd += usage.costUsd
+      },
+      ...{ refused: () => {}, corrected: () => {}, unrouted: () => {}, failed: () => {} },
+    },
+  )
+  if (sum.verdicts === 0) return null
+  const mean = (of: number) => of / sum.verdicts
+  return {
+    verdicts: sum.verdicts,
+    ...{ calls: mean(sum.calls), sequence: mean(sum.sequence) },
+    ...{ promptTokens: mean(sum.promptTokens), answerTokens: mean(sum.answerTokens), usd: mean(sum.usd) },
+    shares: promptShares(asked),
+  }
+}
+
+/** The understudy, its answers padded; it answers by the name that it was asked by, so that prices are found. */
+function padded(asked: Asked[]): Model {
+  const inner = understudyModel()
+  return {
+    async complete(request) {
+      asked.push({ model: request.model, messages: request.messages, answer: request.answer })
+      const reply = await inner.complete(request)
+      const text = paddedAnswer(reply.text ?? '')
+      return { ...reply, text, model: request.model, completionTokens: Math.ceil(text.length / TOKEN) }
+    },
+  }
+}
+
+/** For docs/cost.md, in Markdown. */
+export function promptsTable(costs: readonly PromptCost[]): string {
+  const percent = (share: number) => `${Math.round(share * 100)} %`
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const head = [
+    'protocol',
+    'way',
+    'calls',
+    'in sequence',
+    'prompt',
+    'answers',
+    '$ a thousand',
+    '$ a day at a million posts',
+  ]
+  const caches = ['cached in blocks', 'cached from 1,024', 'texts', 'system', 'fences', 'form']
+  return [
+    row([...head, ...caches]),
+    row([...head, ...caches].map(() => '---')),
+    ...costs.map(({ protocol, way, calls, sequence, promptTokens, answerTokens, usd, shares }) =>
+      row([
+        ...[
+          `\`${protocol}\``,
+          way,
+          calls.toFixed(1),
+          sequence.toFixed(1),
+          promptTokens.toFixed(0),
+          answerTokens.toFixed(0),
+        ],
+        ...[(usd * 1_000).toFixed(2), Math.round(usd * POSTS).toLocaleString('en')],
+        ...[shares.inBlocks, shares.fromThousand, shares.texts, shares.system, shares.fences, shares.form].map(percent),
+      ]),
+    ),
+  ].join('\n')
+}
