@@ -10,7 +10,7 @@ import { aetheria } from './script.ts'
 import { applyPreset, SAFETY_SAVINGS, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 4
+const VERSION = 5
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
