@@ -28,9 +28,16 @@ export const contradictionsOption = (by: Contradictions) =>
     .choices(CONTRADICTIONS)
     .default(by)
 
+export const plainTextOption = () =>
+  new Option('--text', 'plain text: each line of the file is a post')
+    .implies({ plainText: true })
+    .conflicts(['delimiter', 'textField', 'hateSpeechField'])
+
 /** Of a command's options those by which a file is read. */
-export function readingOf({ encoding, delimiter, textField, labelField, hateSpeechField }: OwnReading): OwnReading {
+export function readingOf(given: OwnReading): OwnReading {
+  const { encoding, delimiter, textField, labelField, hateSpeechField, plainText } = given
   return {
+    ...(plainText === undefined ? {} : { plainText }),
     ...(encoding === undefined ? {} : { encoding }),
     ...(delimiter === undefined ? {} : { delimiter }),
     ...(textField === undefined ? {} : { textField }),

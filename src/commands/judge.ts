@@ -9,8 +9,11 @@ import { transcript as transcriptSchema, type Verdict } from '../service/domain/
 import type { Tier } from '../service/ports/model.ts'
 import { PROTOCOLS } from '../service/protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
-import { formatOption, readingOf, repliesReadingOptions } from './file-options.ts'
+import { formatOption, plainTextOption, readingOf, repliesReadingOptions } from './file-options.ts'
+import { judgingProgress } from './judging/judging-progress.ts'
+import { RUNS, type RunOf, runFolder } from './judging/kept-runs.ts'
 import { preparedLibrary } from './judging/prepared-library.ts'
+import { withInput } from './judging/standard-input.ts'
 import { durationMs } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { meaningsOf } from './show/meanings.ts'
@@ -44,12 +47,15 @@ export interface JudgeOptions extends OwnReading {
   readonly keepNearDuplicates?: boolean
   /** A folder that keeps every answer; an answer in it is used when the same is asked again. */
   readonly out?: string
+  /** What messages call the file, if not by its path. */
+  readonly called?: string
 }
 
 interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' | 'keepNearDuplicates' | 'out'> {
   readonly transcript?: boolean
   readonly finalAge?: number
   readonly tier?: Tier
+  readonly record: boolean
 }
 
 /** `gavel judge`: a file's subjects, judged in this process. */
@@ -57,6 +63,7 @@ export const command: Command<Options, JudgedCounts> = {
   options: [
     new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on'),
     formatOption(),
+    plainTextOption(),
     ...repliesReadingOptions(),
     new Option(
       '--final-age <duration>',
@@ -70,29 +77,57 @@ export const command: Command<Options, JudgedCounts> = {
     ),
     new Option(
       '--out <folder>',
-      'keep every answer there: after a stop or a kill, run it again, and nothing that was answered is asked again',
+      `keep every answer there, and not in ${RUNS}; what was answered is not asked again, after a stop or a kill either`,
     ),
+    new Option('--no-record', 'keep no answers: all that was asked is lost if it is stopped').conflicts('out'),
   ],
   json: true,
   help: [
-    'A case is never shown its own item from a shelf. In a labelled format it is not shown near-duplicates of its',
+    'FILE may be - for standard input. Every answer is kept on disk, for this user alone, so that the same command goes',
+    'on where it was stopped or killed, and asks only what has no answer yet.',
+    '\nA case is never shown its own item from a shelf. In a labelled format it is not shown near-duplicates of its',
     'text either (edit similarity over words above 0.8): copying the label of the same words is not judging.',
-    '\nExamples:\n  $ gavel judge posts.jsonl\n  $ gavel judge event.jsonl --protocol rumor --json',
+    '\nExamples:\n  $ gavel judge posts.jsonl\n  $ gavel judge notes.txt --text --protocol hate\n  $ gavel judge event.jsonl --protocol rumor --json',
   ].join('\n'),
-  run({ args: [file = ''], options, json, settings, ...io }) {
-    const { finalAge = Number.POSITIVE_INFINITY, transcript = false } = options
-    return judgeFile(onTier(settings(), options.tier), file, { ...options, finalAge, transcript, json }, io)
+  run({ args: [file = ''], options, json, settings: read, ...io }) {
+    const { finalAge = Number.POSITIVE_INFINITY, transcript = false, format, plainText } = options
+    if (plainText === true && format !== 'gavel') io.misused(`--text is plain text, and --format ${format} is none.`)
+    const settings = onTier(read(), options.tier)
+    return withInput(file, process.stdin, io.signal, async ({ path, called, source }) => {
+      const out = options.out ?? (options.record ? await keptIn(settings, { ...options, called, source }, io) : null)
+      const judged = await judgeFile(
+        settings,
+        path,
+        { ...options, finalAge, transcript, json, called, ...(out === null ? {} : { out }) },
+        io,
+      )
+      if (out !== null) io.terminal.say(`Every answer is kept in ${out}: the same command asks nothing twice.`)
+      return judged
+    })
   },
-  print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol }, terminal }) {
+  print({ verdicts, undecided, failed, refused, unrouted }, { options: { protocol, record }, terminal, signal }) {
     terminal.say(`${counted(verdicts, 'verdict')}, ${undecided} undecided, ${counted(refused, 'input')} refused.`)
     if (unrouted > 0 && protocol !== undefined)
       terminal.say(`${counted(unrouted, 'subject')} skipped: nothing for ${protocol} to judge.`)
     if (unrouted > 0 && verdicts === 0)
       terminal.say('If they are replies, --hate-speech-field names the field of what they answer.')
+    if (signal.aborted)
+      throw new OperatorError(`Stopped before the end.${record ? ' The same command goes on from here.' : ''}`)
     if (verdicts === 0 && refused > 0) throw new OperatorError('Nothing was judged: every line was refused.')
     if (verdicts > 0 && failed === verdicts)
       throw new OperatorError('Nothing could be decided: each verdict says in "degraded" what failed.')
   },
+}
+
+/** Where the answers of this run are kept; null where nothing can be, which is said. */
+async function keptIn(settings: Settings, of: RunOf, { terminal }: JudgeIo): Promise<string | null> {
+  try {
+    return await runFolder(settings, of)
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error
+    terminal.say(`No answer is kept, and a stop loses all: ${error.message}. --out names another folder.`)
+    return null
+  }
 }
 
 type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
@@ -111,51 +146,58 @@ export async function judgeFile(
   const { terminal, signal } = io
   const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
   const protocols = options.protocol === undefined ? enabledIn(settings) : [options.protocol]
+  const told = (why: string, width: number) => printable(why.replaceAll(file, options.called ?? file), width)
   const kinds = PROTOCOLS.filter(({ name }) => protocols.includes(name))
   const meanings = meaningsOf(settings)
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
-      for (const protocol of protocols) {
-        if (signal.aborted) break
-        // Each reads the whole file; what is wrong with its lines is told once.
-        const isFirst = protocol === protocols[0]
-        // What searches the shelves loads beside the rest of the program, which is most of it.
-        const library = await preparedLibrary(reachable, protocol)
-        const { judgeFileSubjects } = await import('./judging/file-judging.ts')
-        const { modelOf } = await import('../service/composition/gateway.ts')
-        const model = recording?.model(modelOf(reachable))
-        const judging = {
-          ...options,
-          ...{ file, protocol },
-          library,
-          messages: (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options)),
-          ...(model === undefined ? {} : { model }),
+      const [{ judgeFileSubjects }, { modelOf }, { metered }] = await Promise.all([
+        import('./judging/file-judging.ts'),
+        import('../service/composition/gateway.ts'),
+        import('../lab/commands/metered.ts'),
+      ])
+      const meter = metered(modelOf(reachable), reachable.models, Number.POSITIVE_INFINITY, () => {})
+      const progress = judgingProgress(terminal, meter.spent)
+      const model = recording?.model(meter.model) ?? meter.model
+      try {
+        for (const [nth, protocol] of protocols.entries()) {
+          if (signal.aborted) break
+          progress.begin(protocols.length === 1 ? protocol : `${protocol} (${nth + 1} of ${protocols.length})`)
+          // What searches the shelves loads beside the rest of the program, which is most of it.
+          const library = await preparedLibrary(reachable, protocol)
+          const messages = (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options))
+          const judging = { ...options, file, protocol, library, messages, model }
+          // Each reads the whole file; what is wrong with its lines is told once.
+          const once = (tell: () => void) => {
+            if (nth === 0) tell()
+          }
+          await judgeFileSubjects(reachable, judging, {
+            signal,
+            judged(verdict, json) {
+              counts.verdicts++
+              if (verdict.decidedBy === 'none') {
+                counts.undecided++
+                if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
+              }
+              printVerdict(verdict, json, { ...options, meanings }, terminal)
+              progress.judged()
+            },
+            refused: (why) =>
+              once(() => {
+                counts.refused++
+                terminal.say(told(why, 400))
+              }),
+            corrected: (why) => once(() => terminal.say(told(why, 400))),
+            unrouted(count) {
+              counts.unrouted += count
+            },
+            failed: (why) => terminal.say(told(why, 300)),
+            left: progress.left,
+          })
         }
-        await judgeFileSubjects(reachable, judging, {
-          signal,
-          judged(verdict, json) {
-            counts.verdicts++
-            if (verdict.decidedBy === 'none') {
-              counts.undecided++
-              if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
-            }
-            printVerdict(verdict, json, { ...options, meanings }, terminal)
-            terminal.progress(`${counts.verdicts} judged`)
-          },
-          refused: (why) => {
-            if (!isFirst) return
-            counts.refused++
-            terminal.say(printable(why, 400))
-          },
-          corrected: (why) => {
-            if (isFirst) terminal.say(printable(why, 400))
-          },
-          unrouted(count) {
-            counts.unrouted += count
-          },
-          failed: (why) => terminal.say(printable(why, 300)),
-        })
+      } finally {
+        progress.end()
       }
     }),
   )

@@ -58,6 +58,8 @@ export interface FileJudgingIo {
   unrouted(count: number): void
   /** An error that did not end the run, in words. */
   failed(why: string): void
+  /** So many subjects wait to be judged, or are; told now and then. */
+  left?(count: number): void
 }
 
 /**
@@ -69,7 +71,12 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   const endpoint = watchedEndpoint(judging.model ?? modelOf(given), (name) => endpointOf(given, name), Date.now)
   const stopped = () => io.signal.aborted || endpoint.dead() !== null
   // In a stream a thread ends at a set age; a file holds the whole thread.
-  const settings = { ...given, checkpoints: { ...given.checkpoints, finalAge: judging.finalAge } }
+  const settings = {
+    ...given,
+    checkpoints: { ...given.checkpoints, finalAge: judging.finalAge },
+    // What is opened and does not begin would only come nearer to its deadline.
+    cases: { ...given.cases, maxOpen: Math.min(given.cases.maxOpen, given.models.slots) },
+  }
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const topics = memoryTopics()
   const feed = feeding(topics.send)
@@ -121,9 +128,14 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     )
     for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
+    let toldAt = Number.NEGATIVE_INFINITY
     while (!stopped()) {
       await taking.noteEnds()
       await opener.openDue()
+      if (io.left !== undefined && performance.now() - toldAt >= TOLD_EVERY_MS) {
+        toldAt = performance.now()
+        io.left(await left())
+      }
       const entries = await outbox.next('judge', 100, 20)
       for (const entry of entries) take(entry)
       await outbox.done(entries)
@@ -135,6 +147,9 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   const dead = endpoint.dead()
   if (dead !== null && !io.signal.aborted) throw dead
 }
+
+/** How often it is told how much is left, in ms. */
+const TOLD_EVERY_MS = 500
 
 function reportingTo(io: FileJudgingIo): Report {
   return (name, event) => {

@@ -60,7 +60,8 @@ export async function memoryService(
     const { threads, cases, outbox, marks } = memoryStores(clock)
     const stores = memoryGatewayStores(settings, clock)
     const library = keep(options.library ?? libraryOf(settings, clock))
-    const queues = memoryQueues({ stages: stagesOf(protocols), ...retry, clock, report })
+    const atOnce = settings.models.slots
+    const queues = memoryQueues({ stages: stagesOf(protocols), ...retry, atOnce, clock, report })
     keep({ close: () => queues.close(0) })
     const { model, loadImage } = options
     const gateway = gatewayOf(settings, { stores, secret, clock, report, model, loadImage })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
@@ -51,13 +51,14 @@ interface Tally {
 /**
  * A breaking event, judged live. Starts the servers that are missing, fills the library's shelves, replays the sample
  * event through the real service, shows each verdict as it is published, and finally reads the topic to count the
- * verdicts. Resolves to whether none was lost, and no id has two different ones; byte-identical repeats are legal.
+ * verdicts. Resolves to whether none was lost, and no id has two different ones; byte-identical repeats are legal. With `stay`
+ * the service stays up after that, until it is stopped.
  */
 export async function demo(
   environment: Readonly<Record<string, string | undefined>>,
-  io: { terminal: Terminal; signal: AbortSignal },
+  io: { terminal: Terminal; signal: AbortSignal; stay?: boolean },
 ): Promise<boolean> {
-  const { terminal } = io
+  const { terminal, stay = false } = io
   const gone = new AbortController()
   const signal = AbortSignal.any([io.signal, gone.signal])
   const endpoint = await answeringModel(environment, () => gone.abort(), io.signal)
@@ -69,17 +70,20 @@ export async function demo(
   })
   const run = randomBytes(3).toString('hex')
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
-  const settings = loadSettings({
-    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
-    ...environment,
+  const own = {
     ...stack.settings,
-    GAVEL_CLOCK_AT_END: 'finish',
-    GAVEL_HTTP_PORT: '0',
-    GAVEL_LOG_LEVEL: environment.GAVEL_LOG_LEVEL ?? 'silent',
     GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
     GAVEL_LIBRARY_PATH: folder,
+  }
+  const settings = loadSettings({
+    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
+    ...environment,
+    ...own,
+    GAVEL_CLOCK_AT_END: 'finish',
+    GAVEL_HTTP_PORT: '0',
+    GAVEL_LOG_LEVEL: environment.GAVEL_LOG_LEVEL ?? 'silent',
   })
   const tally: Tally = { published: new Map(), finals: new Set(), messages: 0 }
   try {
@@ -98,17 +102,42 @@ export async function demo(
       await produce(settings, { file: EVENT, format: 'gavel' }, PACE, { terminal: quiet(terminal), signal })
       terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
       await until(() => expected.every((one) => tally.finals.has(one)), signal)
+      const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
+      const isWhole = report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
+      terminal.out(NOW_YOURS)
+      if (stay) {
+        await sayHowToMeet(own, folder, terminal)
+        await aborted(signal)
+      }
+      return isWhole
     } catch (error) {
       throw endpoint?.dead() ?? error
     } finally {
       await app.stop()
     }
-    const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
-    return report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
   } finally {
     await stack.close()
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+const NOW_YOURS = [
+  '\nNow yours: write a line for each post, as {"id": "p1", "text": "…"}, into posts.jsonl (comments have a "postId"), and',
+  '  npx gavel judge posts.jsonl\nPlain text will do, too: npx gavel judge notes.txt --text',
+].join('\n')
+
+/** Says how other commands meet the demo's service. */
+async function sayHowToMeet(own: Readonly<Record<string, string>>, folder: string, terminal: Terminal): Promise<void> {
+  const file = join(folder, 'demo.env')
+  const lines = Object.entries(own).map(([name, value]) => `${name}=${value}\n`)
+  await writeFile(file, lines.join(''), { mode: 0o600 })
+  terminal.say(
+    `\nThe service stays up until Ctrl-C. In another terminal:\n  set -a; . ${file}; set +a\n  npx gavel top\n  npx gavel show calvera-p4\n  npx gavel produce posts.jsonl && npx gavel verdicts --last 5`,
+  )
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
 }
 
 /**

@@ -14,13 +14,23 @@ export async function claim(folder: string): Promise<() => Promise<void>> {
   const file = join(folder, IN_USE)
   const own = `${hostname()} ${process.pid}`
   if (!(await created(file, own))) {
-    const holder = await readFile(file, 'utf8').catch(() => '')
-    const [host, id] = holder.split(' ')
-    if (holder !== '' && holder !== own && (host !== hostname() || isRunning(Number(id))))
+    const { holder, host, id, isThere } = await holderOf(file)
+    if (isThere && holder !== own)
       throw new OperatorError(`${folder} is in use by process ${id} on ${host}. If that has ended, delete ${file}.`)
     await writeFile(file, own)
   }
   return () => unlink(file).catch(() => {})
+}
+
+/** Whether a process that is still there works with the folder, or one on another host. */
+export async function isInUse(folder: string): Promise<boolean> {
+  return (await holderOf(join(folder, IN_USE))).isThere
+}
+
+async function holderOf(file: string) {
+  const holder = await readFile(file, 'utf8').catch(() => '')
+  const [host, id] = holder.split(' ')
+  return { holder, host, id, isThere: holder !== '' && (host !== hostname() || isRunning(Number(id))) }
 }
 
 async function created(file: string, content: string): Promise<boolean> {

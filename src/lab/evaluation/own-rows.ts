@@ -3,7 +3,7 @@ import { entryOf } from '../../service/domain/entry-of.ts'
 import { normalized } from '../../service/domain/normalized.ts'
 import type { BadLine } from './file-message.ts'
 import { type FileRecord, recordsOf } from './files/records.ts'
-import type { Reading } from './files/text-lines.ts'
+import { numberedLines, type Reading } from './files/text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */
 export interface OwnReading extends Reading {
@@ -12,6 +12,8 @@ export interface OwnReading extends Reading {
   readonly labelField?: string
   /** Of replies: which is the hate speech that they answer, by default `hateSpeech`. */
   readonly hateSpeechField?: string
+  /** Each line that holds something is the text of a post, whatever it looks like. */
+  readonly plainText?: boolean
 }
 
 /** How ratings of replies to hate speech are published: Gavel's own way, or CSEval's columns. */
@@ -31,15 +33,23 @@ type Fields = Readonly<Record<string, unknown>>
 export async function* ownRows(
   file: string,
   format: OwnFormat,
-  { textField = 'text', labelField = 'label', hateSpeechField, ...reading }: OwnReading,
+  { textField = 'text', labelField = 'label', hateSpeechField, plainText = false, ...reading }: OwnReading,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+  if (plainText) {
+    yield* plainPosts(file, reading, bad)
+    return
+  }
   const columns =
     format === 'cseval'
       ? CSEVAL
       : {
           needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
-          ...{ known: [labelField, ...KEPT], hint: 'Name the text with --text-field.', unless: 'type' },
+          ...{
+            known: [labelField, ...KEPT],
+            hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post.',
+            unless: 'type',
+          },
         }
   const names = [
     [textField, 'text'],
@@ -66,6 +76,16 @@ export async function* ownRows(
     }
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
   }
+}
+
+/** A post for each line, called by the line's number. */
+async function* plainPosts(
+  file: string,
+  reading: Reading,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+  for await (const { line, text } of numberedLines(file, reading, bad))
+    yield { line, json: asMessage({ id: `line-${line}`, text: text.trim() }, line, new Map()) }
 }
 
 /** The item with the fields called as Gavel calls them. */

@@ -1,4 +1,5 @@
 import type { Terminal } from '../../../commands/terminal.ts'
+import { timeInWords } from '../../../commands/time-in-words.ts'
 import type { Progress } from './evaluation.ts'
 
 /** Shows how far an evaluation is: verdicts, money, and the time and money left at the pace so far. */
@@ -8,14 +9,7 @@ export function progressLine(terminal: Terminal, clock: () => number = Date.now)
     const share = done / of
     const left = share === 0 ? null : ((clock() - start) / share) * (1 - share)
     const money = spent.usd === 0 ? '' : `, $${spent.usd.toFixed(4)} of about $${(spent.usd / share).toFixed(2)}`
-    const time = left === null ? '' : `, about ${inWords(left)} left`
+    const time = left === null ? '' : `, about ${timeInWords(left)} left`
     terminal.progress(`${data}, ${row}: ${done} of ${of} verdicts, ${spent.calls} calls${money}${time}`)
   }
-}
-
-function inWords(ms: number): string {
-  const seconds = Math.round(ms / 1000)
-  if (seconds < 90) return `${seconds} s`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 90 ? `${minutes} min` : `${(minutes / 60).toFixed(1)} h`
 }

@@ -2,15 +2,19 @@ import type { Clock } from '../../ports/clock.ts'
 import type { AskGroup, StagedAsk, StageQueues, Work } from '../../ports/queues.ts'
 import type { Report } from '../../ports/report.ts'
 
-/** Stage queues in memory, for one process: limited only by the gateway. */
+/**
+ * Stage queues in memory, for one process. Cases begin in the order in which they were pushed, while fewer than `atOnce` asks of
+ * those before them are unanswered: so those that have begun end before others begin. Left out, only the gateway bounds them.
+ */
 export function memoryQueues(deps: {
   stages: readonly { protocol: string; stage: string }[]
   attempts: number
   backoffMs: number
+  atOnce?: number
   clock: Clock
   report: Report
 }): StageQueues {
-  const { stages, attempts, backoffMs, clock, report } = deps
+  const { stages, attempts, backoffMs, atOnce = Number.POSITIVE_INFINITY, clock, report } = deps
   const live = new Set<string>()
   const waiting: string[] = []
   const stopping = new AbortController()
@@ -19,10 +23,47 @@ export function memoryQueues(deps: {
   const wake = Promise.withResolvers<void>()
   const rest = (ms: number) => Promise.race([wake.promise, new Promise((resolve) => setTimeout(resolve, ms))])
   let doing: Work | undefined
+  /** Of the cases that have begun: their unanswered asks; a case between two rounds counts as one. */
+  let load = 0
+  /** Cases of which it is not known yet how many asks they begin with. */
+  let beginning = 0
 
-  function begin(work: Work, caseId: string): void {
-    const one = run(work, caseId).finally(() => running.delete(one))
-    running.add(one)
+  /** Begins those that wait, in their order, as far as there is room. */
+  function beginWaiting(): void {
+    const work = doing
+    if (work === undefined || closing) return
+    while (load < atOnce && (beginning === 0 || atOnce === Number.POSITIVE_INFINITY)) {
+      const caseId = waiting.shift()
+      if (caseId === undefined) return
+      load++
+      beginning++
+      let isBeginning = true
+      const begun = () => {
+        if (isBeginning) beginning--
+        isBeginning = false
+      }
+      const one = run(work, caseId, begun).finally(() => {
+        running.delete(one)
+        begun()
+        load--
+        beginWaiting()
+      })
+      running.add(one)
+    }
+  }
+
+  /** The asks of a round: each makes room when it is answered, but one, whose place the case keeps for its next round. */
+  async function answerAll(work: Work, asks: readonly StagedAsk[]): Promise<void> {
+    let unanswered = asks.length
+    load += Math.max(0, unanswered - 1)
+    await Promise.all(
+      asks.map(async (ask) => {
+        await answer(work, ask)
+        if (--unanswered === 0) return
+        load--
+        beginWaiting()
+      }),
+    )
   }
 
   async function answer(work: Work, ask: StagedAsk): Promise<void> {
@@ -49,13 +90,16 @@ export function memoryQueues(deps: {
     }
   }
 
-  async function run(work: Work, caseId: string): Promise<void> {
+  /** `begun` is called when the case's first asks count. */
+  async function run(work: Work, caseId: string, begun: () => void): Promise<void> {
     try {
       while (!closing) {
         const advance = await work.advance(caseId)
         if (advance.next === 'done') return
-        if (advance.next === 'later') await rest(advance.delayMs)
-        else await Promise.all(asksOf(advance.groups).map((ask) => answer(work, ask)))
+        const next = advance.next === 'later' ? rest(advance.delayMs) : answerAll(work, asksOf(advance.groups))
+        begun()
+        beginWaiting()
+        await next
       }
     } catch (error) {
       report('error', { where: 'memory queue', error })
@@ -69,13 +113,13 @@ export function memoryQueues(deps: {
       for (const caseId of caseIds) {
         if (live.has(caseId)) continue
         live.add(caseId)
-        if (doing === undefined) waiting.push(caseId)
-        else begin(doing, caseId)
+        waiting.push(caseId)
       }
+      beginWaiting()
     },
     work(work) {
       doing = work
-      for (const caseId of waiting.splice(0)) begin(work, caseId)
+      beginWaiting()
     },
     async drop() {},
     stranded: async (cases) => cases.flatMap(({ caseId }) => (live.has(caseId) ? [] : [caseId])),
