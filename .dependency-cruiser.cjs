@@ -221,11 +221,11 @@ module.exports = {
       },
     },
     {
-      name: 'domain-knows-zod-only',
-      comment: 'Facts must be readable anywhere.',
+      name: 'domain-knows-zod-and-the-distance-of-words-only',
+      comment: 'Facts must be readable anywhere, and so must be which name was meant.',
       severity: 'error',
       from: { path: '^src/service/domain/' },
-      to: { dependencyTypes: ['npm'], pathNot: 'node_modules/zod/' },
+      to: { dependencyTypes: ['npm'], pathNot: 'node_modules/(zod|fastest-levenshtein)/' },
     },
     {
       name: 'client-libraries-in-adapters',

@@ -1,13 +1,14 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { root } from '../src/package-folder.js'
+import { didYouMean } from '../src/service/domain/did-you-mean.ts'
 import { OperatorError } from '../src/service/domain/errors.ts'
 import { underNewNames } from './earlier-names.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
 import { variablesOf } from './variables.ts'
-import { mappingOf } from './yaml.ts'
+import { linesOfSettings, mappingOf } from './yaml.ts'
 
 /** The folder that holds `package.json`, wherever the code runs from: sources or what was built of them. */
 export const PROJECT = root
@@ -19,8 +20,8 @@ export const PROJECT = root
  */
 export function loadSettings(environment: Readonly<Record<string, string | undefined>>, file?: string): Settings {
   const faults: string[] = []
-  const defaults = settingsIn(join(PROJECT, 'config', 'gavel.yaml'), faults)
-  const overlay = file === undefined ? treeOf({}) : settingsIn(file, faults)
+  const { tree: defaults } = settingsIn(join(PROJECT, 'config', 'gavel.yaml'), faults)
+  const { tree: overlay, lineOf } = file === undefined ? NO_FILE : settingsIn(file, faults)
   const merged = merge(defaults, overlay)
   const names = variablesOf(merged)
   const source = new Map<string, string>()
@@ -31,7 +32,8 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   )
   const given = [...variables].filter(([variable, value]) => !isOfKubernetes(variable, value))
   for (const [variable] of given)
-    if (variable.startsWith('GAVEL_') && !names.has(variable)) faults.push(`${variable}: no setting has this name`)
+    if (variable.startsWith('GAVEL_') && !names.has(variable))
+      faults.push(`${variable}: no setting has this name.${didYouMean(variable, names.keys())}`.replace(/\.$/, ''))
   // A mapping as a whole before what it holds, so that the more exact variable counts.
   const settings = given
     .flatMap(([variable, text]) => {
@@ -52,7 +54,14 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
       const where = issue.path
         .map((_, at) => source.get(issue.path.slice(0, at + 1).join('.')))
         .findLast((one) => one !== undefined)
-      faults.push(`${path || 'settings'}: ${issue.message}${where === undefined ? '' : ` (set by ${where})`}`)
+      const unknown = issue.code === 'unrecognized_keys' ? issue.keys : []
+      const known = Object.keys(get(defaults, issue.path.map(String)) ?? {})
+      const meant = unknown.map((key) => didYouMean(key, known)).join('')
+      // What is wrong with a value is found by its path; a name that is none by its line.
+      const isName = unknown.length > 0 || issue.code === 'custom'
+      const line = isName ? lineOf([...issue.path, ...unknown.slice(0, 1)].map(String)) : undefined
+      const place = where === undefined ? line && ` (${file}, line ${line})` : ` (set by ${where})`
+      faults.push(`${path || 'settings'}: ${issue.message}${meant === '' ? '' : `.${meant}`}${place ?? ''}`)
     }
   const whole = checked.success ? withKeys(checked.data, (why) => faults.push(why)) : undefined
   if (faults.length > 0 || whole === undefined)
@@ -85,7 +94,39 @@ export function loadFiles(folder: string): ReadonlyMap<string, string> {
   return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))
 }
 
-function settingsIn(file: string, faults: string[]): Tree {
+/** What a file says, and the line on which it says it. */
+interface SettingsFile {
+  readonly tree: Tree
+  lineOf(path: readonly string[]): number | undefined
+}
+const NO_FILE: SettingsFile = { tree: treeOf({}), lineOf: () => undefined }
+
+/**
+ * The texts of a folder under `config/`, and over them, file by file, those of a folder of the user's own. Throws an
+ * `OperatorError` for a folder that is not there or empty, and for a file that nothing reads: none of the shipped is called so,
+ * and the settings name none (`named`).
+ */
+export function layeredFiles(folder: string, over: string, named: readonly string[] = []): ReadonlyMap<string, string> {
+  const [shipped, own] = [loadFiles(folder), resolve(over)]
+  const names = existsSync(own) && statSync(own).isDirectory() ? readdirSync(own).filter(isOwnFile) : []
+  if (names.length === 0) throw new OperatorError(`${own}: holds no file, or is no folder`)
+  const known = new Set([...shipped.keys(), ...named])
+  const unread = names.filter((name) => !known.has(name))
+  if (unread.length > 0)
+    throw new OperatorError(
+      unread
+        .map((name) => `${join(own, name)}: nothing reads a file of this name.${didYouMean(name, known)}`)
+        .join('\n'),
+    )
+  return new Map([...shipped, ...loadFiles(own)])
+}
+
+/** Not hidden, and no note for people. */
+function isOwnFile(name: string): boolean {
+  return !/^(\.|readme)/i.test(name)
+}
+
+function settingsIn(file: string, faults: string[]): SettingsFile {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -93,8 +134,11 @@ function settingsIn(file: string, faults: string[]): Tree {
     faults.push(
       `${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`,
     )
-    return treeOf({})
+    return NO_FILE
   }
   const fault = (why: string) => faults.push(`${file}: ${why}`)
-  return underNewNames(withPaths(mappingOf(text, fault), fault), fault)
+  return {
+    tree: underNewNames(withPaths(mappingOf(text, fault), fault), fault),
+    lineOf: (path) => linesOfSettings(text).get(path.join('.')),
+  }
 }

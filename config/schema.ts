@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { dialectPart } from '../src/service/domain/dialect.ts'
+import { didYouMean } from '../src/service/domain/did-you-mean.ts'
 import { tenantName } from '../src/service/domain/messages.ts'
 import { canonicalName, DEFAULT_ENDPOINT } from '../src/service/domain/model-name.ts'
 import { ROUTED_TOPICS } from '../src/service/engine/routes.ts'
@@ -157,6 +158,15 @@ const routes = z.partialRecord(
   z.array(route).min(1, 'no route leads to it: set protocols.NAME.enabled to false instead'),
 )
 
+/** Whom models may be given to: everybody whom a protocol asks, by protocol or not, and the baselines of an evaluation. */
+const ROLES: ReadonlySet<string> = new Set([
+  ...['default', 'baseline'],
+  ...PROTOCOLS.flatMap(({ name, roles = [] }) => [
+    ...roles,
+    ...[...roles, 'baseline'].map((role) => `${name}.${role}`),
+  ]),
+])
+
 const allSettings = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, '1 to 64 letters, digits, dots, dashes or underscores'),
   kafka: z.strictObject({
@@ -213,10 +223,13 @@ const allSettings = z.strictObject({
   }),
   endpoints: byName(endpoint, endpointName),
   models: z.strictObject({
-    roles: byName(z.array(z.string().min(1)).min(1)).refine(
-      (roles) => roles.default !== undefined,
-      'default is missing',
-    ),
+    roles: byName(z.array(z.string().min(1)).min(1))
+      .refine((roles) => roles.default !== undefined, 'default is missing')
+      .superRefine((roles, { addIssue }) => {
+        for (const role of Object.keys(roles))
+          if (!ROLES.has(role))
+            addIssue({ code: 'custom', path: [role], message: `nobody has this role.${didYouMean(role, ROLES)}` })
+      }),
     onFiltered: z.enum(['stop', 'next']),
     prices: byName(price),
     slots: count,

@@ -1,4 +1,4 @@
-import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml'
+import { type Document, isPair, isScalar, LineCounter, parseDocument, visit } from 'yaml'
 import { isTree, type Tree, treeOf } from './tree.ts'
 
 /** YAML as settings are read from it, or what is wrong with it, in words that quote nothing: a secret may stand there. */
@@ -19,6 +19,21 @@ export function readYaml(text: string): ReadYaml {
       error instanceof TypeError ? 'a mapping holds itself' : 'an alias that stands for nothing, or for too much'
     return { ok: false, faults: [`${why}: a text that begins with * or & is put in quotation marks`] }
   }
+}
+
+/** On which line of a text each setting stands, by its path with dots. */
+export function linesOfSettings(text: string): ReadonlyMap<string, number> {
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false, lineCounter })
+  const lines = new Map<string, number>()
+  visit(document, {
+    Pair(_, { key }, ancestors) {
+      const above = ancestors.flatMap((one) => (isPair(one) && isScalar(one.key) ? [String(one.key.value)] : []))
+      if (isScalar(key))
+        lines.set([...above, String(key.value)].join('.'), lineCounter.linePos(key.range?.[0] ?? 0).line)
+    },
+  })
+  return lines
 }
 
 /** Keys that a mapping has already. The parser would compare each key with all before it: a second for ten thousand of them. */

@@ -57,13 +57,13 @@ const program = new Commander('gavel')
 
 /** Declares a listed command to commander; one whose file was loaded gets its options and can be run. */
 function declare(listed: ListedCommand, command: Command | undefined): void {
-  const { path, argument, argumentIs, description, withoutSettings } = listed
+  const { path, argument, argumentIs, description, withoutSettings, hidden = false } = listed
   const names = path.split(' ')
   const group = names
     .slice(0, -1)
     .reduce((under, name) => under.commands.find((one) => one.name() === name) ?? under, program)
   const declared = group
-    .command(names.at(-1) ?? path)
+    .command(names.at(-1) ?? path, { hidden })
     .description(description)
     .exitOverride()
   if (argument !== undefined) declared.argument(argument, argumentIs)
@@ -89,6 +89,7 @@ async function perform(command: Command, declared: Commander): Promise<void> {
       return settings
     },
     settingsFile: config,
+    commands: COMMANDS,
     environment,
     terminal: io,
     signal,

@@ -183,13 +183,13 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'protocols pause',
-    argument: '<name>',
+    argument: '<protocol>',
     description: 'stops every process from opening cases of this protocol until it is resumed',
     load: () => import('./protocols/pause.ts'),
   },
   {
     path: 'protocols resume',
-    argument: '<name>',
+    argument: '<protocol>',
     description: 'resumes a protocol, and judges what became due meanwhile',
     load: () => import('./protocols/resume.ts'),
   },
@@ -208,6 +208,22 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'bench',
     description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
     load: () => import('../kit/bench/command.ts'),
+  },
+  {
+    path: 'completion',
+    argument: '<shell>',
+    argumentIs: 'bash, zsh or fish',
+    description: 'prints the script by which a shell completes commands, options and names',
+    withoutSettings: true,
+    load: () => import('./completion.ts'),
+  },
+  {
+    path: 'complete',
+    argument: '[words...]',
+    description: 'what may follow these words; for the scripts of "gavel completion"',
+    withoutSettings: true,
+    hidden: true,
+    load: () => import('./complete.ts'),
   },
   {
     path: 'demo',

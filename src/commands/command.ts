@@ -13,6 +13,8 @@ export interface Invocation<Options = object> {
   settings(): Settings
   /** The file that is laid over the shipped settings, if one was given. */
   readonly settingsFile?: string | undefined
+  /** All commands. */
+  readonly commands?: readonly ListedCommand[]
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly terminal: Terminal
   /** Aborts on the first request to stop. */
@@ -49,6 +51,8 @@ export interface ListedCommand {
   /** What its argument is, if the name does not say it. */
   readonly argumentIs?: string
   readonly description: string
+  /** For a command that other programs call: `--help` does not list it. */
+  readonly hidden?: true
   /** For a command that reads no settings: it takes no `--config`. */
   readonly withoutSettings?: true
   /** Imports its file; a group of commands that does nothing by itself has none. */

@@ -21,7 +21,7 @@ import type { Command } from './command.ts'
 import { FIRST, hasSetting } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
-import { counted, printable } from './terminal.ts'
+import { counted, printable, spans } from './terminal.ts'
 
 const WAIT_MS = 10_000
 
@@ -50,7 +50,8 @@ export const command: Command<object, readonly Finding[]> = {
     else {
       for (const { what, state, detail, todo } of findings) {
         const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
-        terminal.out(`${sign}  ${what}: ${printable(detail, MAX_DETAIL_CHARS)}`)
+        const tone = ({ ok: 'good', warning: 'warning', broken: 'bad' } as const)[state]
+        terminal.out(spans({ text: sign, tone }, `  ${what}: ${printable(detail, MAX_DETAIL_CHARS)}`))
         for (const [at, line] of (todo?.split('\n') ?? []).entries())
           terminal.out(`         ${at === 0 ? '→' : ' '} ${line}`)
       }

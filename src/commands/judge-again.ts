@@ -7,10 +7,10 @@ import { type AskedForAgain, judgeAgain } from '../service/recovery/judge-again.
 import type { AgainFilter, AgainPlan } from '../service/recovery/undecided.ts'
 import type { Command } from './command.ts'
 import { judgeAgainParts } from './judge-again-parts.ts'
-import { positive, time } from './options.ts'
+import { positive, protocolName, time } from './options.ts'
 import { mustExist } from './protocols/store.ts'
 import { readingClient } from './reading-client.ts'
-import { counted, printable, type Terminal, table } from './terminal.ts'
+import { counted, type Drawing, printable, type Terminal, table } from './terminal.ts'
 
 export interface JudgeAgainOptions {
   readonly since?: number
@@ -31,7 +31,7 @@ export const command: Command<JudgeAgainOptions, AskedForAgain> = {
   options: [
     new Option('--since <time>', 'only verdicts decided at or after this time (ISO 8601)').argParser(time),
     new Option('--until <time>', 'only verdicts decided at or before this time (ISO 8601)').argParser(time),
-    new Option('--protocol <name>', 'only this protocol'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--fault <whose>', 'only verdicts with this fault').choices(FAULTS),
     new Option('--reason <text>', 'only verdicts with this text in one of the reasons in "degraded"'),
@@ -118,7 +118,7 @@ const MOST_REASONS = 10
 export function tellPlan(
   plan: AgainPlan,
   { rate, filter }: { rate: number; filter: AgainFilter },
-  tell: (line: string) => void,
+  tell: (line: string | Drawing) => void,
 ): void {
   const { subjects, verdicts, byProtocol, byReason, off, looked } = plan
   const { since, until, tenant } = filter

@@ -14,7 +14,7 @@ import { judgingProgress } from './judging/judging-progress.ts'
 import { RUNS, type RunOf, runFolder } from './judging/kept-runs.ts'
 import { preparedLibrary } from './judging/prepared-library.ts'
 import { withInput } from './judging/standard-input.ts'
-import { durationMs } from './options.ts'
+import { durationMs, protocolName } from './options.ts'
 import { otherModels } from './paper-models.ts'
 import { meaningsOf } from './show/meanings.ts'
 import { type Minutes, printTranscript } from './show/transcript.ts'
@@ -61,7 +61,9 @@ interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' |
 /** `gavel judge`: a file's subjects, judged in this process. */
 export const command: Command<Options, JudgedCounts> = {
   options: [
-    new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on'),
+    new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on').argParser(
+      protocolName,
+    ),
     formatOption(),
     plainTextOption(),
     ...repliesReadingOptions(),

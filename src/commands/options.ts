@@ -1,11 +1,20 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { duration } from '../../config/schema.ts'
+import { didYouMean } from '../service/domain/did-you-mean.ts'
+import { PROTOCOLS } from '../service/protocols/registry.ts'
 
 // Options that several commands take, and the parsers of options' values.
 
 export const judgedOption = () =>
   new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
 export const byOption = () => new Option('--by <name>', 'name recorded in the history (default: your OS user)')
+
+/** The name of a protocol; a list of all, and the one that was probably meant, for any other. */
+export function protocolName(text: string): string {
+  const names = PROTOCOLS.map(({ name }) => name)
+  if (names.includes(text)) return text
+  throw new InvalidArgumentError(`there are ${names.join(', ')}.${didYouMean(text, names)}`)
+}
 
 export function positive(text: string): number {
   const number = Number(text)

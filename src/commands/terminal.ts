@@ -1,14 +1,18 @@
-import Table from 'cli-table3'
 import { printable, printableJson } from '../service/domain/printable.ts'
+import { Drawing, type Look } from './drawing.ts'
 
 export { printable, printableJson } from '../service/domain/printable.ts'
+export { type Drawing, spans, table } from './drawing.ts'
 
-/** Where a command prints: results on `out`, everything else on `say`. Control characters are escaped in both. */
+/**
+ * Where a command prints: results on `out`, everything else on `say`. Control characters are escaped in both; a drawing is drawn for
+ * the width and the colours of its stream.
+ */
 export interface Terminal {
   /** One line of result on standard output. */
-  out(line: string): void
+  out(line: string | Drawing): void
   /** One line for a person, on standard error. */
-  say(line: string): void
+  say(line: string | Drawing): void
   /**
    * A line that the next one replaces. Where standard error is no terminal, which has nothing to replace it, the newest is
    * printed every half minute.
@@ -41,11 +45,11 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
   return {
     out(line) {
       clear()
-      out.write(`${printableJson(line)}\n`)
+      out.write(`${shown(line, out)}\n`)
     },
     say(line) {
       clear()
-      error.write(`${printableJson(line)}\n`)
+      error.write(`${shown(line, error)}\n`)
     },
     progress(line) {
       if (!error.isTTY) return log(line)
@@ -56,13 +60,17 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
   }
 }
 
+function shown(line: string | Drawing, stream: NodeJS.WriteStream): string {
+  return line instanceof Drawing ? line.on(lookOf(stream)) : printableJson(line)
+}
+
+/** Colours where the stream is a terminal that has them, and NO_COLOR is not set: Node looks that up. */
+function lookOf(stream: NodeJS.WriteStream): Look {
+  if (!stream.isTTY) return { columns: Number.POSITIVE_INFINITY, colours: false }
+  return { columns: stream.columns || 80, colours: stream.hasColors?.() ?? false }
+}
+
 /** `1 verdict`, `2 verdicts`. */
 export function counted(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`
-}
-
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true } })
-  for (const row of rows) drawn.push([...row])
-  return drawn.toString()
 }

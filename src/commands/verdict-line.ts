@@ -1,6 +1,8 @@
 import { entryOf } from '../service/domain/entry-of.ts'
 import type { Verdict } from '../service/domain/verdict.ts'
-import { printable } from './terminal.ts'
+import { PROTOCOLS } from '../service/protocols/registry.ts'
+import type { Span, Tone } from './drawing.ts'
+import { type Drawing, printable, spans } from './terminal.ts'
 
 /** What happened to the comments, if there were any: `18 of 23 comments (cap 2, late 3)`. */
 export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
@@ -12,21 +14,36 @@ export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<V
 /** What a verdict without a label is called, where nothing was decided. */
 const WITHOUT_LABEL: Readonly<Record<string, string>> = { none: 'undecided', deleted: 'deleted' }
 
+/** What a verdict's label asks for: a look where it says harm, or nothing could be decided. */
+export function toneOf({
+  protocol,
+  label,
+  decidedBy,
+}: Pick<Verdict, 'protocol' | 'label' | 'decidedBy'>): Tone | undefined {
+  if (decidedBy === 'none') return 'warning'
+  if (label === null) return undefined
+  const { labels } = PROTOCOLS.find(({ name }) => name === protocol) ?? {}
+  if (label === labels?.harmful) return 'bad'
+  return label === labels?.harmless ? 'good' : undefined
+}
+
 /** A verdict as one line for a person. */
-export function verdictLine(of: Verdict): string {
-  const degraded = of.degraded.length === 0 ? '' : `  [${of.degraded.map((text) => printable(text, 80)).join('; ')}]`
+export function verdictLine(of: Verdict): Drawing {
+  const degraded = of.degraded.map((text) => printable(text, 80)).join('; ')
   const final = of.final ? ' final' : ''
   const scores = Object.entries(of.scores).map(
     ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,
   )
-  const parts = [
-    printable(of.timing.decidedAt, 30),
+  const label = of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30)
+  const parts: Span[] = [
+    { text: printable(of.timing.decidedAt, 30), tone: 'faint' },
     `${printable(of.id, 60)}${final}`,
-    of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30),
+    { text: label, tone: toneOf(of) },
     `by ${of.decidedBy}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
     ...commentsJudged(of),
-    `${of.usage.calls} calls${degraded}`,
+    `${of.usage.calls} calls`,
+    ...(degraded === '' ? [] : [{ text: `[${degraded}]`, tone: 'warning' as const }]),
   ]
-  return parts.join('  ')
+  return spans(...parts.flatMap((part, at) => (at === 0 ? [part] : ['  ', part])))
 }

@@ -6,7 +6,8 @@ import { jsonOf } from '../service/domain/json-of.ts'
 import { type Verdict, verdict } from '../service/domain/verdict.ts'
 import { type VerdictAudit, verdictAudit } from '../service/recovery/audit.ts'
 import type { Command } from './command.ts'
-import { positiveWhole, time } from './options.ts'
+import { labelName, NO_LABEL } from './label-name.ts'
+import { positiveWhole, protocolName, time } from './options.ts'
 import { readingClient } from './reading-client.ts'
 import { counted, printable, printableJson, type Terminal } from './terminal.ts'
 import { verdictLine } from './verdict-line.ts'
@@ -17,6 +18,9 @@ interface VerdictsOptions {
   readonly since?: number
   readonly last?: number
   readonly check?: true
+  readonly label?: string
+  readonly tenant?: string
+  readonly degraded?: true
 }
 
 /** How many verdicts were found, or what a check of them found. */
@@ -30,13 +34,16 @@ type Found = number | VerdictAudit
 export const command: Command<VerdictsOptions, Found> = {
   options: [
     new Option('--follow', 'keep printing new verdicts'),
-    new Option('--protocol <name>', 'only this protocol'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
+    new Option('--label <label>', 'only those with this label; "none": only those without one').argParser(labelName),
+    new Option('--tenant <name>', 'only of this tenant'),
+    new Option('--degraded', 'only those that were decided on less than there was'),
     new Option('--since <time>', 'only those sent at or after this time (ISO 8601)').argParser(time),
     new Option('--last <n>', 'only the newest so many, in the order in which they were decided')
       .argParser(positiveWhole)
       .conflicts('follow'),
     new Option('--check', 'only look whether an id stands there with two contents').conflicts([
-      ...['follow', 'protocol', 'since', 'last'],
+      ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last'],
     ]),
   ],
   json: true,
@@ -44,11 +51,12 @@ export const command: Command<VerdictsOptions, Found> = {
     'Examples:',
     '  $ gavel verdicts --last 20',
     '  $ gavel verdicts --follow --json | jq .label',
+    '  $ gavel verdicts --label unsafe --tenant acme',
     '  $ gavel verdicts --check',
     '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r ".degraded[]"',
   ].join('\n'),
   async run({
-    options: { follow = false, protocol, since, last, check = false },
+    options: { follow = false, since, last, check = false, ...wanted },
     json,
     settings: read,
     terminal,
@@ -70,7 +78,7 @@ export const command: Command<VerdictsOptions, Found> = {
         return terminal.say(`partition ${partition}, offset ${message.offset}: not a schema-1 verdict; skipped`)
       }
       if (check) return audit.take(one.data, message.value?.toString('utf8') ?? '')
-      if (protocol !== undefined && one.data.protocol !== protocol) return
+      if (!isWanted(one.data, wanted)) return
       count++
       if (newest === null) print(one.data)
       else newest.add(one.data)
@@ -82,10 +90,23 @@ export const command: Command<VerdictsOptions, Found> = {
     else for (const one of newest?.all() ?? []) print(one)
     return count
   },
-  print(found, { options: { follow = false }, json, signal, terminal }) {
+  print(found, { options: { follow = false, protocol, label, tenant, degraded }, json, signal, terminal }) {
     if (typeof found !== 'number') return printAudit(found, json, terminal)
-    if (found === 0 && !follow && !signal.aborted) terminal.say('There are no verdicts.')
+    const like = [protocol, label, tenant, degraded].some((one) => one !== undefined) ? ' like this' : ''
+    if (found === 0 && !follow && !signal.aborted) terminal.say(`There are no verdicts${like}.`)
   },
+}
+
+function isWanted(
+  { protocol, label, tenant, degraded }: Verdict,
+  wanted: Pick<VerdictsOptions, 'protocol' | 'label' | 'tenant' | 'degraded'>,
+): boolean {
+  return (
+    (wanted.protocol === undefined || protocol === wanted.protocol) &&
+    (wanted.label === undefined || (label ?? NO_LABEL) === wanted.label) &&
+    (wanted.tenant === undefined || tenant === wanted.tenant) &&
+    (wanted.degraded === undefined || degraded.length > 0)
+  )
 }
 
 const CHECKED_AT_ONCE = 10_000

@@ -42,7 +42,7 @@ test('the doctor names the records of the library that are garbled, and the file
 
 function printed(findings: readonly Finding[], settingsFile?: string) {
   const lines: string[] = []
-  const terminal = { out: (line: string) => void lines.push(line), say() {}, progress() {} }
+  const terminal = { out: (line: string) => void lines.push(String(line)), say() {}, progress() {} }
   const io = { terminal, signal: new AbortController().signal }
   const print = () => doctor.print(findings, { ...invocation({}, [], {}, io), settingsFile })
   return { lines, print }

@@ -7,7 +7,11 @@ const NOTHING = againPlan({ subjects: new Map(), meanCostDecided: () => null }, 
 
 function told(plan: Partial<AgainPlan>, filter: Partial<AgainFilter> = {}): string {
   const lines: string[] = []
-  tellPlan({ ...NOTHING, ...plan }, { rate: 5, filter: { ...FILTER, ...filter } }, (line) => void lines.push(line))
+  tellPlan(
+    { ...NOTHING, ...plan },
+    { rate: 5, filter: { ...FILTER, ...filter } },
+    (line) => void lines.push(String(line)),
+  )
   return lines.join('\n')
 }
 const priced = (costUsd: number | null) =>

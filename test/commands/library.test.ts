@@ -56,7 +56,7 @@ describe('the library, by command', () => {
   })
   const io = () => ({
     terminal: {
-      out: (line: string) => out.push(line),
+      out: (line: string) => out.push(String(line)),
       say: (line: string) => said.push(line),
       progress: (line: string) => onProgress(line),
     },

@@ -23,7 +23,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
     verdicts: [{ verdict, publishedAt: AT, partition: 0, offset: '3', records: 1 }],
   } as unknown as Shown
   const lines: string[] = []
-  const terminal = { out: (line: string) => void lines.push(line), say: () => {}, progress: () => {} }
+  const terminal = { out: (line: string) => void lines.push(String(line)), say: () => {}, progress: () => {} }
   printInspection(shown, {}, { terminal, meanings: new Map() })
   const told = lines.filter((line) => line.includes('filter of'))
   expect(told[0]).toContain('stance: the filter of small refused 3 calls (hate, high; sexual); of comments c1, c')

@@ -12,7 +12,7 @@ const MEANINGS = new Map([['rumor', { fake: 'rumor', real: 'non-rumor' }]])
 
 function told(print: (terminal: { out(line: string): void; say(): void; progress(): void }) => void): string[] {
   const lines: string[] = []
-  print({ out: (line) => void lines.push(...line.split('\n')), say() {}, progress() {} })
+  print({ out: (line) => void lines.push(...String(line).split('\n')), say() {}, progress() {} })
   return lines
 }
 

@@ -57,7 +57,9 @@ describe.each(Object.entries(ATTACKS))('a text with %s', (_, attack) => {
       decidedBy: 'judge',
     }
     const counts = { ...noComments(), accepted: 2, judged: 1 }
-    const said = verdictLine({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 }, counts } as Verdict)
+    const said = String(
+      verdictLine({ ...hostile, timing: { decidedAt: attack }, usage: { calls: 1 }, counts } as Verdict),
+    )
     expect(said).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u)
   })
 

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import Table from 'cli-table3'
 import { PROJECT } from '../../config/load.ts'
+import { table } from '../../src/commands/terminal.ts'
 import { DRILLS, type Drill } from './drills.ts'
 import { BEFORE_S, drawDrill } from './pictures.ts'
 import { expectedOf, type Outcome, rehearse } from './rehearse.ts'
@@ -151,22 +151,27 @@ for (const [at, share] of shares.entries())
 await Promise.all(shares.map((share, at) => inOneWorld(share, at + 1)))
 
 if (!values.json) {
-  const table = new Table({
-    head: ['drill', 'expected', 'told after', 'notifications', 'alerts', 'resolved after', ''],
-  })
+  const drawn: string[][] = []
   const seconds = (s: number | null) => (s === null ? 'never' : `${s} s`)
   for (const row of DRILLS.flatMap(({ name }) => rows.filter(({ drill }) => drill === name))) {
     if ('notRun' in row) {
-      table.push([row.drill, row.expected, '', '', '', '', `NOT RUN: ${row.notRun}`])
+      drawn.push([row.drill, row.expected, '', '', '', '', `NOT RUN: ${row.notRun}`])
       continue
     }
     const silent = row.expected === 'silence'
-    table.push([
-      ...[row.drill, row.expected, silent ? '' : seconds(row.toldAfterS), row.notifications, row.alerts.join('\n')],
+    drawn.push([
+      ...[
+        row.drill,
+        row.expected,
+        silent ? '' : seconds(row.toldAfterS),
+        String(row.notifications),
+        row.alerts.join('\n'),
+      ],
       ...[silent ? '' : seconds(row.resolvedAfterS), row.ok ? 'as it should' : 'NOT as it should'],
     ])
   }
-  process.stdout.write(`${table}\ncommit ${commit}\n`)
+  const head = ['drill', 'expected', 'told after', 'notifications', 'alerts', 'resolved after', '']
+  process.stdout.write(`${table(head, drawn)}\ncommit ${commit}\n`)
 }
 // What a stopped drill has left behind in this process ends with it.
 process.exit(stop.signal.aborted ? 130 : rows.every(({ ok }) => ok) ? 0 : 1)

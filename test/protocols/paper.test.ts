@@ -155,8 +155,8 @@ const verdictsOf = async (name: Name, preset: 'none' | 'paper' | 'thrifty', over
     { protocol: name, format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
     {
       terminal: {
-        out: (line) => void verdicts.push(verdict.parse(JSON.parse(line))),
-        say: (line) => void said.push(line),
+        out: (line) => void verdicts.push(verdict.parse(JSON.parse(String(line)))),
+        say: (line) => void said.push(String(line)),
         progress: () => {},
       },
       signal: AbortSignal.timeout(30_000),

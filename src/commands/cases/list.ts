@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { CASE_STATES, type CaseState, type ListedCase, listCases } from '../../service/inspection/open-cases.ts'
 import type { Command } from '../command.ts'
-import { positiveWhole } from '../options.ts'
+import { positiveWhole, protocolName } from '../options.ts'
 import { casesParts } from '../show/parts.ts'
 import { printable, printableJson, table } from '../terminal.ts'
 
@@ -23,7 +23,7 @@ export const command: Command<ListOptions, Listed> = {
   options: [
     new Option('--state <state>', 'only cases that stand like this').choices(CASE_STATES),
     new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--protocol <name>', 'only of this protocol'),
+    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
     new Option('--most <cases>', 'list at most so many, the longest untouched first')
       .argParser(positiveWhole)
       .default(100),
@@ -47,11 +47,13 @@ export const command: Command<ListOptions, Listed> = {
   print({ at, cases, unseen }, { json, terminal }) {
     if (json) for (const one of cases) terminal.out(printableJson(JSON.stringify(one)))
     else if (cases.length > 0)
-      for (const line of table(
-        ['case', 'state', 'age', 'round', 'answered', 'open', 'waits for', '$', 'deadline in'],
-        cases.map((one) => row(one, at)),
-      ).split('\n'))
-        terminal.out(line)
+      terminal.out(
+        table(
+          ['case', 'state', 'age', 'round', 'answered', 'open', 'waits for', '$', 'deadline in'],
+          cases.map((one) => row(one, at)),
+          { dispensable: ['$', 'answered', 'round', 'open', 'age'] },
+        ),
+      )
     if (cases.length === 0) terminal.say('No open case is like this.')
     if (unseen > 0) terminal.say(`${unseen} more were not looked at: --most.`)
   },

@@ -1,4 +1,6 @@
 import { Option } from 'commander'
+import { didYouMean } from '../../service/domain/did-you-mean.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
 import type { Command } from '../command.ts'
 import { printable } from '../terminal.ts'
 import { operator, withLibrary } from './with-library.ts'
@@ -9,7 +11,11 @@ export const command: Command<{ readonly tenant?: string }, void> = {
   json: false,
   help: 'Example:\n  $ gavel library drop kodoli',
   run: ({ args: [shelf = ''], options: { tenant }, settings }) =>
-    withLibrary(settings(), (library) => library.drop(shelf, operator(), tenant)),
+    withLibrary(settings(), async (library) => {
+      const known = (await library.shelves()).map(({ name }) => name)
+      if (!known.includes(shelf)) throw new OperatorError(`There is no shelf "${shelf}".${didYouMean(shelf, known)}`)
+      return library.drop(shelf, operator(), tenant)
+    }),
   print(_, { args: [shelf], options: { tenant }, terminal }) {
     const whose = tenant === undefined ? '' : ` of the tenant ${printable(tenant, 64)}`
     terminal.out(`The shelf "${shelf}"${whose} and its history are gone.`)

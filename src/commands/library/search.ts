@@ -1,4 +1,5 @@
 import { Option } from 'commander'
+import { didYouMean } from '../../service/domain/did-you-mean.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import type { Found } from '../../service/domain/library.ts'
 import { DEFAULT_TENANT } from '../../service/library/names.ts'
@@ -29,7 +30,13 @@ export const command: Command<SearchOptions, Found> = {
   help: 'Example:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5',
   run({ args: [text = ''], options: { shelf, k, lang, tenant }, settings, signal }) {
     const wanted = { text, shelves: [shelf], k, ...(lang === undefined ? {} : { lang }) }
-    return withLibrary(settings(), (library) => library.find(wanted, { tenant, id: '', kind: 'post' }, signal))
+    return withLibrary(settings(), async (library) => {
+      const found = await library.find(wanted, { tenant, id: '', kind: 'post' }, signal)
+      const problem = found.shelves[0]?.problem
+      const known = problem ? (await library.shelves()).map(({ name }) => name) : []
+      if (problem && !known.includes(shelf)) throw new OperatorError(`${problem}.${didYouMean(shelf, known)}`)
+      return found
+    })
   },
   print({ shelves: [found], weak }, { json, terminal }) {
     if (found?.problem) throw new OperatorError(`${found.problem}.`)

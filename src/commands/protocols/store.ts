@@ -2,13 +2,15 @@ import type { Settings } from '../../../config/schema.ts'
 import { checkRedis, connect } from '../../service/adapters/redis/connect.ts'
 import { keysUnder } from '../../service/adapters/redis/keys.ts'
 import { redisThreads } from '../../service/adapters/redis/threads.ts'
+import { didYouMean } from '../../service/domain/did-you-mean.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import type { ThreadStore } from '../../service/ports/threads.ts'
 
 /** Throws an `OperatorError` if no protocol, switched on or not, has this name. */
 export function mustExist({ protocols }: Settings, name: string): void {
   if (Object.hasOwn(protocols, name)) return
-  throw new OperatorError(`No protocol is called ${name}. There are: ${Object.keys(protocols).join(', ')}.`)
+  const names = Object.keys(protocols)
+  throw new OperatorError(`No protocol is called ${name}. There are: ${names.join(', ')}.${didYouMean(name, names)}`)
 }
 
 /** Uses the thread store in the settings' Redis once. Throws an `OperatorError` if Redis does not answer. */

@@ -4,6 +4,7 @@ import { type ShownCase, type ShownWait, WITHHELD } from '../../service/inspecti
 import type { Inspection } from '../../service/inspection/inspection.ts'
 import type { ShownVerdict } from '../../service/inspection/published.ts'
 import type { Shown } from '../../service/inspection/standing.ts'
+import { Drawing, indented } from '../drawing.ts'
 import { counted, printable, type Terminal, table } from '../terminal.ts'
 import { commentsJudged, verdictLine } from '../verdict-line.ts'
 import { type Minutes, printDebates } from './transcript.ts'
@@ -23,7 +24,7 @@ export function printInspection(
   { terminal, meanings }: { readonly terminal: Terminal; readonly meanings: Minutes['meanings'] },
 ): void {
   const { subject, standing, thread, cases, verdicts } = shown
-  const out = (line: string) => terminal.out(line)
+  const out = (line: string | Drawing) => terminal.out(line)
   out(`${subject.kind} ${printable(subject.postId, 200)} of tenant ${subject.tenant}`)
   out(printable(standing, 2_000))
   const newest = new Map(verdicts.map((one) => [one.verdict.protocol, one]))
@@ -87,13 +88,15 @@ function filteredLine({ stage, model, calls, found, comments }: FilteredQuestion
   return `${stage}: the filter of ${model} refused ${counted(calls, 'call')} (${named})${whose}`
 }
 
-function section(title: string, lines: readonly string[], out: (line: string) => void): void {
+type Line = string | Drawing
+
+function section(title: string, lines: readonly Line[], out: (line: Line) => void): void {
   out('')
   out(title)
-  for (const line of lines) out(`  ${line}`)
+  for (const line of lines) out(line instanceof Drawing ? indented(line, 2) : `  ${line}`)
 }
 
-function messagesIn({ messages, read }: Inspection, offsets: boolean): string[] {
+function messagesIn({ messages, read }: Inspection, offsets: boolean): Line[] {
   const rows = messages.map(({ topic, partition, offset, receivedAt, what, id, deletes, outcome, detail }) => [
     iso(receivedAt),
     ...(offsets ? [`${topic}/${partition}@${offset}`] : []),
@@ -107,9 +110,7 @@ function messagesIn({ messages, read }: Inspection, offsets: boolean): string[] 
   return [
     ...(rows.length === 0
       ? ['none']
-      : table(['received', ...(offsets ? ['topic/partition@offset'] : []), 'what', 'id', 'outcome'], listed).split(
-          '\n',
-        )),
+      : [table(['received', ...(offsets ? ['topic/partition@offset'] : []), 'what', 'id', 'outcome'], listed)]),
     ...(left === 0 ? [] : [`and ${counted(left, 'message')} between these (--json has them all)`]),
     ...(offsets ? [readLine(read)] : []),
   ]
@@ -136,7 +137,7 @@ function threadIn({ thread, deleted, paused }: Inspection): string[] {
 function caseIn(
   { state, withheld, openedAt, deadline, takeovers, round, answers, waits, usage, note }: ShownCase,
   at: number,
-): string[] {
+): Line[] {
   return [
     `${state}, opened ${iso(openedAt)} (${ago(at - openedAt)}), deadline ${iso(deadline)}, taken up ${counted(takeovers, 'time')}`,
     `${answers.length} answered, ${waits.length} not yet${round === null ? '' : `, in round ${round}`}; ${counted(usage.calls, 'call')}, $${usage.costUsd.toFixed(4)}`,
@@ -147,26 +148,30 @@ function caseIn(
     ...(note === null ? [] : [printable(note, 300)]),
     ...(answers.length === 0
       ? []
-      : table(
-          ['ask', 'stage', 'role', 'model', 'ms', 'calls', '$', ''],
-          answers
-            .slice(-MOST_LISTED)
-            .map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
-              ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
-              ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
-            ]),
-        ).split('\n')),
+      : [
+          table(
+            ['ask', 'stage', 'role', 'model', 'ms', 'calls', '$', ''],
+            answers
+              .slice(-MOST_LISTED)
+              .map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
+                ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
+                ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
+              ]),
+          ),
+        ]),
     ...(waits.length === 0
       ? []
-      : table(
-          ['ask', 'stage', 'role', 'waits', 'tries', 'deferred in all'],
-          waits
-            .slice(0, MOST_LISTED)
-            .map((wait) => [
-              ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
-              ago(wait.heldMs),
-            ]),
-        ).split('\n')),
+      : [
+          table(
+            ['ask', 'stage', 'role', 'waits', 'tries', 'deferred in all'],
+            waits
+              .slice(0, MOST_LISTED)
+              .map((wait) => [
+                ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
+                ago(wait.heldMs),
+              ]),
+          ),
+        ]),
   ]
 }
 

@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { PROJECT } from '../../../config/load.ts'
 import type { Command, Invocation } from '../../commands/command.ts'
 import { formatOption } from '../../commands/file-options.ts'
-import { positive, share } from '../../commands/options.ts'
+import { positive, protocolName, share } from '../../commands/options.ts'
 import type { Format } from '../../lab/evaluation/formats.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { startRedis } from '../stack/servers/redis.ts'
@@ -66,7 +66,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** `gavel bench`: brings the servers that are not there, measures, prints one JSON report and takes the servers down. */
 export const command: Command<BenchOptions, object> = {
   options: [
-    new Option('--protocol <name>', 'by which protocol').default('rumor'),
+    new Option('--protocol <name>', 'by which protocol').argParser(protocolName).default('rumor'),
     counting('--comments <n>', 'comments of each post', 40),
     counting('--flood <n>', 'comments of the intake phase', 300_000),
     counting('--verdicts <n>', 'verdicts of the phase without latency', 4_000),

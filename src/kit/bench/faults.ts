@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import { table } from '../../commands/terminal.ts'
+import { type Drawing, table } from '../../commands/terminal.ts'
 import type { FileMessage } from '../../lab/evaluation/file-message.ts'
 import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
@@ -81,7 +81,7 @@ const CALL_TIMEOUT = '2s'
 export async function faultBench(
   environment: Readonly<Record<string, string | undefined>>,
   plan: FaultPlan,
-  { say, signal }: { say: (line: string) => void; signal: AbortSignal },
+  { say, signal }: { say(line: string | Drawing): void; signal: AbortSignal },
 ): Promise<FaultReport> {
   const started = performance.now()
   const folder = mkdtempSync(join(tmpdir(), 'gavel-faults-'))
@@ -214,7 +214,7 @@ function endsOf(verdicts: readonly Verdict[], expected: ReadonlySet<string>) {
 }
 
 /** A row for each fault: what the verdicts' transcripts say of the calls that it befell. */
-function outcomesTable({ outcomes }: Ledger): string {
+function outcomesTable({ outcomes }: Ledger): Drawing {
   const columns = [...new Set([...outcomes.values()].flatMap((row) => [...row.keys()]))].sort()
   const rows = ['none', ...FAULTS].map((fault) => {
     const row = outcomes.get(fault) ?? new Map<string, number>()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../../config/schema.ts'
-import { table } from '../../commands/terminal.ts'
+import { type Drawing, table } from '../../commands/terminal.ts'
 import { openAiModel } from '../../service/adapters/openai/model.ts'
 import { connect } from '../../service/adapters/redis/connect.ts'
 import type { Ask } from '../../service/domain/ask.ts'
@@ -200,7 +200,7 @@ export async function faultyModelBench(
   }
 }
 
-export function faultyModelTable({ rows }: FaultyModelReport): string {
+export function faultyModelTable({ rows }: FaultyModelReport): Drawing {
   const cell = (row: Row | undefined) => row?.ratio.toFixed(2) ?? ''
   return table(
     ['fault', ...SHARES.map((share) => `${share * 100} %`)],

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Settings } from '../../../config/schema.ts'
 import { memoryService } from '../../commands/judging/memory-service.ts'
-import { table } from '../../commands/terminal.ts'
+import { type Drawing, table } from '../../commands/terminal.ts'
 import { type FileMessage, faultIn } from '../../lab/evaluation/file-message.ts'
 import { type Format, fileMessages } from '../../lab/evaluation/formats.ts'
 import { memoryTopics } from '../../service/adapters/memory/topics.ts'
@@ -9,6 +9,7 @@ import { OperatorError } from '../../service/domain/errors.ts'
 import { addUsage, noUsage, verdict } from '../../service/domain/verdict.ts'
 import type { Outbox } from '../../service/ports/cases.ts'
 import type { Report } from '../../service/ports/report.ts'
+import { filePartsOf } from '../../service/protocols/make.ts'
 import { applyPreset, rumorSettings } from '../../service/protocols/rumor/settings.ts'
 import { understudyModel } from './model.ts'
 import { round } from './percentiles.ts'
@@ -98,7 +99,7 @@ export async function savingsBench(
 }
 
 /** The report as a table. */
-export function savingsTable({ underPressure, ...report }: SavingsReport): string {
+export function savingsTable({ underPressure, ...report }: SavingsReport): Drawing {
   const cells = ({ calls, tokens, usd }: Cost) => [calls.toFixed(2), tokens.toFixed(0), usd.toFixed(6)]
   const head = ['saving', 'alone: calls', 'tokens', 'USD', 'all but it: calls', 'tokens', 'USD']
   const rows = (label: string, { none, all, savings }: Savings) => [
@@ -113,7 +114,7 @@ const NO_SAVING = new Set(['preset', 'temperature', 'answerTokens', 'ties', 'one
 
 /** Every other setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
 function savingsOf(settings: Settings): Saving[] {
-  const { enabled: _, ...given } = settings.protocols.rumor ?? { enabled: false }
+  const { settings: given } = filePartsOf({ name: 'rumor' }, settings.protocols.rumor ?? { enabled: false })
   const on = new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset: 'none' })))
   const paper = Object.entries(applyPreset(rumorSettings.parse({ ...given, preset: 'paper' })))
   const departures = paper.filter(([name, value]) => !NO_SAVING.has(name) && on.get(name) !== value)

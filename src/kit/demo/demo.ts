@@ -5,12 +5,14 @@ import { join } from 'node:path'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
+import type { Cell } from '../../commands/drawing.ts'
 import { untilAnswered } from '../../commands/judging/asked-models.ts'
 import { type WatchedEndpoint, watchedModel } from '../../commands/judging/watched-endpoint.ts'
 import { importShelf } from '../../commands/library/import.ts'
 import { produce } from '../../commands/produce.ts'
 import { readingClient } from '../../commands/reading-client.ts'
 import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
+import { toneOf } from '../../commands/verdict-line.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
 import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
 import { whyNoLibrary } from '../../service/composition/library.ts'
@@ -266,24 +268,25 @@ function report(
     records.map((record) => record.verdict),
     ({ protocol, subjectId }) => pair(protocol, subjectId),
   )
-  const rows: string[][] = []
+  const rows: Cell[][] = []
   const reasons: string[] = []
   let [lost, calls] = [0, 0]
   for (const { id, words, judgedBy, comments } of subjects.values()) {
     const number = String(rows.length + 1)
-    const cells = protocols.map((protocol) => {
+    const cells = protocols.map((protocol): Cell => {
       if (!judgedBy.includes(protocol)) return ''
       const revisions = [...new Map(byPair.get(pair(protocol, id))?.map((one) => [one.id, one])).values()].sort(
         (a, b) => a.revision - b.revision,
       )
       const last = revisions.at(-1)
       if (last === undefined || !last.final) lost++
-      if (last === undefined) return 'LOST'
+      if (last === undefined) return { text: 'LOST', tone: 'bad' }
       const spent = revisions.reduce((sum, { usage }) => sum + usage.calls, 0)
       calls += spent
       reasons.push(`${number.padStart(3)}  ${protocol}: ${printable(last.rationale, 300)}`)
       const seconds = (tally.published.get(last.id)?.latencySeconds ?? 0).toFixed(2)
-      return [turns(revisions), how(last), scoresOf(last), `${counted(spent, 'call')}, last ${seconds} s`].join('\n')
+      const said = [turns(revisions), how(last), scoresOf(last), `${counted(spent, 'call')}, last ${seconds} s`]
+      return { text: said.join('\n'), tone: toneOf(last) }
     })
     const answers = comments === 0 ? '' : `\n${counted(comments, 'comment')}`
     rows.push([number, `${wrapped(printable(words, 96), 36)}${answers}`, ...cells])

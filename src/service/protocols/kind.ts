@@ -45,6 +45,8 @@ export interface ProtocolKind {
   readonly name: string
   /** Its switches, without `enabled`. */
   readonly settings: z.ZodObject
+  /** Folders under `config/` that it reads beside its prompts; the setting of each lists names of files in it. */
+  readonly folders?: readonly string[]
   readonly paperModels?: PaperModels
   /** Parts of the debate removed, each a row of an evaluation: its name, and switches over the protocol's settings. */
   readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
@@ -57,6 +59,10 @@ export interface ProtocolKind {
   make(parts: ProtocolParts): Protocol
   /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
   confidence?(verdict: Judged): number | null
+  /** Which label says that something is wrong with a subject, and which that nothing is; left out where there are none. */
+  readonly labels?: { readonly harmful: string; readonly harmless: string }
+  /** Whom it asks, by the names that `models.roles` may give models to; left out: any. */
+  readonly roles?: readonly string[]
   /** How many of its voters chose each side, where it has any. */
   votes?(verdict: Judged): readonly number[]
   /** What each of its voices says by a case's turns, where it has several: perspectives their labels, aspects their scores. */

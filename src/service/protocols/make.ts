@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import { loadFiles } from '../../../config/load.ts'
+import { layeredFiles, loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { Curation } from '../domain/curation.ts'
 import { entryOf } from '../domain/entry-of.ts'
@@ -7,7 +7,7 @@ import { OperatorError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Protocol } from '../engine/script.ts'
-import type { ProtocolKind } from './kind.ts'
+import type { ProtocolKind, ProtocolParts } from './kind.ts'
 import { fenceUnder, presetIn } from './preset.ts'
 import { PROTOCOLS } from './registry.ts'
 
@@ -20,11 +20,11 @@ export function makeProtocols(
 ): Protocol[] {
   const faults: string[] = []
   const made = kinds.flatMap((kind) => {
-    const { enabled, ...own } = entryOf(settings, kind.name) ?? { enabled: false }
-    if (!enabled) return []
+    const given = entryOf(settings, kind.name)
+    if (given?.enabled !== true) return []
     try {
-      const parts = { settings: own, fence: fenceUnder(presetIn(own), fence), samplingRank, files: loadFiles }
-      return [kind.make({ ...parts, prompts: promptsOf(kind.name) })]
+      const { prompts, ...parts } = filePartsOf(kind, given)
+      return [kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })]
     } catch (error) {
       for (const line of String(error instanceof Error ? error.message : error).split('\n'))
         faults.push(line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${kind.name}/${line}`)
@@ -33,6 +33,27 @@ export function makeProtocols(
   })
   if (faults.length > 0) throw new OperatorError(`The protocols' files have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+/**
+ * A protocol's own settings, without those that every protocol has, and its files: the shipped ones, and over them those of the
+ * user's folders. Throws an `OperatorError` for a folder that can't be read, or a file in it that nothing reads.
+ */
+export function filePartsOf(
+  { name, folders = [] }: Pick<ProtocolKind, 'name' | 'folders'>,
+  given: Settings['protocols'][string],
+): Pick<ProtocolParts, 'prompts' | 'files'> & { readonly settings: Readonly<Record<string, unknown>> } {
+  const { enabled: _, ...rest } = given
+  const paths = new Map(['prompts', ...folders].map((folder) => [folder, entryOf(rest, `${folder}Path`)]))
+  const isPath = (key: string) => key.endsWith('Path') && paths.has(key.slice(0, -'Path'.length))
+  const settings = Object.fromEntries(Object.entries(rest).filter(([key]) => !isPath(key)))
+  const files = (folder: string) => {
+    const path = paths.get(folder === `prompts/${name}` ? 'prompts' : folder)
+    if (typeof path !== 'string') return loadFiles(folder)
+    const listed = entryOf(settings, folder)
+    return layeredFiles(folder, path, Array.isArray(listed) ? listed.map((one) => `${one}.yaml`) : [])
+  }
+  return { settings, files, prompts: promptsIn(files(`prompts/${name}`)) }
 }
 
 /** How each protocol's cases are learnt from, by its name; protocols that do not learn are left out. */
@@ -53,6 +74,10 @@ export function makeCurations(
 
 /** A protocol's prompt files by name, without their ending. */
 export function promptsOf(protocol: string): ReadonlyMap<string, string> {
-  const files = [...loadFiles(`prompts/${protocol}`)].filter(([name]) => name.endsWith('.md'))
-  return new Map(files.map(([name, text]) => [name.slice(0, -'.md'.length), text]))
+  return promptsIn(loadFiles(`prompts/${protocol}`))
+}
+
+function promptsIn(files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const prompts = [...files].filter(([name]) => name.endsWith('.md'))
+  return new Map(prompts.map(([name, text]) => [name.slice(0, -'.md'.length), text]))
 }

@@ -5,9 +5,31 @@ import type { ProtocolKind } from './kind.ts'
 /** All protocols. A new one is a folder beside `rumor/` and one line in `all.ts`. */
 export const PROTOCOLS: readonly ProtocolKind[] = Object.values<ProtocolKind>(all)
 
-/** The settings' block `protocols`: the switches that each protocol brings, and whether it is on. */
+/** A path that is null is not set. */
+function withoutUnsetPaths<Own extends object>(own: Own): Own {
+  return Object.fromEntries(
+    Object.entries(own).filter(([key, value]) => !key.endsWith('Path') || value !== null),
+  ) as Own
+}
+
+/** A folder of the user's own, whose files are laid over shipped ones. */
+const folder = z.string().min(1)
+
+/**
+ * The settings' block `protocols`: the switches that each protocol brings, whether it is on, and folders of the user's own in
+ * place of shipped files.
+ */
 export const protocolsSettings = z.strictObject(
   Object.fromEntries(
-    PROTOCOLS.map(({ name, settings }) => [name, settings.extend({ enabled: z.boolean().default(true) }).prefault({})]),
+    PROTOCOLS.map(({ name, settings, folders = [] }) => [
+      name,
+      settings
+        .extend({
+          enabled: z.boolean().default(true),
+          ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder.nullish()])),
+        })
+        .transform(withoutUnsetPaths)
+        .prefault({}),
+    ]),
   ),
 )

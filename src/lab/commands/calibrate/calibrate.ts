@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import type { Settings } from '../../../../config/schema.ts'
 import type { Command } from '../../../commands/command.ts'
 import { readingOf, repliesReadingOptions } from '../../../commands/file-options.ts'
-import { positive, positiveWhole } from '../../../commands/options.ts'
+import { positive, positiveWhole, protocolName } from '../../../commands/options.ts'
 import { printable } from '../../../commands/terminal.ts'
 import { onTier, tierOption } from '../../../commands/tier.ts'
 import type { Calibration } from '../../../service/domain/calibration.ts'
@@ -35,7 +35,9 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     ).makeOptionMandatory(),
     new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
     ...repliesReadingOptions(),
-    new Option('--protocol <name>', 'the protocol that scores by them').default('counterspeech'),
+    new Option('--protocol <name>', 'the protocol that scores by them')
+      .argParser(protocolName)
+      .default('counterspeech'),
     new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
       .default([4, 8], '4,8')
       .argParser(sizes),

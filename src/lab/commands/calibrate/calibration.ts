@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { loadFiles } from '../../../../config/load.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../service/composition/gateway.ts'
 import { withRetry } from '../../../service/curator/with-retry.ts'
@@ -11,7 +10,7 @@ import { fences } from '../../../service/domain/fence.ts'
 import { askContext, type GivenAsk } from '../../../service/gateway/context.ts'
 import type { Model } from '../../../service/ports/model.ts'
 import type { ProtocolKind } from '../../../service/protocols/kind.ts'
-import { promptsOf } from '../../../service/protocols/make.ts'
+import { filePartsOf, promptsOf } from '../../../service/protocols/make.ts'
 import { fenceUnder, presetIn } from '../../../service/protocols/preset.ts'
 import type { Asking } from '../../calibration/calibrate.ts'
 
@@ -23,11 +22,11 @@ const NO_DEADLINE_MS = 30 * 86_400_000
 export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: string): Calibration {
   if (kind.calibration === undefined)
     throw new OperatorError(`The protocol ${kind.name} scores by no evaluation steps that could be calibrated.`)
-  const { enabled: _, ...own } = entryOf(settings.protocols, kind.name) ?? { enabled: true }
   try {
+    const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
     return kind.calibration(aspect, {
-      ...{ settings: own, prompts: promptsOf(kind.name), calibrationPrompts: promptsOf('calibration') },
-      ...{ fence: fenceUnder(presetIn(own), fences(SECRET, settings.fences)), files: loadFiles },
+      ...{ ...parts, calibrationPrompts: promptsOf('calibration') },
+      fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
     })
   } catch (error) {
     throw new OperatorError(`${kind.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })

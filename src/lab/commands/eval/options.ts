@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { contradictionsOption, labelFieldOption, repliesReadingOptions } from '../../../commands/file-options.ts'
-import { notNegative, positive, positiveWhole } from '../../../commands/options.ts'
+import { notNegative, positive, positiveWhole, protocolName } from '../../../commands/options.ts'
 import { tierOption } from '../../../commands/tier.ts'
 import type { Tier } from '../../../service/ports/model.ts'
 import type { Contradictions } from '../../evaluation/contradictions.ts'
@@ -60,7 +60,7 @@ const several = <Value>(value: Value, before: readonly Value[] = []) => [...befo
 
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
-  new Option('--protocol <name>', 'protocol to evaluate, as the settings have it'),
+  new Option('--protocol <name>', 'protocol to evaluate, as the settings have it').argParser(protocolName),
   new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/evaluation.md)"),
   new Option(
     '--model <paper=yours>',

@@ -19,6 +19,8 @@ const VERSION = 2
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
 export const counterspeech = {
   name: 'counterspeech',
+  roles: ['scorer', 'steps-writer'],
+  folders: ['aspects'],
   settings: counterspeechSettings,
   paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
   savings: COUNTERSPEECH_SAVINGS,

@@ -1,4 +1,5 @@
 import { isAbsolute, join, resolve } from 'node:path'
+import { didYouMean } from '../../domain/did-you-mean.ts'
 import { neutralized } from '../../domain/neutralized.ts'
 import { readSteps, type StepsUsed } from '../../domain/steps.ts'
 import { shortHash } from '../short-hash.ts'
@@ -37,6 +38,11 @@ export function stepsFrom(
   const [shipped, own] = [`steps/${DEFAULT}`, stepsFor.includes('/') ? resolve(stepsFor) : `steps/${stepsFor}`]
   const [ours, theirs] = [files(shipped), own === shipped ? new Map<string, string>() : files(own)]
   if (isAbsolute(own) && theirs.size === 0) faults.push(`${own}: holds no steps, and the setting stepsFor names it`)
+  const readable = new Set([...ours.keys(), ...aspects.map(({ name }) => `${name}.md`)])
+  if (isAbsolute(own))
+    for (const name of theirs.keys())
+      if (!readable.has(name))
+        faults.push(`${join(own, name)}: nothing reads a file of this name.${didYouMean(name, readable)}`)
   for (const aspect of aspects) {
     const file = `${aspect.name}.md`
     const found = theirs.get(file)

@@ -19,6 +19,9 @@ const VERSION = 4
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {
   name: 'hate',
+  labels: { harmful: 'hate', harmless: 'non-hate' },
+  roles: ['perspective', 'debater', 'judge'],
+  folders: ['perspectives'],
   settings: hateSettings,
   paperModels: {
     roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },

@@ -15,6 +15,8 @@ const VERSION = 6
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {
   name: 'rumor',
+  labels: { harmful: 'rumor', harmless: 'non-rumor' },
+  roles: ['scorer', 'debater', 'judge'],
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
   savings: RUMOR_SAVINGS,

@@ -15,6 +15,8 @@ const VERSION = 5
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
   name: 'safety',
+  labels: { harmful: 'unsafe', harmless: 'safe' },
+  roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
   settings: safetySettings,
   paperModels: {
     roles: {

@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { labelName } from '../../src/commands/label-name.ts'
+import { protocolName } from '../../src/commands/options.ts'
+import { roleQuestions } from '../../src/commands/role-questions.ts'
+import { didYouMean } from '../../src/service/domain/did-you-mean.ts'
+import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+const folder = ownFolder('suggestions')
+function gavel(...args: string[]) {
+  const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
+  return spawnSync(process.execPath, [...flags, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH },
+  })
+}
+
+/** What loading a file with this text says. */
+function faultsIn(text: string, environment = {}): string {
+  const file = join(folder, 'mine.yaml')
+  writeFileSync(file, text)
+  try {
+    loadSettings(environment, file)
+  } catch (error) {
+    return error instanceof Error ? error.message.replaceAll(file, 'mine.yaml') : String(error)
+  }
+  return ''
+}
+
+it('a name that is near is suggested, and none where all are far', () => {
+  const names = ['hate', 'rumor', 'safety', 'counterspeech']
+  expect(didYouMean('hatee', names)).toBe(' Did you mean "hate"?')
+  expect(didYouMean('SAFTEY', names)).toBe(' Did you mean "safety"?')
+  expect(didYouMean('counterspech', names)).toBe(' Did you mean "counterspeech"?')
+  expect(didYouMean('weather', names)).toBe('')
+  expect(didYouMean('', names)).toBe('')
+  expect(didYouMean('x', [])).toBe('')
+})
+
+describe('a misspelt', () => {
+  it.each([
+    [['juge', 'x.jsonl'], /unknown command 'juge'[\s\S]*Did you mean judge\?/],
+    [['library', 'imprt', 'x'], /unknown command 'imprt'[\s\S]*Did you mean import\?/],
+    [['judge', 'x.jsonl', '--protocl', 'hate'], /unknown option '--protocl'[\s\S]*Did you mean --protocol\?/],
+    [['judge', 'x.jsonl', '--protocol', 'rumour'], /there are .*rumor.*\. Did you mean "rumor"\?/],
+  ])('command, option or protocol is named with the right one, as a mistake of usage: %j', (args, said) => {
+    const { status, stderr } = gavel(...args)
+    expect(stderr).toMatch(said)
+    expect(status).toBe(2)
+  })
+
+  it('setting is named with its line and the right one', () => {
+    const text = '# mine\nmodels:\n  slotz: 8\nprotocols:\n  rumor:\n    rouns: 3\n    k: many\n'
+    const said = faultsIn(text)
+    expect(said).toMatch(/models: .*slotz.* Did you mean "slots"\? \(mine\.yaml, line 3\)/)
+    expect(said).toMatch(/protocols\.rumor: .*rouns.* Did you mean "rounds"\? \(mine\.yaml, line 6\)/)
+    expect(faultsIn('http.prot: 1\n')).toMatch(/http: .*prot.* Did you mean "port"\? \(mine\.yaml, line 1\)/)
+  })
+
+  it('role is refused, and named with its line', () => {
+    expect(faultsIn('models:\n  roles:\n    jugde: [m]\n')).toMatch(
+      /models\.roles\.jugde: nobody has this role\. Did you mean "judge"\? \(mine\.yaml, line 3\)/,
+    )
+    expect(faultsIn('models:\n  roles:\n    hate.judg: [m]\n')).toMatch(
+      /nobody has this role\. Did you mean "hate\.judge"\?/,
+    )
+    for (const role of ['judge', 'hate.judge', 'curator', 'steps-writer', 'baseline', 'rumor.baseline'])
+      expect(faultsIn(`models:\n  roles:\n    ${role}: [m]\n`)).toBe('')
+  })
+
+  it('variable is named with the right one', () => {
+    expect(faultsIn('', { GAVEL_HTTP_PROT: '1' })).toContain('Did you mean "GAVEL_HTTP_PORT"?')
+  })
+
+  it('protocol or label of an option is named with the right one', () => {
+    expect(() => protocolName('hatt')).toThrow('Did you mean "hate"?')
+    expect(protocolName('hate')).toBe('hate')
+    expect(() => labelName('unsave')).toThrow('Did you mean "unsafe"?')
+    for (const known of ['hate', 'non-hate', 'none']) expect(labelName(known)).toBe(known)
+  })
+})
+
+it('every role that a protocol asks can be given models', () => {
+  const settings = loadSettings({})
+  for (const { role } of roleQuestions(settings)) {
+    const [protocol = '', name = ''] = role.includes('.') ? role.split('.') : ['', role]
+    const kinds = PROTOCOLS.filter((kind) => protocol === '' || kind.name === protocol)
+    expect(
+      kinds.some(({ roles = [] }) => roles.includes(name)),
+      role,
+    ).toBe(true)
+  }
+})
