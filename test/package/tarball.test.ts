@@ -90,7 +90,7 @@ describe('the package', () => {
   it('names the packages that shelves need where these are missing, in the versions that it was tried with', () => {
     const wanted = Object.entries(manifest.peerDependencies).map(([name, version]) => `${name}@${version}`)
     const line = `npm install ${wanted.join(' ')}`
-    writeFileSync(join(folder, 'shelf.jsonl'), '{"text":"A text.","label":"hate"}\n')
+    writeFileSync(join(folder, 'shelf.jsonl'), '{"text":"A text.","label":"offensive"}\n')
     const importing = gavel('library', 'import', 'shelf.jsonl', '--shelf', 'kold')
     expect(importing.status).toBe(1)
     expect(importing.stderr).toContain(line)
