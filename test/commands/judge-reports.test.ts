@@ -31,8 +31,8 @@ async function judged(
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line).replace(/"RAW:(\d+)"/g, '$1')}\n`).join(''))
   const said: string[] = []
   const terminal = {
-    out: (line: string) => void out.push(line),
-    say: (line: string) => void said.push(line),
+    out: (line: unknown) => void out.push(String(line)),
+    say: (line: unknown) => void said.push(String(line)),
     progress: () => {},
   }
   await judgeFile(

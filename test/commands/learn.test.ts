@@ -373,7 +373,11 @@ describe('gavel learn', () => {
       ...changes,
     })
   const io = () => ({
-    terminal: { out: (line: string) => out.push(line), say: (line: string) => said.push(line), progress() {} },
+    terminal: {
+      out: (line: unknown) => out.push(String(line)),
+      say: (line: unknown) => said.push(String(line)),
+      progress() {},
+    },
     signal: new AbortController().signal,
   })
   const file = (name: string, ...lines: (object | string)[]) => {

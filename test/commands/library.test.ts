@@ -57,7 +57,7 @@ describe('the library, by command', () => {
   const io = () => ({
     terminal: {
       out: (line: string) => out.push(String(line)),
-      say: (line: string) => said.push(line),
+      say: (line: unknown) => said.push(String(line)),
       progress: (line: string) => onProgress(line),
     },
     signal: stop.signal,

@@ -41,7 +41,7 @@ async function judged(protocol: string, preset: 'none' | 'paper') {
     file,
     { protocol, format: 'gavel', transcript: false, json: true, finalAge: Number.POSITIVE_INFINITY },
     {
-      terminal: { out: (line: string) => void lines.push(line), say: () => {}, progress: () => {} },
+      terminal: { out: (line: unknown) => void lines.push(String(line)), say: () => {}, progress: () => {} },
       signal: AbortSignal.timeout(25_000),
     },
   )

@@ -36,7 +36,11 @@ describe('verdicts that a precedent touched', () => {
       GAVEL_LIBRARY_PATH: join(folder, 'library'),
       GAVEL_LIBRARY_EMBEDDER: 'a-model',
     })
-  const terminal = { out: (line: string) => out.push(line), say: (line: string) => said.push(line), progress() {} }
+  const terminal = {
+    out: (line: unknown) => out.push(String(line)),
+    say: (line: unknown) => said.push(String(line)),
+    progress() {},
+  }
   const io = () => ({ terminal, signal: new AbortController().signal })
 
   /** Precedents with the poisoned text for two tenants, by mallory and by ann. */

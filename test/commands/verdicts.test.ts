@@ -7,7 +7,7 @@ const open = { id: 'rumor~p~r1', contents: 2, superseded: false }
 
 function printed(found: VerdictAudit, json = false) {
   const out: string[] = []
-  const terminal = { out: (line: string) => void out.push(line), say: () => {}, progress: () => {} }
+  const terminal = { out: (line: unknown) => void out.push(String(line)), say: () => {}, progress: () => {} }
   try {
     printAudit(found, json, terminal)
     return { out, error: null }

@@ -45,7 +45,7 @@ describe('a budget in dollars beside a model without a price', () => {
   test('keeps the service and commands from starting, unless the settings take such models for free', async () => {
     const refused = given({ ...ROLES, GAVEL_BUDGETS_TOTAL_USD: '1' })
     const said: string[] = []
-    const terminal = { out() {}, say: (line: string) => said.push(line), progress() {} }
+    const terminal = { out() {}, say: (line: unknown) => said.push(String(line)), progress() {} }
     await expect(startApp(refused, ['judge'])).rejects.toThrow(
       /budgets\.total\.usd can't limit mine, other.*models\.prices/,
     )

@@ -187,7 +187,7 @@ it('takes each piece of feedback to one end, over a kill, and what is approved t
   const [precedent] = verdictOn(await verdictsOf(environment), 'next')?.evidence.precedents ?? []
   const touchedBy = async (id: string) => {
     const said: string[] = []
-    const terminal = { ...silent, out: (line: string) => said.push(line) }
+    const terminal = { ...silent, out: (line: unknown) => said.push(String(line)) }
     await perform(tellTouched, settings, [id], { json: true }, { ...io, terminal })
     return said.map((line) => JSON.parse(line).id)
   }

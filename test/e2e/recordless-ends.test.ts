@@ -187,7 +187,7 @@ it('commands that read topics to their ends come to them', { timeout: 90_000 }, 
   const settings = settingsOf(environment)
   const said: string[] = []
   const io = {
-    terminal: { ...silent, out: (line: string) => void said.push(line) },
+    terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
     signal: AbortSignal.timeout(20_000),
   }
   await perform(verdicts, settings, [], {}, io)
@@ -243,7 +243,7 @@ it('a dead letter is none of the message that stands in its place since its topi
   await untilFinal(id)
   const said: string[] = []
   const io = {
-    terminal: { ...silent, out: (line: string) => void said.push(line) },
+    terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
     signal: AbortSignal.timeout(20_000),
   }
   await perform(replayDeadLetters, settingsOf(environment), [], { dryRun: true, json: true }, io)

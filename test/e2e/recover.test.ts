@@ -342,7 +342,7 @@ it('goes on when Redis is started anew under a recovery', { timeout: 120_000 }, 
   await untilReady(service, 503, 'gavel recover')
   await sendThreads(environment, names.slice(3))
   const said: string[] = []
-  const terminal = { ...silent, say: (line: string) => void said.push(line) }
+  const terminal = { ...silent, say: (line: unknown) => void said.push(String(line)) }
   const io = { terminal, signal: new AbortController().signal }
   const recovering = recover(settingsOf(environment), { since: null, dryRun: false }, io)
   // It is under way as soon as its hold is noted.

@@ -210,7 +210,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
   it('is told by the doctor too', async () => {
     const settings = settingsOf({ ...secured, GAVEL_REDIS_TLS_CA: files.otherCa, GAVEL_KAFKA_TLS_CA: files.otherCa })
     const told: string[] = []
-    const terminal = { out: (line: string) => void told.push(line), say() {}, progress() {} }
+    const terminal = { out: (line: unknown) => void told.push(String(line)), say() {}, progress() {} }
     const io = { terminal, signal: new AbortController().signal }
     await expect(perform(doctor, settings, [], { json: true }, io)).rejects.toThrow('mend what is BROKEN')
     const findings = JSON.parse(told.join('')) as Finding[]

@@ -115,7 +115,7 @@ describe('the case’s own item', () => {
   }
   const out: string[] = []
   const io = () => ({
-    terminal: { out: (line: string) => void out.push(line), say() {}, progress() {} },
+    terminal: { out: (line: unknown) => void out.push(String(line)), say() {}, progress() {} },
     signal: new AbortController().signal,
   })
   /** Judges a file; which item each case is, and what its look into this shelf found. */

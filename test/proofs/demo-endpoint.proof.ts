@@ -12,7 +12,11 @@ test('the demo ends soon where its model answers first, and then no more', async
     return { status: 402, body: { error: { message: 'Insufficient Balance', code: null } } }
   })
   const lines: string[] = []
-  const terminal = { out: (line: string) => lines.push(line), say: (line: string) => lines.push(line), progress() {} }
+  const terminal = {
+    out: (line: unknown) => lines.push(String(line)),
+    say: (line: unknown) => lines.push(String(line)),
+    progress() {},
+  }
   try {
     const ending = demo(server.settings, { terminal, signal: new AbortController().signal })
     await expect(ending).rejects.toThrow(/402: the account has no quota or credit/)

@@ -6,7 +6,11 @@ const word = (message: string, code: string | null = null) => ({ error: { messag
 
 async function said(environment: Readonly<Record<string, string>>) {
   const lines: string[] = []
-  const terminal = { out: (line: string) => lines.push(line), say: (line: string) => lines.push(line), progress() {} }
+  const terminal = {
+    out: (line: unknown) => lines.push(String(line)),
+    say: (line: unknown) => lines.push(String(line)),
+    progress() {},
+  }
   const error = await demo(environment, { terminal, signal: new AbortController().signal }).then(
     () => new Error('it ended well'),
     (failed: Error) => failed,
