@@ -103,7 +103,7 @@ export const command: Command<Options, JudgedCounts> = {
         { ...options, finalAge, transcript, json, called, ...(out === null ? {} : { out }) },
         io,
       )
-      if (out !== null) io.terminal.say(`Every answer is kept in ${out}: the same command asks nothing twice.`)
+      if (out !== null) io.terminal.say(`Every answer is kept in ${out}: the same command asks only what has none.`)
       return judged
     })
   },
@@ -124,7 +124,7 @@ export const command: Command<Options, JudgedCounts> = {
 /** Where the answers of this run are kept; null where nothing can be, which is said. */
 async function keptIn(settings: Settings, of: RunOf, { terminal }: JudgeIo): Promise<string | null> {
   try {
-    return await runFolder(settings, of)
+    return await runFolder(settings, of, terminal.say)
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error
     terminal.say(`No answer is kept, and a stop loses all: ${error.message}. --out names another folder.`)

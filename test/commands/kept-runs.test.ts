@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   chmodSync,
   existsSync,
@@ -32,16 +34,24 @@ function run(runs: string, name: string, hours: number, bytes = 10): string {
   return folder
 }
 
+const said: string[] = []
+const say = (line: string) => void said.push(line)
+
 describe('the folder of a run’s answers', () => {
   it('is the same for the same command, and another for another file, protocol or endpoint, or without a model', async () => {
     const runs = runsIn()
-    const own = await runFolder(REAL, of, runs)
-    expect(await runFolder(REAL, of, runs)).toBe(own)
+    const own = await runFolder(REAL, of, say, runs)
+    expect(await runFolder(REAL, of, say, runs)).toBe(own)
     const others = [
-      await runFolder(REAL, { ...of, source: 'other/posts.jsonl' }, runs),
-      await runFolder(REAL, { ...of, protocol: 'hate' }, runs),
-      await runFolder(loadSettings({ OPENAI_API_KEY: 'a-key', OPENAI_BASE_URL: 'http://127.0.0.1:2/v1' }), of, runs),
-      await runFolder(loadSettings({}), of, runs),
+      await runFolder(REAL, { ...of, source: 'other/posts.jsonl' }, say, runs),
+      await runFolder(REAL, { ...of, protocol: 'hate' }, say, runs),
+      await runFolder(
+        loadSettings({ OPENAI_API_KEY: 'a-key', OPENAI_BASE_URL: 'http://127.0.0.1:2/v1' }),
+        of,
+        say,
+        runs,
+      ),
+      await runFolder(loadSettings({}), of, say, runs),
     ]
     expect(new Set([own, ...others]).size).toBe(5)
   })
@@ -50,7 +60,7 @@ describe('the folder of a run’s answers', () => {
     const runs = runsIn()
     mkdirSync(runs, { recursive: true })
     chmodSync(runs, 0o755)
-    await runFolder(REAL, of, runs)
+    await runFolder(REAL, of, say, runs)
     expect(statSync(runs).mode & 0o777).toBe(0o700)
     expect(existsSync(join(runs, '.gitignore'))).toBe(true)
   })
@@ -60,22 +70,39 @@ describe('the folder of a run’s answers', () => {
     const elsewhere = ownFolder('elsewhere')
     mkdirSync(join(runs, '..'), { recursive: true })
     symlinkSync(elsewhere, runs)
-    await expect(runFolder(REAL, of, runs)).rejects.toThrow('is a link')
+    await expect(runFolder(REAL, of, say, runs)).rejects.toThrow('is a link')
     expect(readdirSync(elsewhere)).toEqual([])
   })
 
   it('is the next one while a process is at work in it', async () => {
     const runs = runsIn()
-    const own = await runFolder(REAL, of, runs)
+    const own = await runFolder(REAL, of, say, runs)
     mkdirSync(own)
     writeFileSync(join(own, 'in-use'), `${hostname()} ${process.pid}`)
-    expect(await runFolder(REAL, of, runs)).toBe(`${own}-2`)
+    expect(await runFolder(REAL, of, say, runs)).toBe(`${own}-2`)
+    expect(said.join()).toContain(`process ${process.pid} on ${hostname()}`)
+  })
+
+  it('is its own again when that process has ended, also where nobody takes note of its end', async () => {
+    const runs = runsIn()
+    const own = await runFolder(REAL, of, say, runs)
+    mkdirSync(own)
+    const parent = spawn('sh', ['-c', 'sh -c exit & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    try {
+      const [ended] = (await once(parent.stdout, 'data')) as [Buffer]
+      writeFileSync(join(own, 'in-use'), `${hostname()} ${ended.toString().trim()}`)
+      await expect.poll(() => runFolder(REAL, of, say, runs), { timeout: 10_000 }).toBe(own)
+    } finally {
+      parent.kill('SIGKILL')
+    }
   })
 
   it('has a name that leads nowhere else', async () => {
     const runs = runsIn()
     for (const called of ['../../etc/passwd', '..', '.', 'a b\u001b[2J/c\nd', '-'])
-      expect(await runFolder(REAL, { ...of, called }, runs)).toMatch(/\/\.gavel\/runs\/[\p{L}\p{N}_][\p{L}\p{N}._-]*$/u)
+      expect(await runFolder(REAL, { ...of, called }, say, runs)).toMatch(
+        /\/\.gavel\/runs\/[\p{L}\p{N}_][\p{L}\p{N}._-]*$/u,
+      )
   })
 })
 
@@ -83,7 +110,7 @@ describe('older runs', () => {
   it('are deleted, longest unused first, when there are more than twenty', async () => {
     const runs = runsIn()
     for (let hours = 1; hours <= 25; hours++) run(runs, `r${hours}`, hours)
-    await runFolder(REAL, of, runs)
+    await runFolder(REAL, of, say, runs)
     const left = readdirSync(runs).filter((name) => name.startsWith('r'))
     expect(left.sort()).toEqual(Array.from({ length: 19 }, (_, n) => `r${n + 1}`).sort())
   })
@@ -95,7 +122,7 @@ describe('older runs', () => {
     writeFileSync(join(busy, 'in-use'), `${hostname()} ${process.pid}`)
     utimesSync(join(busy, 'in-use'), new Date(0), new Date(0))
     run(runs, 'old', 3, 10)
-    await runFolder(REAL, of, runs)
+    await runFolder(REAL, of, say, runs)
     expect(readdirSync(runs).sort()).toEqual(['.gitignore', 'busy', 'new'])
   })
 })

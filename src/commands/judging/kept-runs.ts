@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { userInfo } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { modelsWithoutKey } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
-import { isInUse } from '../../lab/evaluation/in-use.ts'
+import { userOf } from '../../lab/evaluation/in-use.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 
 /** Where a run's answers are kept unless the command says where, in the folder in which it is run. */
@@ -26,17 +25,27 @@ export interface RunOf {
 
 /**
  * A folder for the answers of this run: of the same file, protocol and endpoints always the same one, so that the command goes on
- * where it stopped; if another process is at work in it, the next. Only this user can read it. Runs that are too many or too large
+ * where it stopped; if another process is at work in it, which is said, the next. Only this user can read it. Runs that are too many or too large
  * together are deleted. Throws an `OperatorError` where nothing can be kept.
  */
-export async function runFolder(settings: Settings, of: RunOf, runs = RUNS): Promise<string> {
+export async function runFolder(
+  settings: Settings,
+  of: RunOf,
+  say: (line: string) => void,
+  runs = RUNS,
+): Promise<string> {
   await makePrivate(runs)
   const name = nameOf(settings, of)
   for (let nth = 1; nth <= MOST_AT_ONCE; nth++) {
     const folder = join(runs, nth === 1 ? name : `${name}-${nth}`)
-    if (await isInUse(folder)) continue
-    await deleteOldest(runs, folder)
-    return folder
+    const user = await userOf(folder)
+    if (user === null) {
+      await deleteOldest(runs, folder)
+      return folder
+    }
+    say(
+      `${folder} is in use by ${user.who}: its answers are not used here. If that has ended, stop this command, delete ${user.file}, and run it again.`,
+    )
   }
   throw new OperatorError(`${MOST_AT_ONCE} processes judge ${of.called} now`)
 }
@@ -59,8 +68,8 @@ async function makePrivate(runs: string): Promise<void> {
     await mkdir(runs, { recursive: true, mode: 0o700 })
     const made = await lstat(runs)
     if (!made.isDirectory()) throw new OperatorError(`${runs} is a link, or no folder`)
-    const { uid } = userInfo()
-    if (uid !== -1 && made.uid !== uid) throw new OperatorError(`${runs} is another user's`)
+    const uid = process.getuid?.()
+    if (uid !== undefined && made.uid !== uid) throw new OperatorError(`${runs} is another user's`)
     if ((made.mode & 0o077) !== 0) await chmod(runs, 0o700)
     // People run this in repositories of their own.
     await writeFile(join(runs, '.gitignore'), '*\n')
@@ -81,7 +90,7 @@ async function deleteOldest(runs: string, next: string): Promise<void> {
   let bytes = (await usedIn(next)).bytes
   for (const [place, run] of known.entries()) {
     bytes += run.bytes
-    if ((place + 1 < MOST_RUNS && bytes <= MOST_BYTES) || (await isInUse(run.folder))) continue
+    if ((place + 1 < MOST_RUNS && bytes <= MOST_BYTES) || (await userOf(run.folder)) !== null) continue
     await rm(run.folder, { recursive: true, force: true })
   }
 }

@@ -7,7 +7,7 @@ import { positive, protocolName, share } from '../../commands/options.ts'
 import type { Format } from '../../lab/evaluation/formats.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { startRedis } from '../stack/servers/redis.ts'
-import { startStack } from '../stack/stack.ts'
+import { startedStack } from '../started-stack.ts'
 import { bench } from './bench.ts'
 import { faultBench } from './faults.ts'
 import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
@@ -206,7 +206,7 @@ async function withStack<Report>(
   { say }: { say: (line: string) => void },
   measure: (own: Environment) => Promise<Report>,
 ): Promise<Report> {
-  const servers = await startStack(environment, { kafka: 'apache', say, understudy: {} })
+  const servers = await startedStack(environment, { kafka: 'apache', say, understudy: {} })
   try {
     return await measure({ ...environment, ...servers.settings })
   } finally {

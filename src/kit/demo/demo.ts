@@ -25,7 +25,8 @@ import { type Verdict, verdict } from '../../service/domain/verdict.ts'
 import { router } from '../../service/engine/routes.ts'
 import type { Events, Listener } from '../../service/ports/report.ts'
 import { makeProtocols } from '../../service/protocols/make.ts'
-import { namesModel, startStack } from '../stack/stack.ts'
+import { namesModel } from '../stack/stack.ts'
+import { startedStack } from '../started-stack.ts'
 import { repeatsIn } from './repeats.ts'
 
 const DEMO = join(PROJECT, 'config', 'demo')
@@ -65,7 +66,7 @@ export async function demo(
   const signal = AbortSignal.any([io.signal, gone.signal])
   const endpoint = await answeringModel(environment, () => gone.abort(), io.signal)
   terminal.say('Starting local servers …')
-  const stack = await startStack(environment, {
+  const stack = await startedStack(environment, {
     kafka: 'memory',
     say: (line) => terminal.say(`  ${line}`),
     understudy: { latencyMs: LATENCY_MS },
@@ -108,7 +109,7 @@ export async function demo(
       const isWhole = report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
       terminal.out(NOW_YOURS)
       if (stay) {
-        await sayHowToMeet(own, folder, terminal)
+        await sayHowToMeet({ ...own, GAVEL_HTTP_PORT: String(app.httpPort) }, folder, terminal)
         await aborted(signal)
       }
       return isWhole

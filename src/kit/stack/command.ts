@@ -8,9 +8,9 @@ import type { Command } from '../../commands/command.ts'
 import { listOf, notNegative, port } from '../../commands/options.ts'
 import { kafkaClient } from '../../service/adapters/kafka/client.ts'
 import { makeTopics } from '../../service/composition/kafka.ts'
+import { startedStack } from '../started-stack.ts'
 import { DIALECTS, type DialectName } from '../understudy/dialects/all.ts'
 import { FAULTS, type Fault } from '../understudy/faults.ts'
-import { startStack } from './stack.ts'
 
 interface StackOptions {
   readonly kafka: 'apache' | 'memory'
@@ -70,7 +70,7 @@ export const command: Command<StackOptions, void> = {
     const at = options.port === undefined ? {} : { port: options.port }
     const into = options.keep === undefined ? {} : { keep: resolve(options.keep) }
     const servers = { kafka, say: terminal.say, understudy, maxmemory: MAXMEMORY, ...at, ...into }
-    const running = await startStack(environment, servers)
+    const running = await startedStack(environment, servers)
     try {
       const settings = { ...running.settings, ...fencesKey(environment, into.keep) }
       if (running.kafka !== undefined) {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile, unlink, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -22,9 +23,11 @@ export async function claim(folder: string): Promise<() => Promise<void>> {
   return () => unlink(file).catch(() => {})
 }
 
-/** Whether a process that is still there works with the folder, or one on another host. */
-export async function isInUse(folder: string): Promise<boolean> {
-  return (await holderOf(join(folder, IN_USE))).isThere
+/** Who works with the folder, in words: a process that is still there, or one on another host; null if nobody does. */
+export async function userOf(folder: string): Promise<{ readonly who: string; readonly file: string } | null> {
+  const file = join(folder, IN_USE)
+  const { host, id, isThere } = await holderOf(file)
+  return isThere ? { who: `process ${id} on ${host}`, file } : null
 }
 
 async function holderOf(file: string) {
@@ -45,8 +48,17 @@ async function created(file: string, content: string): Promise<boolean> {
 
 function isRunning(id: number): boolean {
   try {
-    return process.kill(id, 0)
+    return process.kill(id, 0) && !hasEnded(id)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Whether a process is over, and only waits for its parent to take note. Nobody may ever, in a container. */
+function hasEnded(id: number): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${id}/status`, 'utf8'))
+  } catch {
+    return false // Not Linux.
   }
 }

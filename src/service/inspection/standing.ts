@@ -28,7 +28,11 @@ function parkedStanding(thread: Inspection['thread']): string {
 
 /** What each protocol has said last: `rumor~p~r1 says rumor`. */
 function lastSaid(verdicts: readonly Verdict[]): string {
-  return verdicts.map(({ id, label, decidedBy }) => `${id} says ${label ?? `no label (${decidedBy})`}`).join(', ')
+  return verdicts.map(saidBy).join(', ')
+}
+function saidBy({ id, label, decidedBy }: Verdict): string {
+  if (label !== null) return `${id} says ${label}`
+  return decidedBy === 'scores' ? `${id} has scores` : `${id} says no label (${decidedBy})`
 }
 const lastOfEach = ({ verdicts }: Inspection): readonly Verdict[] => [
   ...new Map(verdicts.map(({ verdict }) => [verdict.protocol, verdict])).values(),
