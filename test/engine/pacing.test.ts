@@ -96,3 +96,24 @@ test('a share begins one case after the other, and not all at once', async () =>
   await vi.advanceTimersByTimeAsync(100)
   expect(begunOf()).toBe(10)
 })
+
+test('a share whose case was long begins the next so much later, and is put off until then', async () => {
+  vi.setSystemTime(0)
+  const pace = pacing({ recent: () => new Map() }, Date.now)
+  await pace.begin('images')
+  pace.weigh('images', 1_000_000)
+  expect(pace.putOff('images')).toBe(2_000)
+  expect(pace.putOff('another')).toBe(0)
+  await pace.begin('another')
+  await vi.advanceTimersByTimeAsync(1_900)
+  expect(pace.putOff('images')).toBe(0)
+  let began = false
+  const next = pace.begin('images').then(() => {
+    began = true
+  })
+  await vi.advanceTimersByTimeAsync(50)
+  expect(began).toBe(false)
+  await vi.advanceTimersByTimeAsync(100)
+  expect(began).toBe(true)
+  await next
+})

@@ -93,11 +93,18 @@ const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
 async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
-  const { scripts, pace, large, opened } = context
+  const { cases, scripts, pace, large, opened } = context
   const waiting = scripts.of(caseId)
-  if (waiting === undefined) await pace.begin(share)
+  if (waiting === undefined) {
+    const putOff = pace.putOff(share)
+    if (putOff > 0) return { next: 'later', delayMs: putOff * (1 + 3 * Math.random()) }
+    await pace.begin(share)
+  }
   const known = waiting ?? opened?.use(caseId)
-  const length = waiting?.subjectCharacters ?? (known && charactersIn(known.record.subject))
+  const length =
+    waiting?.subjectCharacters ??
+    (known === undefined ? await cases.recordLength(caseId) : charactersIn(known.record.subject))
+  if (waiting === undefined) pace.weigh(share, length)
   const use = await large.use(caseId, length)
   if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
   try {

@@ -159,7 +159,7 @@ export function opener(deps: {
       const weighed = await weighAll(due.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
       const [first, last] = [
-        sharesTakeTurns(small, OF_SHARE_IN_A_PASS).slice(0, BATCH),
+        lightOfEach(sharesTakeTurns(small, OF_SHARE_IN_A_PASS)).slice(0, BATCH),
         large.slice(0, LARGE_IN_A_PASS),
       ]
       const opening = new Set([...first, ...last])
@@ -187,6 +187,16 @@ export function opener(deps: {
     )
     return opened.length
   }
+}
+
+/** Without those by which a share would have more in a pass than a large thread; its first may be as large as it is. */
+function lightOfEach(inTurn: readonly Weighed[]): Weighed[] {
+  const weights = new Map<string, number>()
+  return inTurn.filter(({ share, weight }) => {
+    const before = weights.get(share)
+    weights.set(share, (before ?? 0) + weight)
+    return before === undefined || before + weight <= LARGE
+  })
 }
 
 /** A case that was opened, by its id, and whose share it uses. */
