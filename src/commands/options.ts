@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { duration } from '../../config/schema.ts'
+import { duration } from '../../config/values.ts'
 import { didYouMean } from '../service/domain/did-you-mean.ts'
 import { PROTOCOLS } from '../service/protocols/registry.ts'
 

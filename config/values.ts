@@ -1,0 +1,38 @@
+import { z } from 'zod'
+
+const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+
+const DURATION = 'a duration is a number and ms, s, m, h or d, as in "90s"'
+
+/** A duration as people write it, in ms inside. */
+export const duration = z
+  .string(DURATION)
+  .regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, DURATION)
+  .transform((text) => {
+    const [, number = '', unit = 'ms'] = /^([\d.]+)(\D+)$/.exec(text) ?? []
+    return Number(number) * UNITS[unit as keyof typeof UNITS]
+  })
+
+/** A duration that something waits for: Node's timers fire at once beyond their longest. */
+export const wait = duration.refine((ms) => ms < 2 ** 31, 'at most 24d')
+
+/**
+ * Values by a name that somebody else chose: a tenant, a model, a role. Zod's own record passes over `__proto__`, which is a
+ * name for a tenant like any other: a limit set for it must not be lost.
+ */
+export function byName<Value>(value: z.ZodType<Value>, name: z.ZodType<string> = z.string()) {
+  return z
+    .preprocess(
+      (given) => (isMapping(given) ? new Map(Object.entries(given)) : given),
+      z.map(name, value, 'must be a mapping of names'),
+    )
+    .transform((values): Readonly<Record<string, Value>> => Object.fromEntries(values))
+}
+
+function isMapping(given: unknown): given is object {
+  return typeof given === 'object' && given !== null && !Array.isArray(given)
+}
+
+export const count = z.int().min(1)
+export const ascending = (values: readonly number[]) =>
+  values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
