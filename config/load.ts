@@ -6,6 +6,7 @@ import { OperatorError } from '../src/service/domain/errors.ts'
 import { underNewNames } from './earlier-names.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
+import { told } from './told-faults.ts'
 import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
 import { variablesOf } from './variables.ts'
 import { linesOfSettings, mappingOf } from './yaml.ts'
@@ -47,22 +48,19 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
     set(merged, path, isTree(value) && isTree(below) ? merge(below, value) : value)
     source.set(path.join('.'), variable)
   }
-  const checked = settingsSchema.safeParse(merged)
+  const checked = settingsSchema.safeParse(merged, { reportInput: true })
   if (!checked.success)
-    for (const issue of checked.error.issues) {
-      const path = issue.path.join('.')
-      const where = issue.path
-        .map((_, at) => source.get(issue.path.slice(0, at + 1).join('.')))
-        .findLast((one) => one !== undefined)
-      const unknown = issue.code === 'unrecognized_keys' ? issue.keys : []
-      const known = Object.keys(get(defaults, issue.path.map(String)) ?? {})
-      const meant = unknown.map((key) => didYouMean(key, known)).join('')
-      // What is wrong with a value is found by its path; a name that is none by its line.
-      const isName = unknown.length > 0 || issue.code === 'custom'
-      const line = isName ? lineOf([...issue.path, ...unknown.slice(0, 1)].map(String)) : undefined
-      const place = where === undefined ? line && ` (${file}, line ${line})` : ` (set by ${where})`
-      faults.push(`${path || 'settings'}: ${issue.message}${meant === '' ? '' : `.${meant}`}${place ?? ''}`)
-    }
+    faults.push(
+      ...checked.error.issues
+        .map((issue) =>
+          told(issue, {
+            ...{ schema: settingsSchema, defaults, file, lineAt: lineOf },
+            variableAt: (path) => source.get(path.join('.')),
+          }),
+        )
+        .sort((one, other) => (one.line ?? 0) - (other.line ?? 0))
+        .map(({ text }) => text),
+    )
   const whole = checked.success ? withKeys(checked.data, (why) => faults.push(why)) : undefined
   if (faults.length > 0 || whole === undefined)
     throw new OperatorError(

@@ -62,6 +62,27 @@ describe('a misspelt', () => {
     expect(faultsIn('http.prot: 1\n')).toMatch(/http: .*prot.* Did you mean "port"\? \(mine\.yaml, line 1\)/)
   })
 
+  it('setting below a name of one’s own is named with the right one', () => {
+    expect(faultsIn('limits:\n  models:\n    m: { callPerMinute: 3 }\n')).toMatch(
+      /limits\.models\.m: .*callPerMinute.* Did you mean "callsPerMinute"\? \(mine\.yaml, line 3\)/,
+    )
+    expect(faultsIn('endpoints:\n  mine: { baseUrl: "http://h/v1", apiKye: x }\n')).toContain('Did you mean "apiKey"?')
+  })
+
+  it('word is named with the right one, in a list too; what is no word has its line alone', () => {
+    const text = 'budgets:\n  whenSpent: degarde\nroutes:\n  hate: [{ topics: [post] }]\nprotocols.rumor.k: many\n'
+    const [, ...said] = faultsIn(text).split('\n')
+    expect(said).toEqual([
+      expect.stringMatching(/budgets\.whenSpent: .* Did you mean "degrade"\? \(mine\.yaml, line 2\)$/),
+      expect.stringMatching(/routes\.hate\.0\.topics\.0: .* Did you mean "posts"\? \(mine\.yaml, line 4\)$/),
+      expect.stringMatching(/protocols\.rumor\.k: [^?]*number[^?]* \(mine\.yaml, line 5\)$/),
+    ])
+    // What a variable sets stands on no line.
+    expect(faultsIn('http:\n  port: 1\n', { GAVEL_HTTP_PORT: 'x' })).toMatch(
+      /http\.port: .* \(set by GAVEL_HTTP_PORT\)$/,
+    )
+  })
+
   it('role is refused, and named with its line', () => {
     expect(faultsIn('models:\n  roles:\n    jugde: [m]\n')).toMatch(
       /models\.roles\.jugde: nobody has this role\. Did you mean "judge"\? \(mine\.yaml, line 3\)/,

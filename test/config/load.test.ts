@@ -51,7 +51,7 @@ describe('the settings', () => {
     }
     expect(Object.keys(set.limits.models)).toEqual([])
     expect(faultsOf({}, overlay('limits: { tenants: { __proto__: { calls: 1 } }, models: [] }'))).toEqual([
-      'limits.models: must be a mapping of names',
+      expect.stringMatching(/^limits\.models: must be a mapping of names \(.*, line 1\)$/),
       expect.stringMatching(/^limits\.tenants\.__proto__: .*calls/),
     ])
     expect(faultsOf({}, overlay('__proto__: { kafka: 1 }'))).toEqual([expect.stringContaining('__proto__')])
@@ -150,8 +150,9 @@ describe('a duration', () => {
   })
 
   test.each(['90', '', ' 5s', '5 s', '-5s', '5w', '1e3s', '5s 3s', 'PT5S'])('is not written "%s"', (text) => {
-    const [fault] = faultsOf({}, overlay(`cases:\n  handBack: ${JSON.stringify(text)}\n`))
-    expect(fault).toBe('cases.handBack: a duration is a number and ms, s, m, h or d, as in "90s"')
+    const file = overlay(`cases:\n  handBack: ${JSON.stringify(text)}\n`)
+    const [fault] = faultsOf({}, file)
+    expect(fault).toBe(`cases.handBack: a duration is a number and ms, s, m, h or d, as in "90s" (${file}, line 2)`)
   })
 
   test('without its unit is told how durations are written', () => {
@@ -199,12 +200,12 @@ describe('faults', () => {
     ])
   })
 
-  test('are reported all at once, each with its path', () => {
+  test('are reported all at once, each with its path, in the order of the file', () => {
     const file = overlay('http:\n  port: 99999\nkafka:\n  compression: brotli\ncheckpoints:\n  counts: [30, 10]\n')
     expect(faultsOf({}, file).map((fault) => fault.split(':', 1)[0])).toEqual([
+      'http.port',
       'kafka.compression',
       'checkpoints.counts',
-      'http.port',
     ])
   })
 

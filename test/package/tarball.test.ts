@@ -7,7 +7,7 @@ import { PROJECT } from '../../config/load.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const manifest = z
-  .object({ version: z.string(), peerDependencies: z.record(z.string(), z.string()) })
+  .object({ name: z.string(), version: z.string(), peerDependencies: z.record(z.string(), z.string()) })
   .parse(JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')))
 const { packages } = z
   .object({ packages: z.record(z.string(), z.object({ dev: z.boolean().default(false) })) })
@@ -22,7 +22,7 @@ const PATH = [dirname(process.execPath), ...(process.env.PATH ?? '').split(delim
 describe('the package', () => {
   const folder = join(ownFolder('package'), 'with a space')
   const installed = join(folder, 'node_modules', 'gavel')
-  let [files, before]: [string[], string[]] = [[], []]
+  let [files, before, archive]: [string[], string[], string] = [[], [], '']
 
   /** The program as somebody without a home runs it. */
   const gavel = (...args: string[]) =>
@@ -48,7 +48,8 @@ describe('the package', () => {
       .array(z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }))
       .parse(JSON.parse(packed.slice(packed.indexOf('[\n'))))
     files = tarball?.files.map(({ path }) => path) ?? []
-    execFileSync('tar', ['-xzf', join(folder, tarball?.filename ?? ''), '-C', installed, '--strip-components=1'])
+    archive = join(folder, tarball?.filename ?? '')
+    execFileSync('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
     for (const [path, { dev }] of Object.entries(packages)) {
       const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? []
       if (name === undefined || dev || !existsSync(join(PROJECT, path))) continue
@@ -71,6 +72,24 @@ describe('the package', () => {
     ])
       expect(files).toContain(needed)
     expect(files.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
+  })
+
+  it('would be published as it is', () => {
+    // Nobody is asked: npm itself says whether it would take it.
+    const nobody = ['--registry', 'http://127.0.0.1:9/', '--fetch-retries', '0']
+    const { status, stdout, stderr } = spawnSync(
+      existsSync(npm) ? npm : 'npm',
+      ['publish', archive, '--dry-run', '--json', ...nobody],
+      { cwd: folder, encoding: 'utf8', env: { ...process.env, PATH } },
+    )
+    expect(stderr).not.toMatch(/npm (error|ERR)|auto-corrected/)
+    expect(status).toBe(0)
+    // Some versions of npm put it under the package's name.
+    const said = z.record(z.string(), z.unknown()).parse(JSON.parse(stdout))
+    expect(said[manifest.name] ?? said).toMatchObject({
+      ...{ name: manifest.name, version: manifest.version },
+      files: expect.objectContaining({ length: files.length }),
+    })
   })
 
   it('says its version and its commands, without a home and from a path with a space', () => {
