@@ -8,14 +8,26 @@ export function topicsOf(settings: Settings) {
     comments: named('comments'),
     counterspeech: named('counterspeech'),
     feedback: named('feedback'),
+    decisions: named('decisions'),
+    decisionOutcomes: named('decision-outcomes'),
     verdicts: named('verdicts'),
     transcripts: named('transcripts'),
+    proposals: named('proposals'),
+    reviews: named('reviews'),
     deadLetters: named('dead-letters'),
   }
 }
 export type Topics = ReturnType<typeof topicsOf>
 
-/** The topics that the service reads messages from. */
+/**
+ * Topics whose records are kept without limit, whatever `kafka.retention` says: what people decided, and what became of it. A
+ * recovery reads them whole.
+ */
+export function keptForGood({ decisions, decisionOutcomes }: Topics): string[] {
+  return [decisions, decisionOutcomes]
+}
+
+/** The topics of messages that are judged. */
 export function inputsOf({ posts, comments, counterspeech }: Topics): string[] {
   return [posts, comments, counterspeech]
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Admin } from 'kafkajs'
 import { unpricedFinding } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
-import { topicsOf } from '../../config/topics.ts'
+import { keptForGood, topicsOf } from '../../config/topics.ts'
 import { offsetFindings, topicFindings } from '../service/adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../service/adapters/kafka/client.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../service/adapters/redis/checks.ts'
@@ -290,7 +290,9 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             detail: `absent: ${absent.join(', ')}`,
             todo: '"gavel run" creates them at startup if permitted.',
           },
-      ...(await withTimeout(topicFindings(admin, { all: there, verdicts: topics.verdicts }, limits))),
+      ...(await withTimeout(
+        topicFindings(admin, { all: there, verdicts: topics.verdicts, keptForGood: keptForGood(topics) }, limits),
+      )),
       ...(await withTimeout(
         offsetFindings(admin, { ...limits, brokers: cluster.brokers.map(({ nodeId }) => nodeId) }),
       )),

@@ -8,7 +8,14 @@ const KEPT = {
   ...{ 'retention.ms': String(7 * DAY), 'cleanup.policy': 'delete' },
 }
 
-/** A cluster of three brokers, with these settings of the verdicts topic. */
+const FOR_GOOD = { ...KEPT, 'retention.ms': '-1', 'retention.bytes': '-1' }
+
+function entriesOf(name: string, config: Record<string, string>) {
+  const kept = name === 'decisions' ? FOR_GOOD : KEPT
+  return name === config.topic || (config.topic === undefined && name === 'verdicts') ? { ...kept, ...config } : kept
+}
+
+/** A cluster of three brokers, with these settings of a topic: of verdicts, unless another is named. */
 async function findings(config: Record<string, string> | null, copies = 3, brokers = 3): Promise<string[]> {
   const admin = {
     fetchTopicMetadata: async ({ topics }: { topics: string[] }) => ({
@@ -22,14 +29,15 @@ async function findings(config: Record<string, string> | null, copies = 3, broke
       return {
         resources: resources.map(({ name }) => ({
           resourceName: name,
-          configEntries: Object.entries(name === 'verdicts' ? { ...KEPT, ...config } : KEPT).map(
-            ([configName, configValue]) => ({ configName, configValue }),
-          ),
+          configEntries: Object.entries(entriesOf(name, config)).map(([configName, configValue]) => ({
+            configName,
+            configValue,
+          })),
         })),
       }
     },
   }
-  const topics = { all: ['posts', 'verdicts'], verdicts: 'verdicts' }
+  const topics = { all: ['posts', 'verdicts', 'decisions'], verdicts: 'verdicts', keptForGood: ['decisions'] }
   const limits = { brokers, keepTombstoneMs: 7 * DAY }
   const found = await topicFindings(admin as unknown as Admin, topics, limits)
   expect(found.every(({ state, todo }) => state === 'warning' && todo !== undefined)).toBe(true)
@@ -48,6 +56,16 @@ it.each([
   expect(await findings(config as Record<string, string>, copies)).toEqual(
     says.map((part) => expect.stringMatching(new RegExp(`^verdicts: .*${part}`))),
   )
+})
+
+it.each([
+  ['retention.ms', String(365 * DAY)],
+  ['retention.bytes', '1000000'],
+  ['cleanup.policy', 'compact'],
+])('decisions that are not kept for good are named: %s %s', async (name, value) => {
+  expect(await findings({ topic: 'decisions', [name]: value })).toEqual([
+    expect.stringMatching(/^decisions: .*would not know what people decided/),
+  ])
 })
 
 it('one copy is no fault of a single broker, and hidden settings are no fault of the topics', async () => {

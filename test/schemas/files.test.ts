@@ -11,6 +11,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { examplesIn } from '../../src/kit/contracts/examples.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../src/service/domain/decisions.ts'
 import { parseMessage } from '../../src/service/domain/message-json.ts'
 import {
   commentMessage,
@@ -35,11 +36,15 @@ const TOPICS = {
   comments: commentMessage,
   counterspeech: counterspeechMessage,
   feedback: feedbackMessage,
+  decisions: decisionMessage,
+  'decision-outcomes': decisionOutcome,
   verdicts: verdict,
   transcripts: transcript,
+  proposals: proposal,
+  reviews: review,
   'dead-letters': deadLetter,
 }
-const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback'] as const
+const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions'] as const
 
 describe('the contracts as files', () => {
   it('are what the code says: else run "npm run schemas"', () => {
@@ -69,7 +74,8 @@ describe('the contracts as files', () => {
   })
 
   it('describe every field of a message that is read', () => {
-    for (const topic of ['verdicts', 'dead-letters', 'transcripts'] as const) {
+    const topics = ['verdicts', 'dead-letters', 'transcripts', 'proposals', 'reviews', 'decision-outcomes'] as const
+    for (const topic of topics) {
       const { properties } = read(`${topic}.schema.json`)
       expect(Object.keys(properties).sort()).toEqual(Object.keys(TOPICS[topic].shape).sort())
     }
@@ -155,6 +161,12 @@ describe('a message that others write', () => {
     ...{ tenant: or(fc.constantFrom('acme', 'a b')), lang: or(fc.constantFrom('en', 'de-CH')) },
     ...{ text: words, hateSpeech: words, note: words, protocol: words, label: words },
     ...{ createdAt: or(time), at: or(time), authorSince: or(time) },
+    ...{
+      against: or(fc.constantFrom(0, 3)),
+      why: words,
+      withdraw: fc.constantFrom(undefined, undefined, null, true, false),
+    },
+    ...{ force: or(fc.boolean()), opinion: or(fc.boolean()), kind: or(fc.constantFrom('post', 'reply')) },
     media: or(fc.array(image, { maxLength: 18 })),
     deleted: fc.constantFrom(undefined, undefined, undefined, false, null, true, 'true', 1),
   })
@@ -180,6 +192,7 @@ describe('a message that others write', () => {
   const base = {
     ...{ id: 'p1', postId: 'p1', subjectId: 'p1', by: 'ann', createdAt: '2026-05-01T10:00:00Z' },
     ...{ at: '2026-05-01T10:00:00Z', text: 'words', hateSpeech: 'words', protocol: 'hate', label: 'hate' },
+    ...{ against: 1, why: 'words' },
   }
   const strict = fc.constantFrom('id', 'postId', 'subjectId', 'tenant', 'createdAt', 'deleted')
   test.each(WRITTEN)('with a strict field that is odd is refused by the schema of %s as by the code', (topic) => {

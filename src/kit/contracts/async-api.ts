@@ -26,7 +26,7 @@ export function asyncApi(
         variables: { brokers: { default: 'localhost:9092', description: 'kafka.brokers in the settings' } },
       },
     },
-    channels: keyed(({ topic, description, messages }) => ({
+    channels: keyed(({ topic, description, messages, keptForGood }) => ({
       address: `{prefix}${topic}`,
       description,
       parameters: { prefix: { default: kafka.topicPrefix, description: 'kafka.topicPrefix in the settings' } },
@@ -37,7 +37,10 @@ export function asyncApi(
         kafka: {
           partitions: kafka.partitions,
           replicas: kafka.replication,
-          topicConfiguration: { 'cleanup.policy': ['delete'], 'retention.ms': kafka.retention },
+          topicConfiguration: {
+            'cleanup.policy': ['delete'],
+            'retention.ms': keptForGood === true ? -1 : kafka.retention,
+          },
           bindingVersion: '0.5.0',
         },
       },

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../service/domain/decisions.ts'
 import {
   commentMessage,
   counterspeechMessage,
@@ -18,6 +19,8 @@ export interface TopicContract {
   readonly description: string
   /** What is the record's key. */
   readonly key: string
+  /** Its records are kept without limit. */
+  readonly keptForGood?: true
   /** By name; a message is of exactly one. */
   readonly messages: Readonly<Record<string, JsonSchema>>
   /** What its records' headers say, by name. */
@@ -78,12 +81,33 @@ function post(): JsonSchema {
   }
 }
 
+/** A decision gives a label, or withdraws one. */
+function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
+  const { required = [], properties = {}, ...rest } = living(decisionMessage, title)
+  const [given, other] = gives === 'label' ? (['label', 'withdraw'] as const) : (['withdraw', 'label'] as const)
+  const { type: _, ...field } = properties[given] ?? {}
+  return {
+    ...rest,
+    properties: {
+      ...properties,
+      [given]: gives === 'label' ? { type: 'string', ...field } : field,
+      [other]: { type: 'null' },
+    },
+    required: [...required, given],
+  }
+}
+
 const VERDICT_HEADERS = {
   'gavel-schema': "The record's schema.",
   'gavel-protocol': "The verdict's protocol.",
   'gavel-revision': "The verdict's revision.",
   'gavel-final': 'true or false, as the verdict’s final.',
   'gavel-tenant': "The verdict's tenant.",
+}
+const SUBJECT_HEADERS = {
+  'gavel-schema': "The record's schema.",
+  'gavel-protocol': 'The protocol.',
+  'gavel-tenant': "The subject's tenant.",
 }
 
 /** Every topic, those that others write first. */
@@ -127,6 +151,25 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     headers: {},
   },
   {
+    topic: 'decisions',
+    side: 'written',
+    description:
+      'What people decide: verdicts in place of machines’, and their withdrawal. Who may write here may decide.',
+    key: 'The subjectId, so that all decisions on one subject stand in order on one partition: any other is refused.',
+    keptForGood: true,
+    messages: { decision: decision('Decision', 'label'), withdrawal: decision('Withdrawal of a decision', 'withdraw') },
+    headers: {},
+  },
+  {
+    topic: 'decision-outcomes',
+    side: 'read',
+    description: 'What became of decisions that were not refused, and which human verdicts ended with their subject.',
+    key: 'The subjectId.',
+    keptForGood: true,
+    messages: { decisionOutcome: { title: 'Outcome of a decision', ...jsonSchemaOf(decisionOutcome, 'output') } },
+    headers: SUBJECT_HEADERS,
+  },
+  {
     topic: 'verdicts',
     side: 'read',
     description: 'A log of revisions, at least once each; those of one subject stand in order on one partition.',
@@ -141,6 +184,22 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     key: "The verdict's subjectId.",
     messages: { transcript: { title: 'Transcript', ...jsonSchemaOf(transcript, 'output') } },
     headers: VERDICT_HEADERS,
+  },
+  {
+    topic: 'proposals',
+    side: 'read',
+    description: 'What machines say of a subject that has a human’s verdict: no verdicts, and they change none.',
+    key: 'The subjectId.',
+    messages: { proposal: { title: 'Proposal', ...jsonSchemaOf(proposal, 'output') } },
+    headers: SUBJECT_HEADERS,
+  },
+  {
+    topic: 'reviews',
+    side: 'read',
+    description: 'What people should look at, again or for the first time, and why.',
+    key: 'The subjectId.',
+    messages: { review: { title: 'Request for a review', ...jsonSchemaOf(review, 'output') } },
+    headers: SUBJECT_HEADERS,
   },
   {
     topic: 'dead-letters',

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { inputsOf, topicsOf } from '../../../config/topics.ts'
+import { inputsOf, keptForGood, topicsOf } from '../../../config/topics.ts'
 import { checkBrokers, ensureTopics, kafkaClient } from '../adapters/kafka/client.ts'
 import { groupProgress, hasHeldRecords } from '../adapters/kafka/offsets.ts'
 import type { Report } from '../ports/report.ts'
@@ -22,13 +22,18 @@ export async function kafkaPart(settings: Settings, report: Report) {
   return { client, topics, progress, published }
 }
 
-/** Creates missing topics, with the partitions and the retention of the settings. */
+/** Creates missing topics, with the partitions and the retention of the settings; what people decided is kept for good. */
 export async function makeTopics(kafka: KafkaClient, settings: Settings): Promise<void> {
   const { partitions, retention, replication } = settings.kafka
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
-    const plans = Object.values(topicsOf(settings)).map((name) => ({ name, partitions, retentionMs: retention }))
+    const topics = topicsOf(settings)
+    const forGood = keptForGood(topics)
+    const plans = Object.values(topics).map((name) => ({
+      ...{ name, partitions },
+      retentionMs: forGood.includes(name) ? -1 : retention,
+    }))
     await ensureTopics(kafka, admin, plans, replication)
   } finally {
     await admin.disconnect()

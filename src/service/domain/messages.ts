@@ -19,7 +19,7 @@ import {
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
 
-const id = z
+export const id = z
   .string()
   .min(1)
   .refine((value) => Buffer.byteLength(value) <= MAX_ID_BYTES, `longer than ${MAX_ID_BYTES} bytes`)
@@ -29,7 +29,7 @@ const id = z
 
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
-const tenant = tenantName.default('default').describe('Whose it is. Ids are unique within a tenant.')
+export const tenant = tenantName.default('default').describe('Whose it is. Ids are unique within a tenant.')
 const createdAt = instant.describe('When it was written, ISO 8601 with an offset: the clock of the stream goes by it.')
 const authorSince = instant.describe('Since when the author has the account, ISO 8601.')
 const written = z.string().describe('What it says. Cut at threads.maxTextChars.')
@@ -44,7 +44,7 @@ const deleted = z
 /** Every field of a message that is read, and those that an envelope is told by. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
-  type specversion payload schema op after before`.split(/\s+/),
+  against why withdraw force opinion kind type specversion payload schema op after before`.split(/\s+/),
 )
 
 /** What was odd about a message's optional fields. */

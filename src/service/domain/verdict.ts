@@ -2,7 +2,12 @@ import { z } from 'zod'
 import { filteredQuestions } from './filtered.ts'
 import { stepsUsed } from './steps.ts'
 
-export const DECIDED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
+/** How machines reach a ruling; a deletion rules as well. */
+export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
+export type RuledBy = (typeof RULED_BY)[number]
+
+/** All ways to a verdict. No script can claim to be a person. */
+export const DECIDED_BY = [...RULED_BY, 'human'] as const
 export type DecidedBy = (typeof DECIDED_BY)[number]
 
 /**
@@ -87,7 +92,7 @@ export const ruling = z.object({
     ),
   scores: z.record(z.string(), z.number()).describe("The protocol's numbers, by name."),
   rationale: z.string().describe('Why, in words of models: untrusted text.'),
-  decidedBy: z.enum(DECIDED_BY),
+  decidedBy: z.enum(RULED_BY),
   rounds: z.number().int().describe('How many rounds the debate had.'),
   evidence: z.object({
     support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
@@ -150,6 +155,24 @@ export const verdict = z.object({
   filtered: z
     .array(filteredQuestions)
     .describe("What an endpoint's filter refused of it: evidence beside the label, and never the label itself.")
+    .optional(),
+  decision: z
+    .object({
+      by: z.string().describe('The person who decided.'),
+      against: z.string().nullable().describe('The id of the verdict that they saw; null where there was none.'),
+      of: z.string().describe('The decision’s PARTITION@OFFSET on the decisions topic.'),
+      forced: z.literal(true).describe('It was to stand whatever came since.').optional(),
+    })
+    .describe('Of a human verdict; rationale is its why.')
+    .optional(),
+  restored: z
+    .object({
+      from: z.string().nullable().describe('The id of the ruling that is published again; null where none is left.'),
+      by: z.string().describe('The person who withdrew the human verdict.'),
+      why: z.string(),
+      of: z.string().describe('The withdrawal’s PARTITION@OFFSET on the decisions topic.'),
+    })
+    .describe('Of a verdict that takes the place of a human one that was withdrawn.')
     .optional(),
   counts: commentCounts.describe('What became of the comments; 0 where there are none.'),
   usage: usage.describe('What this revision cost.'),

@@ -1,7 +1,7 @@
 import type { Answered, Ask } from '../domain/ask.ts'
 import type { StepsUsed } from '../domain/steps.ts'
 import type { Post } from '../domain/thread.ts'
-import type { DecidedBy, Ruling } from '../domain/verdict.ts'
+import type { RuledBy, Ruling } from '../domain/verdict.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
@@ -63,8 +63,10 @@ export interface Protocol {
    */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** What people may decide, where that is not `labels`. */
+  readonly peopleLabels?: readonly string[]
   /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
-  readonly decides?: readonly DecidedBy[]
+  readonly decides?: readonly RuledBy[]
   /** By words that its models answer with, in small letters, the labels that these mean: for people who read a debate. */
   readonly meanings?: Readonly<Record<string, string>>
   /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
@@ -91,4 +93,9 @@ export interface Protocol {
   prepare?(subject: unknown): Iterable<number>
   /** The script over one subject, a `Snapshot`. Throws if `subject` or `carry` are not this protocol's own. */
   script(subject: unknown, carry: unknown, context?: PinnedContext): Script
+}
+
+/** What people may decide in place of the protocol. */
+export function labelsForPeople({ labels, peopleLabels = labels }: Protocol): readonly string[] {
+  return peopleLabels
 }

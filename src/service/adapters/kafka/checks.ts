@@ -15,11 +15,13 @@ interface TopicSettings {
 export interface CheckedTopics {
   readonly all: readonly string[]
   readonly verdicts: string
+  /** Those of what people decided. */
+  readonly keptForGood: readonly string[]
 }
 
 /**
- * Whether the topics keep what Kafka has acknowledged through the loss of a broker, and verdicts for as long as their numbers are
- * known. Topics that don't exist are left out; what can't be read is a warning.
+ * Whether the topics keep what Kafka has acknowledged through the loss of a broker, verdicts for as long as their numbers are
+ * known, and what people decided for good. Topics that don't exist are left out; what can't be read is a warning.
  */
 export async function topicFindings(
   admin: Admin,
@@ -32,6 +34,13 @@ export async function topicFindings(
   const thin = where(({ copies, config }) => copies > 1 && Number(config?.get('min.insync.replicas') ?? 2) < 2)
   const unclean = where(({ config }) => config?.get('unclean.leader.election.enable') === 'true')
   const hidden = where(({ config }) => config === undefined)
+  const lossy = where(
+    ({ name, config }) =>
+      topics.keptForGood.includes(name) &&
+      (Number(config?.get('retention.ms') ?? -1) !== -1 ||
+        Number(config?.get('retention.bytes') ?? -1) !== -1 ||
+        config?.get('cleanup.policy')?.includes('compact') === true),
+  )
   const verdicts = there.find(({ name }) => name === topics.verdicts)
   const retention = Number(verdicts?.config?.get('retention.ms') ?? -1)
   const found: (Finding | null)[] = [
@@ -62,6 +71,12 @@ export async function topicFindings(
           'Set its cleanup.policy to delete.',
         )
       : null,
+    lossy.length === 0
+      ? null
+      : warning(
+          `${lossy.join(', ')}: drops records in time, and a recovery would not know what people decided`,
+          'Set its retention.ms and retention.bytes to -1 and its cleanup.policy to delete.',
+        ),
     hidden.length === 0
       ? null
       : warning(
@@ -110,7 +125,7 @@ async function settingsOf(admin: Admin, names: readonly string[]): Promise<Topic
   const type = kafkajs.ConfigResourceTypes.TOPIC
   const configNames = [
     ...['min.insync.replicas', 'unclean.leader.election.enable'],
-    ...['retention.ms', 'cleanup.policy'],
+    ...['retention.ms', 'retention.bytes', 'cleanup.policy'],
   ]
   const configs = await admin
     .describeConfigs({ resources: names.map((name) => ({ type, name, configNames })), includeSynonyms: false })

@@ -66,6 +66,7 @@ function connectionTo({ brokers, tls, sasl }: KafkaSettings) {
 export interface TopicPlan {
   readonly name: string
   readonly partitions: number
+  /** -1: without limit. */
   readonly retentionMs: number
 }
 
@@ -94,6 +95,13 @@ export async function ensureTopics(
         replicationFactor: replication,
         configEntries: [
           { name: 'retention.ms', value: String(retentionMs) },
+          // By its size neither, and not by key: of one subject several count.
+          ...(retentionMs === -1
+            ? [
+                { name: 'retention.bytes', value: '-1' },
+                { name: 'cleanup.policy', value: 'delete' },
+              ]
+            : []),
           { name: 'message.timestamp.type', value: 'LogAppendTime' },
         ],
       })),

@@ -43,6 +43,7 @@ export const counterspeech = {
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],
+      peopleLabels: ['suitable', 'unsuitable'],
       decides: ['scores'],
       scales: scalesOf(aspects.list),
       steps: Object.fromEntries(steps.used),
