@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { didYouMean } from '../src/service/domain/did-you-mean.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
 import { get, isTree, type Tree } from './tree.ts'
 
 /** What one fault of the settings is told by. */
@@ -51,7 +52,7 @@ function wordIn(value: unknown): string {
 function namesAt(schema: unknown, [name, ...below]: readonly string[]): string[] {
   if (schema instanceof z.ZodObject) {
     if (name === undefined) return Object.keys(schema.shape)
-    return Object.hasOwn(schema.shape, name) ? namesAt(schema.shape[name], below) : []
+    return namesAt(entryOf(schema.shape, name), below)
   }
   if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord)
     return name === undefined ? [] : namesAt(schema.valueType, below)
