@@ -2,9 +2,9 @@ import { deadLetterOf } from '../producers/dead-letter.ts'
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/service/domain/messages.ts'
 import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
 import type { ThreadRules } from '../src/service/ports/threads.ts'
-import type { Incoming } from '../src/service/ports/topic.ts'
+import type { Heartbeat, Incoming, Later } from '../src/service/ports/topic.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { arrivalOf, handleInSteps } from './posts.ts'
+import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
 import { placeOf, type Read, shortened } from './read-message.ts'
 
 /**
@@ -16,10 +16,10 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   clocked: false,
   subjectOf,
   postOf: ({ rules }, message) => (message.deleted === true ? null : replyOf(message, rules)),
-  handle: (context, read, heartbeat) =>
+  handle: (context, read, heartbeat, later) =>
     handleInSteps({
       ...{ read, subjectOf, threads: context.threads, heartbeat },
-      handle: (one) => handleReply(context, one),
+      handle: (one) => handleReply(context, one, heartbeat, later),
     }),
 }
 
@@ -27,11 +27,16 @@ function subjectOf({ tenant, id }: CounterspeechMessage): ThreadRef {
   return { tenant, postId: id, kind: 'reply' }
 }
 
-async function handleReply(context: IntakeContext, { message, from }: Read<CounterspeechMessage>): Promise<Outcome> {
-  const { threads, routes, rules, checkpoints, maxReplies, erase, clock } = context
+async function handleReply(
+  context: IntakeContext,
+  { message, from }: Read<CounterspeechMessage>,
+  heartbeat: Heartbeat,
+  later?: Later,
+): Promise<Outcome> {
+  const { threads, routes, rules, checkpoints, maxReplies, clock } = context
   const { tenant, postId } = message
   const ref = subjectOf(message)
-  if (message.deleted === true) return erase(ref)
+  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, later)
   // Link first, so that a concurrent deletion of the post also deletes this reply.
   const linked =
     postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)

@@ -29,6 +29,8 @@ export interface IntakeContext {
   /** Most replies of one post. */
   readonly maxReplies: number
   readonly erase: EraseSubject
+  /** Erases what was asked apart from the stream, whole. Repeatable. */
+  readonly eraseRequest: (request: ThreadRef) => Promise<unknown>
   readonly erasures: LaterErasures
   /**
    * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It is

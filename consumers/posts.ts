@@ -39,7 +39,7 @@ async function handlePost(
 ): Promise<Outcome> {
   const { threads, rules, checkpoints, clock } = context
   const ref = subjectOf(message)
-  if (message.deleted === true) return eraseWithReplies(context, ref, heartbeat, later)
+  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, later)
   const post = keptOf(context, message)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
@@ -57,21 +57,21 @@ async function judgesOf({ routes, threads }: IntakeContext, ref: ThreadRef, post
 }
 
 /**
- * Erases a post, and then its replies, which quote it: when it is deleted no more can be linked to it. Tens of thousands take
- * seconds, in which no other partition would be read: the replies are erased later.
+ * Erases a post or reply, and then the replies to it, which quote it, and what was asked under its id: when it is deleted no more
+ * can be linked to it. Tens of thousands take seconds, in which no other partition would be read: these are erased later.
  */
-async function eraseWithReplies(
+export async function eraseWithDependents(
   context: IntakeContext,
   ref: ThreadRef,
   heartbeat: Heartbeat,
   later?: Later,
 ): Promise<Outcome> {
   const outcome = await context.erase(ref)
-  if (!(await eraseReplies(context, ref))) return outcome
+  if (!(await eraseDependents(context, ref))) return outcome
   await heartbeat()
   await context.erasures.replies(
     async (beat) => {
-      while (await eraseReplies(context, ref)) await beat()
+      while (await eraseDependents(context, ref)) await beat()
     },
     heartbeat,
     later,
@@ -79,13 +79,31 @@ async function eraseWithReplies(
   return outcome
 }
 
-/** Erases a page of a deleted post's replies; false if there was nothing left to erase. */
-async function eraseReplies({ threads, erase }: IntakeContext, ref: ThreadRef): Promise<boolean> {
-  const replies = await threads.repliesTo(ref, HANDLED_AT_ONCE)
-  if (replies.length === 0) return false
-  await Promise.all(replies.map(erase))
+/** Erases a page of a deleted subject's replies, or of what was asked under its id; false if there was nothing left to erase. */
+async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<boolean> {
+  const { threads, erase } = context
+  const [replies, wereAsked] = await Promise.all([threads.repliesTo(ref, HANDLED_AT_ONCE), eraseRequests(context, ref)])
+  if (replies.length === 0) return wereAsked
+  const unfinished = await Promise.all(
+    replies.map(async (reply) => {
+      await erase(reply)
+      return eraseRequests(context, reply)
+    }),
+  )
   // Whoever reads the deletion again after a crash goes on with the rest.
-  await threads.unlinkReplies(ref, replies)
+  await threads.unlinkReplies(
+    ref,
+    replies.filter((_, nth) => unfinished[nth] !== true),
+  )
+  return true
+}
+
+/** Erases a page of what was asked under this subject's id; false if there was nothing. */
+async function eraseRequests({ threads, eraseRequest }: IntakeContext, subject: ThreadRef): Promise<boolean> {
+  const requests = await threads.requestsFor(subject, HANDLED_AT_ONCE)
+  if (requests.length === 0) return false
+  await Promise.all(requests.map(eraseRequest))
+  await threads.unlinkRequests(subject, requests)
   return true
 }
 

@@ -1,4 +1,5 @@
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
+import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { judgeAgainContract } from './judge-again.ts'
@@ -29,3 +30,4 @@ erasureContract('in memory', make)
 shownContract('in memory', make)
 streamMarksContract('in memory', make)
 judgeAgainContract('in memory', make)
+askedContract('in memory', make)

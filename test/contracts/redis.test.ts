@@ -10,6 +10,7 @@ import type { Settings } from '../../config/schema.ts'
 import { publisher } from '../../producers/publisher/publisher.ts'
 import { freePort, type RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { redisAnswers } from '../../src/service/adapters/redis/answers.ts'
 import { redisCases } from '../../src/service/adapters/redis/cases.ts'
 import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { redisErasures } from '../../src/service/adapters/redis/erasures.ts'
@@ -28,6 +29,7 @@ import { ownerOf } from '../../src/service/library/names.ts'
 import { StoreSuspended } from '../../src/service/ports/cases.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { startProxy } from '../chaos/proxy.ts'
+import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
 import { asked, judgeAgainContract, remembered } from './judge-again.ts'
@@ -200,6 +202,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
   const blocking = client.duplicate()
   let now = T0
   const clock = () => now
+  const answers = redisAnswers(client, keys, { subscribe: () => client.duplicate(), report: () => {} })
   return {
     keys,
     threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD }),
@@ -213,6 +216,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     marks: redisMarks(client, keys),
     erasures: redisErasures(client, keys),
     judgeAgain: redisJudgeAgain(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
+    answers,
     async pass(ms) {
       now += ms
       await sleep(ms)
@@ -222,6 +226,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
       return held.flatMap(([key, content]) => (`${key} ${content}`.includes(text) ? [key] : []))
     },
     async close() {
+      await answers.close()
       blocking.disconnect()
     },
   }
@@ -251,6 +256,7 @@ outboxContract('in Redis', make)
 erasureContract('in Redis', make)
 shownContract('in Redis', make)
 judgeAgainContract('in Redis', make)
+askedContract('in Redis', make)
 
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''

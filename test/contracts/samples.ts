@@ -61,7 +61,8 @@ export const unsaid = (id: string): CommentChange => ({ kind: 'deleted', id, cre
 export function recordOf(state: ThreadState, protocol = 'rumor', change: Partial<CaseRecord> = {}): CaseRecord {
   const { tenant, postId, kind } = state.ref
   const revision = (state.revisions.get(protocol)?.revision ?? 0) + 1
-  const id = (number: number) => verdictId({ protocol, tenant, subjectId: postId, revision: number })
+  const asked = kind === 'asked'
+  const id = (number: number) => verdictId({ protocol, tenant, subjectId: postId, revision: number, asked })
   return {
     id: id(revision),
     protocol,

@@ -1,5 +1,6 @@
 import type { CaseRecord } from '../../src/service/domain/case.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import type { Answers } from '../../src/service/ports/answers.ts'
 import type { CaseStore, Outbox, TakenCase } from '../../src/service/ports/cases.ts'
 import type { Erasures } from '../../src/service/ports/erasures.ts'
 import type { JudgeAgainStore } from '../../src/service/ports/judge-again.ts'
@@ -14,6 +15,7 @@ export interface Stores {
   readonly marks: StreamMarks
   readonly erasures: Erasures
   readonly judgeAgain: JudgeAgainStore
+  readonly answers: Answers
   /** Lets this much time pass, for the clock that was handed in and for the server's own. */
   pass(ms: number): Promise<void>
   /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */

@@ -158,6 +158,10 @@ export function inputOf(
         await memo.forget(ref, settings.memo.keep)
         return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
       },
+      async eraseRequest(ref) {
+        await memo.forget(ref, settings.memo.keep)
+        await threads.dropAsked(ref)
+      },
       erasures: laterErasures(eraseComments),
     },
   }

@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
+import { redisAnswers } from '../adapters/redis/answers.ts'
 import { redisBudgets } from '../adapters/redis/budgets.ts'
 import { redisCases } from '../adapters/redis/cases.ts'
 import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
@@ -26,8 +27,12 @@ import { budgetSettings, type GatewayStores, limitLeaseMs } from './gateway.ts'
 type Client = ReturnType<typeof connect>
 
 /** How long the store keeps things, in ms. */
-export function keepTimes({ threads }: Settings) {
-  return { keepTombstoneMs: threads.keepTombstone, keepThreadMs: threads.keepAfterFinal }
+export function keepTimes({ threads, cases, door }: Settings) {
+  return {
+    keepTombstoneMs: threads.keepTombstone,
+    keepThreadMs: threads.keepAfterFinal,
+    keepRequestsMs: door.keepAnswers + MOST_DEADLINES * cases.deadline + cases.mostHeld,
+  }
 }
 
 /** For as long as the store may hold what was made of something that a case was shown: its journal, and answers in the memo. */
@@ -59,6 +64,11 @@ export function redisPart(settings: Settings, report: Report) {
     const sentinels = keep(sentinelWatch(settings.redis))
     const secret = () => secretOf(failFast, keys, settings.fences.key, report)
     const clients = { failFast, working, blocking }
+    const stores = storesOn(clients, keys, settings, time.now, {
+      ...{ token: incarnation.token, report },
+      subscribe: () => connect(settings.redis, report, 'retrying'),
+    })
+    keep(stores.answers)
     return {
       ...clients,
       keys,
@@ -69,7 +79,7 @@ export function redisPart(settings: Settings, report: Report) {
       findings,
       find: () => redisFindings(failFast, settings.redis),
       exporter: redisExporter(failFast, keys),
-      ...storesOn(clients, keys, settings, time.now, incarnation.token),
+      ...stores,
     }
   })
 }
@@ -118,7 +128,11 @@ function storesOn(
   keys: Keys,
   settings: Settings,
   clock: Clock,
-  token?: () => FencingToken,
+  {
+    token,
+    report = () => {},
+    subscribe,
+  }: { token?: () => FencingToken; report?: Report; subscribe?: () => Client } = {},
 ) {
   const times = keepTimes(settings)
   return {
@@ -130,8 +144,10 @@ function storesOn(
       keepJournalMs: settings.cases.keepJournal,
       keepThreadMs: times.keepThreadMs,
       keepRevisionsMs: times.keepTombstoneMs,
+      keepAskedMs: settings.door.keepAnswers,
       clock,
     }),
+    answers: redisAnswers(working, keys, { report, ...(subscribe === undefined ? {} : { subscribe }) }),
   }
 }
 

@@ -9,8 +9,11 @@ export interface ThreadRef {
   readonly kind: SubjectKind
 }
 
-/** `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. */
-export const SUBJECT_KINDS = ['post', 'reply'] as const
+/**
+ * `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. `asked` is one request to
+ * judge a post or reply apart from the stream; its id is the request's.
+ */
+export const SUBJECT_KINDS = ['post', 'reply', 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 export const post = z.object({
@@ -43,6 +46,8 @@ export const post = z.object({
   hateSpeechCut: leftOut.optional(),
   /** The fields of its message that were odd: left out, or read as they say. */
   odd: z.array(oddField).optional(),
+  /** Of kind `asked`: the protocols that are to judge it. */
+  asked: z.array(z.string()).optional(),
 })
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]

@@ -255,8 +255,8 @@ export type Transcript = z.infer<typeof transcript>
 
 /**
  * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`; where a protocol
- * that judges posts judges a reply as well, `hate/reply~REPLYID~r1` (neither a protocol's name nor a tenant's holds `@`, `/`
- * or `~`, so no two subjects share an id).
+ * that judges posts judges a reply as well, `hate/reply~REPLYID~r1`; of what was asked apart from the stream
+ * `hate/asked~REQUEST~r1` (neither a protocol's name nor a tenant's holds `@`, `/` or `~`, so no two subjects share an id).
  */
 export function verdictId(of: {
   protocol: string
@@ -265,21 +265,28 @@ export function verdictId(of: {
   revision: number
   /** Cross-kind: a reply among the subjects of a protocol that judges posts. */
   crossKind?: boolean
+  asked?: boolean
 }): string {
-  const subjects = of.crossKind === true ? `${of.protocol}/reply` : of.protocol
+  const kind = of.asked === true ? '/asked' : of.crossKind === true ? '/reply' : ''
+  const subjects = `${of.protocol}${kind}`
   const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
   return `${scope}~${of.subjectId}~r${of.revision}`
 }
 
 /** The protocol and the tenant that a verdict's or a case's id names. */
 export function scopeOf(id: string): { protocol: string; tenant: string } {
-  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/reply)?(?:@([^~]*))?~/.exec(id) ?? []
+  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/(?:reply|asked))?(?:@([^~]*))?~/.exec(id) ?? []
   return { protocol, tenant }
 }
 
 /** Whether a verdict's id names a reply among the subjects of a protocol that judges posts. */
 export function isCrossKind(id: string): boolean {
   return /^[^~@/]*\/reply[@~]/.test(id)
+}
+
+/** Whether a verdict's or a case's id names a request apart from the stream. */
+export function isAsked(id: string): boolean {
+  return /^[^~@/]*\/asked[@~]/.test(id)
 }
 
 /** A ruling without a decision, and why. */

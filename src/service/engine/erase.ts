@@ -16,7 +16,7 @@ import { snapshotOf, versionSeenBy } from './new-case.ts'
 import { COMMENTS_AT_ONCE, type OpenerSettings } from './open.ts'
 import { prepared } from './prepared.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
-import { judgesCrossKind } from './routes.ts'
+import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
@@ -161,9 +161,8 @@ export function deadlineAnew({ deadline, openedAt }: CaseRecord, now: number, ca
 /** The ids of a thread's cases, by protocol and revision. */
 export function caseIdsOf({ tenant, postId, kind }: ThreadRef, protocols: ReadonlyMap<string, Protocol>) {
   return (name: string, revision: number): string => {
-    const protocol = protocols.get(name)
-    const crossKind = protocol !== undefined && judgesCrossKind(protocol, kind)
-    return verdictId({ protocol: name, tenant, subjectId: postId, revision, crossKind })
+    const named = kindNamed(protocols.get(name), kind)
+    return verdictId({ protocol: name, tenant, subjectId: postId, revision, ...named })
   }
 }
 

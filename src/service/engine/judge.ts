@@ -183,7 +183,8 @@ async function conclude(
   const won = await cases.conclude(record, epoch, {
     verdict: JSON.stringify(verdictOf(ended)),
     transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
-    carry: carry === undefined || wasShown ? null : JSON.stringify(carry),
+    // No revision follows what was asked apart from the stream.
+    carry: carry === undefined || wasShown || record.kind === 'asked' ? null : JSON.stringify(carry),
     again: ruling.decidedBy === 'none' && hasWaited(record),
   })
   if (won) {

@@ -4,7 +4,7 @@ import type { Post, Snapshot } from '../domain/thread.ts'
 import { verdictId } from '../domain/verdict.ts'
 import type { ThreadState } from '../ports/threads.ts'
 import type { CheckpointSettings } from '../threads/checkpoints.ts'
-import { judgesCrossKind, seenBy } from './routes.ts'
+import { kindNamed, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
@@ -28,9 +28,9 @@ export function newCase(
   const { tenant, postId, kind } = state.ref
   const before = state.revisions.get(protocol.name)
   const revision = (before?.revision ?? state.base) + 1
-  const crossKind = judgesCrossKind(protocol, kind)
+  const named = kindNamed(protocol, kind)
   const id = (number: number) =>
-    verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, crossKind })
+    verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, ...named })
   return {
     id: id(revision),
     protocol: protocol.name,
@@ -70,7 +70,9 @@ export function snapshotOf(
       subject: { post: seenBy(protocol, post), comments: [], leftOut: 0 },
       comments: { accepted: 0, cap: 0, late: 0, author: 0 },
     }
-  const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + checkpoints.finalAge)
+  // Who asks has chosen the comments.
+  const finalAge = state.ref.kind === 'asked' ? Number.POSITIVE_INFINITY : checkpoints.finalAge
+  const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + finalAge)
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length

@@ -30,6 +30,8 @@ export interface OpenerSettings {
   readonly caseDeadlineMs: number
   /** The partitions that drive the stream's clock; null: all that have been seen. */
   readonly partitions: (() => StreamPartitions) | null
+  /** Opens what was asked apart from the stream, and leaves the rest to other openers. */
+  readonly onlyAsked?: boolean
 }
 
 /** Threads opened in one pass. */
@@ -99,9 +101,9 @@ export function opener(deps: {
     }
     const { post } = state
     const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
-    const checkpoint = readsThread
-      ? dueAt(post.createdAt, streamNow, settings.checkpoints)
-      : { final: true, nextDue: null }
+    const isAsked = ref.kind === 'asked'
+    const checkpoint =
+      readsThread && !isAsked ? dueAt(post.createdAt, streamNow, settings.checkpoints) : { final: true, nextDue: null }
     const judgedAgain = (protocol: Protocol) =>
       protocol.subject === 'thread' && state.revisions.get(protocol.name)?.final === true
     // Where everything is due at once there is no time to wait.
@@ -132,9 +134,10 @@ export function opener(deps: {
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: early.length > 0 ? Math.max(1, streamNow + waitMs) : checkpoint.nextDue,
       final:
-        checkpoint.final &&
-        early.length === 0 &&
-        [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread'),
+        isAsked ||
+        (checkpoint.final &&
+          early.length === 0 &&
+          [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread')),
     })
     if (opening.some(({ record }) => opened.includes(record.id)) && ready.some(judgedAgain)) again.reopened(ref)
     for (const { record } of opening) {
@@ -156,7 +159,8 @@ export function opener(deps: {
       const [wall, skipped] = [clock(), backoff.count()]
       // A due time of 0 or less means "at once", whatever the stream's clock says.
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.maxOpen)
-      const weighed = await weighAll(due.filter((ref) => !backoff.has(ref, wall)))
+      const mine = settings.onlyAsked === true ? due.filter(({ kind }) => kind === 'asked') : due
+      const weighed = await weighAll(mine.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
       const [first, last] = [
         lightOfEach(sharesTakeTurns(small, OF_SHARE_IN_A_PASS)).slice(0, BATCH),

@@ -2,7 +2,7 @@ import type { CaseRecord } from '../domain/case.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { type Ruling, undecided, type Verdict, verdictId } from '../domain/verdict.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
-import { judgesCrossKind } from './routes.ts'
+import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
@@ -16,7 +16,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: () => number
         tenant: ref.tenant,
         subjectId: ref.postId,
         revision: number,
-        crossKind: protocol !== undefined && judgesCrossKind(protocol, ref.kind),
+        ...kindNamed(protocol, ref.kind),
       })
     const now = clock()
     const { verdict, transcript } = retraction({

@@ -39,7 +39,7 @@ export interface Router extends Routes {
 
 const NONE: GivenVerdicts = new Set<string>()
 
-const TOPIC_OF: Readonly<Record<SubjectKind, Topic>> = { post: 'posts', reply: 'counterspeech' }
+const TOPIC_OF: Readonly<Record<Exclude<SubjectKind, 'asked'>, Topic>> = { post: 'posts', reply: 'counterspeech' }
 
 /**
  * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
@@ -57,6 +57,7 @@ export function router(
     fits: (route: Route, protocol: Protocol) => boolean = () => true,
   ) =>
     protocols.filter((protocol) => {
+      if (ref.kind === 'asked') return post.asked?.includes(protocol.name) === true && mayBeAsked(protocol, post)
       const isDrawn = ({ sample = 1 }: Route) =>
         sample >= 1 || given.has(protocol.name) || rankShare(samplingRank, protocol.name, ref) < sample
       return (
@@ -88,15 +89,26 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
   return alone
 }
 
+/** Whether the protocol can judge such a post or, where it says what it answers, reply, whatever the routes say. */
+export function mayBeAsked(protocol: Protocol, post: Post): boolean {
+  const isReply = post.hateSpeech !== undefined
+  const fits = protocol.subject === 'post' || (protocol.subject === 'reply') === isReply
+  return fits && protocol.accepts(seenBy(protocol, post))
+}
+
 /**
- * Whether the protocol judges a kind of subject that is not its own: a route may send replies to a protocol that judges
- * posts.
+ * What the id of a case names of its subject's kind: a reply where a route sends it to a protocol that judges posts, and what
+ * was asked apart from the stream.
  */
-export function judgesCrossKind({ subject }: Protocol, kind: SubjectKind): boolean {
-  return kind === 'reply' && subject !== 'reply'
+export function kindNamed(protocol: Protocol | undefined, kind: SubjectKind): { crossKind: boolean; asked: boolean } {
+  return {
+    crossKind: kind === 'reply' && protocol !== undefined && protocol.subject !== 'reply',
+    asked: kind === 'asked',
+  }
 }
 
 function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): boolean {
+  if (ref.kind === 'asked') return false
   // Only a reply answers something, and only a post has comments.
   if (protocol.subject === 'reply' && ref.kind !== 'reply') return false
   if (protocol.subject === 'thread' && ref.kind !== 'post') return false

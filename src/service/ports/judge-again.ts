@@ -1,5 +1,5 @@
-import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
-import type { Place } from './threads.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import type { RememberedThread } from './threads.ts'
 
 /** A protocol whose last revision of a subject is to be judged again, and that revision's number. */
 export interface AskedAgain {
@@ -15,35 +15,6 @@ export interface AskedAgain {
  * as the caller read it.
  */
 export type JudgedAgain = 'due' | 'newer' | 'deleted' | 'forgotten' | 'changed'
-
-/** What messages alone make of a thread, by its rules (`Thread` in src/service/threads/thread.ts): nothing that was judged of it. */
-export interface SaidThread {
-  readonly ref: ThreadRef
-  /** By id: the kept comments; null for a deleted comment. */
-  readonly comments: ReadonlyMap<string, Comment | null>
-  /** The sampling rank that each of these got when it arrived; deleted ones rank behind all others. */
-  readonly ranks: ReadonlyMap<string, number>
-  /** The sampling key's version when the last comment was ranked; null before the first. */
-  readonly sampledUnder: string | null
-  readonly rekeyed: boolean
-  readonly accepted: number
-  readonly overAuthor: number
-  readonly late: number
-  readonly missing: number
-  readonly version: number
-  readonly postVersion: number
-  readonly deletions: number
-  readonly countStage: number
-  /** The positions of the last post and of the last comment that changed something, if they are known. */
-  readonly postPlace: Place | undefined
-  readonly commentPlace: Place | undefined
-}
-
-/** A thread that was made from its messages elsewhere. */
-export interface RememberedThread extends SaidThread {
-  readonly post: Post
-  readonly postOnly: boolean
-}
 
 /** A protocol's last revision of a thread, and the version of the thread that counts as seen by it. */
 export interface KnownRevision {

@@ -8,6 +8,7 @@ import type { LimitKind } from './limits.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
 export const ERROR_SOURCES = [
+  'answers',
   'backlog',
   'backpressure',
   'budgets',

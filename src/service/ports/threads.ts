@@ -149,6 +149,47 @@ export interface ThreadWeight {
   readonly share: string
 }
 
+/** What messages alone make of a thread, by its rules (`Thread` in src/service/threads/thread.ts): nothing that was judged of it. */
+export interface SaidThread {
+  readonly ref: ThreadRef
+  /** By id: the kept comments; null for a deleted comment. */
+  readonly comments: ReadonlyMap<string, Comment | null>
+  /** The sampling rank that each of these got when it arrived; deleted ones rank behind all others. */
+  readonly ranks: ReadonlyMap<string, number>
+  /** The sampling key's version when the last comment was ranked; null before the first. */
+  readonly sampledUnder: string | null
+  readonly rekeyed: boolean
+  readonly accepted: number
+  readonly overAuthor: number
+  readonly late: number
+  readonly missing: number
+  readonly version: number
+  readonly postVersion: number
+  readonly deletions: number
+  readonly countStage: number
+  /** The positions of the last post and of the last comment that changed something, if they are known. */
+  readonly postPlace: Place | undefined
+  readonly commentPlace: Place | undefined
+}
+
+/** A thread that was made from its messages elsewhere. */
+export interface RememberedThread extends SaidThread {
+  readonly post: Post
+  readonly postOnly: boolean
+}
+
+/** What is kept of a request beside its thread. */
+export interface AskedThread {
+  readonly thread: RememberedThread
+  /** The stream's subject of the id under which its client asked: the request is erased with it. */
+  readonly subject: ThreadRef
+  readonly protocols: readonly string[]
+  /** Its verdicts go to webhooks. */
+  readonly webhook: boolean
+  /** Until when its answer can be read, ms since 1970. */
+  readonly until: number
+}
+
 export interface ThreadStore {
   /**
    * A post that no protocol judges is `unrouted` and not kept, nor are its comments. A post whose thread was forgotten
@@ -193,6 +234,19 @@ export interface ThreadStore {
   /** Some of the replies that are linked to a post. */
   repliesTo(post: ThreadRef, limit: number): Promise<ThreadRef[]>
   unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>
+  /**
+   * Writes the thread of a request whole, due at once, and the answer that it will have, in one step; nothing of it, if the
+   * stream's subject has been deleted. Throws `StoreSuspended` while the store can't be trusted.
+   */
+  putAsked(asked: AskedThread, now: number): Promise<'asked' | 'deleted'>
+  /**
+   * Erases a request's thread with its cases, their journals and unpublished verdicts, and its answer, of which it is known until
+   * then that it was erased. False if nothing is known of the request. Repeatable.
+   */
+  dropAsked(ref: ThreadRef): Promise<boolean>
+  /** Some of the requests that were asked under this subject's id. */
+  requestsFor(subject: ThreadRef, limit: number): Promise<ThreadRef[]>
+  unlinkRequests(subject: ThreadRef, requests: readonly ThreadRef[]): Promise<void>
   /**
    * Threads whose due time is at or before `until` (stream time). Tenants take turns: the tenant with the fewest open
    * cases is next, counting each returned thread as one, with its earliest thread. `maxOpen` is the most cases that one

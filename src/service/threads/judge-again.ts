@@ -1,4 +1,5 @@
-import type { AskedAgain, JudgedAgain, KnownRevision, RememberedThread } from '../ports/judge-again.ts'
+import type { AskedAgain, JudgedAgain, KnownRevision } from '../ports/judge-again.ts'
+import type { RememberedThread } from '../ports/threads.ts'
 import { dueNow } from './due.ts'
 import { newThread, type Revision, type Step, type Thread } from './thread.ts'
 

@@ -1,6 +1,5 @@
 import { byTimeThenId, type Post, type ThreadRef } from '../domain/thread.ts'
-import type { SaidThread } from '../ports/judge-again.ts'
-import type { Origin, Place, ThreadState, ThreadStatus } from '../ports/threads.ts'
+import type { Origin, Place, SaidThread, ThreadState, ThreadStatus } from '../ports/threads.ts'
 
 /**
  * A thread as its rules see it. Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files

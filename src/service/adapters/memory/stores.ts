@@ -1,8 +1,10 @@
+import type { Answers } from '../../ports/answers.ts'
 import type { CaseStore, Outbox } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Erasures } from '../../ports/erasures.ts'
 import type { JudgeAgainStore } from '../../ports/judge-again.ts'
 import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
+import { memoryAnswers } from './answers.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
 import { memoryErasures } from './erasures.ts'
@@ -26,16 +28,19 @@ export function memoryStores(
   marks: StreamMarks
   erasures: Erasures
   judgeAgain: JudgeAgainStore
+  answers: Answers
 } {
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
+  const answers = memoryAnswers(clock)
   return {
-    threads: memoryThreads(threads, cases, entries, erasures),
+    threads: memoryThreads(threads, cases, entries, erasures, answers),
     cases: memoryCases(cases, threads, entries, erasures, clock),
     outbox: memoryOutbox(entries, cases, threads, erasures, clock),
     marks: memoryMarks(),
     erasures,
     judgeAgain: memoryJudgeAgain(threads),
+    answers,
   }
 }

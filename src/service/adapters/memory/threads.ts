@@ -2,6 +2,7 @@ import { charactersIn } from '../../domain/characters-in.ts'
 import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
+import { putAsked } from '../../threads/asked.ts'
 import { takeComments } from '../../threads/comments.ts'
 import { wake } from '../../threads/due.ts'
 import { deletePost, expireOrphans } from '../../threads/ending.ts'
@@ -10,6 +11,7 @@ import { takePost } from '../../threads/post.ts'
 import { eraseCarries } from '../../threads/revisions.ts'
 import { stateOf } from '../../threads/thread.ts'
 import { takeTurns } from '../../threads/turns.ts'
+import type { AnswerTable } from './answers.ts'
 import { type CaseTable, openedCase } from './case-table.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
@@ -24,7 +26,9 @@ export function memoryThreads(
   cases: CaseTable,
   entries: OutboxEntries,
   erasures: Pick<MemoryErasures, 'noteNow'>,
+  answers: AnswerTable,
 ): ThreadStore {
+  const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
   /** By protocol (paused, or off in some process): the threads that wait for it. */
@@ -62,7 +66,8 @@ export function memoryThreads(
     },
     async deleteUnknown(refs) {
       return refs.map((ref) => {
-        if (threads.find(ref) !== null || (replies.get(nameOf(ref))?.size ?? 0) > 0) return false
+        const linked = [replies, requests].some((some) => (some.get(nameOf(ref))?.size ?? 0) > 0)
+        if (threads.find(ref) !== null || linked) return false
         erasures.noteNow(ref)
         threads.step(ref, (thread) => deletePost(thread, { inFlight: new Set() }))
         return true
@@ -82,6 +87,26 @@ export function memoryThreads(
     repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
     async unlinkReplies(post, some) {
       for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
+    },
+
+    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+      if (threads.find(subject)?.status === 'deleted') return 'deleted'
+      threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
+      answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
+      requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
+      return 'asked'
+    },
+    async dropAsked(ref) {
+      const known = threads.find(ref)
+      for (const { openId } of known?.revisions.values() ?? []) withdrawCase(openId)
+      threads.step(ref, () => ({ thread: null, outcome: null }))
+      for (const some of requests.values()) some.delete(nameOf(ref))
+      const wasAnswered = answers.erase(ref)
+      return known !== null || wasAnswered
+    },
+    requestsFor: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
+    async unlinkRequests(subject, some) {
+      for (const request of some) requests.get(nameOf(subject))?.delete(nameOf(request))
     },
 
     async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { JudgeAgainStore, JudgedAgain, RememberedThread } from '../../ports/judge-again.ts'
+import type { JudgeAgainStore, JudgedAgain } from '../../ports/judge-again.ts'
+import type { RememberedThread } from '../../ports/threads.ts'
 import { MADE_UP_MS } from '../../threads/judge-again.ts'
 import { type Keys, memberOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
@@ -102,7 +103,7 @@ function outcomesIn(reply: unknown): JudgedAgain[] {
 }
 
 /** The fields of a thread's hash; those that are null are absent. */
-function fieldsOf(thread: RememberedThread): Record<string, string | number> {
+export function fieldsOf(thread: RememberedThread): Record<string, string | number> {
   const { post, postOnly, rekeyed, sampledUnder, postPlace, commentPlace } = thread
   return {
     post: JSON.stringify(post),

@@ -1,4 +1,4 @@
-import type { ThreadRef } from '../../domain/thread.ts'
+import { SUBJECT_KINDS, type ThreadRef } from '../../domain/thread.ts'
 
 /**
  * Every key of one Gavel in Redis. All share one hash tag, BullMQ's keys too, so that a Lua script may access any of
@@ -97,6 +97,15 @@ export interface Keys {
   watched(member: string): string
   /** Set: thread members of the replies to a post. */
   replies(member: string): string
+  /** Set: thread members of the requests that were asked under the id of a stream's subject. */
+  requests(member: string): string
+  /**
+   * Hash: the answer to a request, for as long as it can be read: subject (the member under which it was asked), protocols (JSON), opened, until, hook
+   * (its verdicts go to webhooks), and by protocol verdict: and transcript:; of an erased one only erased, protocols and times.
+   */
+  answers(member: string): string
+  /** Sorted set: verdicts on requests that wait to be put among the webhooks (protocol and thread member), by when, ms. */
+  readonly hooked: string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -134,6 +143,9 @@ export function keysUnder(prefix: string): Keys {
     revisions: (member) => `${root}:revisions:${member}`,
     watched: (member) => `${root}:judge-again/watched:${member}`,
     replies: (member) => `${root}:replies:${member}`,
+    requests: (member) => `${root}:requests:${member}`,
+    answers: (member) => `${root}:answers:${member}`,
+    hooked: `${root}:answers/hooked`,
   }
 }
 
@@ -164,6 +176,7 @@ export function memberOf({ tenant, postId, kind }: ThreadRef): string {
 
 export function refOf(member: string): ThreadRef {
   const colon = member.indexOf(':')
-  const [tenant = '', kind] = member.slice(0, colon).split('/')
-  return { tenant, postId: member.slice(colon + 1), kind: kind === 'reply' ? 'reply' : 'post' }
+  const [tenant = '', named] = member.slice(0, colon).split('/')
+  const kind = SUBJECT_KINDS.find((one) => one === named) ?? 'post'
+  return { tenant, postId: member.slice(colon + 1), kind }
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { isAsked } from '../../domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, threadKeys } from './keys.ts'
@@ -22,11 +23,24 @@ interface OutboxSettings {
   readonly keepJournalMs: number
   readonly keepThreadMs: number
   readonly keepRevisionsMs: number
+  /** All of it, where it was asked apart from the stream. */
+  readonly keepAskedMs?: number
   readonly clock: Clock
 }
 
 /** Removes an entry from the outbox permanently; its subject may then open the next revision. */
 function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
+  const stream = {
+    keepJournal: settings.keepJournalMs,
+    keepThread: settings.keepThreadMs,
+    keepRevisions: settings.keepRevisionsMs,
+  }
+  const keepAsked = settings.keepAskedMs ?? settings.keepThreadMs
+  const asked = {
+    keepJournal: Math.min(settings.keepJournalMs, keepAsked),
+    keepThread: keepAsked,
+    keepRevisions: keepAsked,
+  }
   return (entry: string, id: string, { member, protocol }: Omit<VerdictOf, 'shown'>) =>
     done(client, {
       ...threadKeys(keys, member),
@@ -39,9 +53,7 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
       id,
       protocol,
       member,
-      keepJournal: settings.keepJournalMs,
-      keepThread: settings.keepThreadMs,
-      keepRevisions: settings.keepRevisionsMs,
+      ...(isAsked(id) ? asked : stream),
       now: settings.clock(),
     })
 }

@@ -7,6 +7,10 @@ export interface ThreadContext {
   readonly client: Redis
   readonly keys: Keys
   /** How long deleted threads are remembered, and threads kept after their last verdict, in ms. */
-  readonly settings: { readonly keepTombstoneMs: number; readonly keepThreadMs: number }
+  readonly settings: {
+    readonly keepTombstoneMs: number
+    readonly keepThreadMs: number
+    readonly keepRequestsMs?: number
+  }
   readonly token: () => FencingToken
 }

@@ -53,6 +53,7 @@ const deleteUnknown = script('threads/delete-unknown', {
     'subjects[].orphans',
     'subjects[].revisions',
     'subjects[].replies',
+    'subjects[].requests',
     'subjects[].asked',
     'subjects[].shown',
   ],
@@ -163,8 +164,9 @@ export function threadErasure({
       const subjects = refs.map((ref) => {
         const member = memberOf(ref)
         const { shown, owner } = erasureKeys(keys, ref)
-        const [replies, asked] = [keys.replies(member), askedAbout(keys.under, member)]
-        return { ...threadKeys(keys, member), replies, asked, shown, owner }
+        const [replies, requests] = [keys.replies(member), keys.requests(member)]
+        const asked = askedAbout(keys.under, member)
+        return { ...threadKeys(keys, member), replies, requests, asked, shown, owner }
       })
       const done = await deleteUnknown(client, { ...queueKeys(keys), subjects, keep: settings.keepTombstoneMs })
       return z

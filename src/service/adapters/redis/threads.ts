@@ -3,6 +3,7 @@ import { COMMENT_CHARACTERS } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { NO_FENCING } from './incarnation.ts'
 import { type Keys, memberOf } from './keys.ts'
+import { threadAsked } from './thread-asked.ts'
 import type { ThreadContext } from './thread-context.ts'
 import { threadErasure } from './thread-erasure.ts'
 import { threadIntake } from './thread-intake.ts'
@@ -21,6 +22,7 @@ export function redisThreads(
     ...threadIntake(context),
     ...threadOpening(context),
     ...threadErasure(context),
+    ...threadAsked(context),
     async read(ref) {
       const member = memberOf(ref)
       const [fields, said] = await Promise.all([

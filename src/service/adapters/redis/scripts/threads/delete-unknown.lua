@@ -11,6 +11,7 @@
 --@key subjects[].orphans
 --@key subjects[].revisions
 --@key subjects[].replies
+--@key subjects[].requests
 --@key subjects[].asked   the index of the memo's questions about it
 --@key subjects[].shown
 --@arg subjects[].owner   the subject as shelves know it
@@ -20,7 +21,7 @@ local deleted = {}
 for nth, one in ipairs(subjects) do
   deleted[nth] = 0
   if redis.call('EXISTS', one.thread, one.comments, one.sample, one.authors, one.orphans, one.revisions, one.replies,
-    one.asked) == 0 then
+    one.requests, one.asked) == 0 then
     note_deleted(erasures, one.shown, one.owner)
     redis.call('HSET', one.thread, 'deleted', 1)
     redis.call('PEXPIRE', one.thread, keep)

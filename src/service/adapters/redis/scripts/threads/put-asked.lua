@@ -1,0 +1,35 @@
+-- Writes the thread of a request, due at once, and the answer that it will have. Returns `asked`; `deleted` if the stream's subject
+-- of its id was deleted, and `suspended` if the data are not those that the caller knows, both with nothing done.
+--@include due
+--@include fencing
+--@key thread
+--@key comments
+--@key answers
+--@key subject           the thread of the stream's subject
+--@key requests          what was asked under that subject's id
+--@key due
+--@key incarnation
+--@arg member
+--@arg now               wall time, ms
+--@arg keep              how long the answer can be read, ms
+--@arg keep_requests     how long it is known what was asked under that id, ms
+--@arg fields[].name     of the thread's hash
+--@arg fields[].value
+--@arg said[].id         of a comment
+--@arg said[].json
+--@arg answer[].name     of the answer's hash
+--@arg answer[].value
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
+if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
+for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
+redis.call('HSET', thread, 'generation', 1, 'dueSince', now)
+for _, comment in ipairs(said) do redis.call('HSET', comments, comment.id, comment.json) end
+for _, field in ipairs(answer) do redis.call('HSET', answers, field.name, field.value) end
+redis.call('PEXPIRE', answers, keep)
+redis.call('SADD', requests, member)
+redis.call('PEXPIRE', requests, keep_requests)
+set_due(due, member, at_once(now))
+return 'asked'

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import type { ThreadStore } from '../../ports/threads.ts'
+import { fieldsOf } from './judge-again.ts'
+import { memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
+import { script } from './script.ts'
+import type { ThreadContext } from './thread-context.ts'
+import { keptOf, notSuspended } from './thread-intake.ts'
+
+const putAsked = script('threads/put-asked', {
+  keys: ['thread', 'comments', 'answers', 'subject', 'requests', 'due', 'incarnation'],
+  args: [
+    ...(['member', 'now', 'keep', 'keepRequests'] as const),
+    ...(['fields[].name', 'fields[].value', 'said[].id', 'said[].json', 'answer[].name', 'answer[].value'] as const),
+    ...(['incarnationId', 'watermark', 'serverRun'] as const),
+  ],
+})
+const dropAsked = script('threads/drop-asked', {
+  keys: [
+    ...(['thread', 'comments', 'revisions', 'answers', 'hooked', 'requests', 'due', 'open', 'unworked'] as const),
+    ...(['outbox', 'erased', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const),
+  ],
+  args: ['member', 'group', 'scope'],
+})
+
+/** How long it is known what was asked under the id of a stream's subject, in ms: as long as anything of it may be kept. */
+const KEEP_REQUESTS_MS = 43_200_000
+
+/** What was asked apart from the stream. */
+export function threadAsked({
+  client,
+  keys,
+  settings,
+  token,
+}: ThreadContext): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'requestsFor' | 'unlinkRequests'> {
+  return {
+    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+      const member = memberOf(thread.ref)
+      const askedUnder = memberOf(subject)
+      const answer = {
+        ...{ subject: askedUnder, protocols: JSON.stringify(protocols), opened: now, until },
+        ...(webhook ? { hook: 1 } : {}),
+      }
+      const said = [...thread.comments].flatMap(([id, comment]) =>
+        comment === null ? [] : [{ id, json: keptOf(comment).json }],
+      )
+      const { thread: hash, comments } = threadKeys(keys, member)
+      const put = await putAsked(client, {
+        ...{ thread: hash, comments, answers: keys.answers(member), subject: keys.thread(askedUnder) },
+        requests: keys.requests(askedUnder),
+        ...{ due: keys.due, incarnation: keys.incarnation, member, now, keep: Math.max(1, until - now) },
+        keepRequests: settings.keepRequestsMs ?? KEEP_REQUESTS_MS,
+        fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
+        said,
+        answer: Object.entries(answer).map(([name, value]) => ({ name, value })),
+        ...token(),
+      })
+      return z.enum(['asked', 'deleted']).parse(notSuspended(put))
+    },
+    async dropAsked(ref) {
+      const member = memberOf(ref)
+      const { thread, comments, revisions } = threadKeys(keys, member)
+      const answers = keys.answers(member)
+      const requests = keys.requests((await client.hget(answers, 'subject')) ?? '')
+      const dropped = await dropAsked(client, {
+        ...{ thread, comments, revisions, answers, requests, hooked: keys.hooked },
+        ...{ due: keys.due, open: keys.open, unworked: keys.unworked, outbox: keys.outbox, erased: keys.erased },
+        ...{ casePrefix: keys.case(''), journalPrefix: keys.journal(''), lostPrefix: keys.lost('') },
+        member,
+        group: PUBLISHERS,
+        scope: `/asked${ref.tenant === 'default' ? '' : `@${ref.tenant}`}~${ref.postId}~r`,
+      })
+      return dropped === 1
+    },
+    requestsFor: async (subject, limit) =>
+      (await client.srandmember(keys.requests(memberOf(subject)), limit)).map(refOf),
+    async unlinkRequests(subject, requests) {
+      if (requests.length > 0) await client.srem(keys.requests(memberOf(subject)), ...requests.map(memberOf))
+    },
+  }
+}

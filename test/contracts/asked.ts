@@ -1,0 +1,191 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import { askedThread } from '../../src/service/threads/asked.ts'
+import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
+import { concludeCase, type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
+
+const AT_ONCE = 0
+const ASKED = thread('q-1', 'acme', 'asked')
+
+/** What any stores promise of requests to judge something apart from the stream. */
+export function askedContract(name: string, make: MakeStores): void {
+  describe(`requests ${name}`, () => {
+    let stores: Stores
+    beforeEach(async () => {
+      stores = await make()
+    })
+    afterEach(() => stores.close())
+
+    const put = (ref: ThreadRef = ASKED, change: { subject?: ThreadRef; webhook?: boolean; rules?: object } = {}) => {
+      const { subject = thread('p1', ref.tenant), webhook = false, rules = {} } = change
+      const { comment: first } = said('c1', { createdAt: T0 + 90 * 24 * HOUR, text: 'the words of c1' })
+      const { comment: second } = said('c2', { author: 'someone', createdAt: T0 - HOUR })
+      const post = postOf(subject, { asked: ['rumor', 'hate'] })
+      const given = { post, comments: [first, second], postOnly: false }
+      const asked = askedThread(ref, given, T0, { ...RULES, ...rules })
+      const kept = { subject, protocols: ['rumor', 'hate'], webhook, until: T0 + HOUR }
+      return stores.threads.putAsked({ thread: asked, ...kept }, T0)
+    }
+    const answer = (protocol: string, words = 'so it is', ref = ASKED) =>
+      stores.answers.put({
+        ...{ tenant: ref.tenant, request: ref.postId, protocol },
+        ...{ verdict: JSON.stringify({ words }), transcript: '{"turns":[]}' },
+      })
+    const read = () => stores.answers.read('acme', 'q-1')
+    const due = async () => (await stores.threads.due(AT_ONCE, 10)).map(({ postId, kind }) => `${kind} ${postId}`)
+
+    it('makes a thread of one, due at once, with its comments whatever their age', async () => {
+      expect(await put()).toBe('asked')
+      expect(await due()).toEqual(['asked q-1'])
+      const state = await readThread(stores, ASKED)
+      expect(state.comments.map(({ id }) => id)).toEqual(['c2', 'c1'])
+      expect(state.comments[1]?.text).toBe('the words of c1')
+      expect(state).toMatchObject({ accepted: 2, late: 0, generation: 1, observedGeneration: 0, dueSince: T0 })
+      expect(state.post).toMatchObject({ id: 'p1', asked: ['rumor', 'hate'] })
+    })
+
+    it('samples its comments by the rules of threads', async () => {
+      await put(ASKED, { rules: { maxComments: 1 } })
+      expect(await readThread(stores, ASKED)).toMatchObject({ accepted: 2, comments: [expect.anything()] })
+    })
+
+    it('has an answer that lacks verdicts at first, and then those that were put', async () => {
+      await put()
+      const begun = { subjectId: 'p1', protocols: ['rumor', 'hate'], opened: T0, until: T0 + HOUR, erased: false }
+      expect(await read()).toEqual({ ...begun, verdicts: new Map(), transcripts: new Map() })
+      await answer('rumor')
+      expect(await read()).toMatchObject({ verdicts: new Map([['rumor', '{"words":"so it is"}']]) })
+      await answer('rumor')
+      await answer('hate')
+      expect([...((await read())?.verdicts.keys() ?? [])].sort()).toEqual(['hate', 'rumor'])
+      expect((await read())?.transcripts.get('hate')).toBe('{"turns":[]}')
+    })
+
+    it('shows an answer to its own tenant alone', async () => {
+      await put()
+      await answer('rumor')
+      for (const tenant of ['default', 'acm', 'acme2']) expect(await stores.answers.read(tenant, 'q-1')).toBeNull()
+      expect(await stores.answers.read('acme', 'q-2')).toBeNull()
+    })
+
+    it('keeps no answer to what nobody asked', async () => {
+      await answer('rumor')
+      expect(await read()).toBeNull()
+    })
+
+    it('tells who waits that an answer came, or that the request was dropped', async () => {
+      await put()
+      for (const news of [() => answer('rumor'), () => stores.threads.dropAsked(ASKED)]) {
+        const told = stores.answers.changed('q-1', new AbortController().signal)
+        await news()
+        await told
+      }
+      const left = AbortSignal.abort()
+      await stores.answers.changed('q-1', left)
+    })
+
+    it('asks nothing under the id of a subject that was deleted', async () => {
+      const subject = thread('p1', 'acme')
+      await stores.threads.putPost(subject, postOf(subject), ARRIVAL, RULES)
+      await stores.threads.deletePost(subject, retractionOf(subject))
+      expect(await put()).toBe('deleted')
+      expect(await stores.threads.read(ASKED)).toBeNull()
+      expect([await due(), await read()]).toEqual([[], null])
+      // Another tenant's subject of that id, or a reply, is none of it.
+      expect(await put(thread('q-2', 'other'))).toBe('asked')
+      expect(await put(ASKED, { subject: thread('p1', 'acme', 'reply') })).toBe('asked')
+    })
+
+    it('knows what was asked under the id of a subject, until that is dropped or unlinked', async () => {
+      const others = [thread('q-2', 'acme', 'asked'), thread('q-3', 'acme', 'asked')] as const
+      const subject = thread('p1', 'acme')
+      for (const ref of [ASKED, ...others]) await put(ref)
+      const ids = async (limit = 9) =>
+        (await stores.threads.requestsFor(subject, limit)).map(({ postId, kind }) => `${kind} ${postId}`).sort()
+      expect(await ids()).toEqual(['asked q-1', 'asked q-2', 'asked q-3'])
+      expect(await ids(2)).toHaveLength(2)
+      await stores.threads.dropAsked(ASKED)
+      expect(await ids()).toEqual(['asked q-2', 'asked q-3'])
+      await stores.threads.unlinkRequests(subject, [others[0]])
+      await stores.threads.unlinkRequests(subject, [])
+      expect(await ids()).toEqual(['asked q-3'])
+      expect(await stores.threads.requestsFor(thread('p1', 'other'), 9)).toEqual([])
+    })
+
+    it('is no unknown subject under whose id something was asked', async () => {
+      await put()
+      expect(await stores.threads.deleteUnknown([thread('p1', 'acme'), thread('p1', 'other')])).toEqual([false, true])
+    })
+
+    it('drops a request with its open case, and its answers that still come are kept nowhere', async () => {
+      await put()
+      const record = await openCase(stores, ASKED)
+      expect(record.id).toBe('rumor/asked@acme~q-1~r1')
+      const { run, epoch } = await takeCase(stores, record.id)
+      await answer('hate', 'the words of a verdict')
+      expect(await stores.threads.dropAsked(ASKED)).toBe(true)
+      expect([await stores.cases.take(record.id), await stores.cases.countOpen(), await due()]).toEqual([null, 0, []])
+      expect(await stores.cases.isOpen(record.id, run, '0.0')).toBe(false)
+      expect(await stores.cases.conclude(record, epoch, endOf(record))).toBe(false)
+      await answer('rumor')
+      const nothing = { subjectId: '', verdicts: new Map(), transcripts: new Map(), erased: true }
+      expect(await read()).toEqual({ protocols: ['rumor', 'hate'], opened: T0, until: T0 + HOUR, ...nothing })
+      for (const words of ['what p1 says', 'the words of', 'someone', 'p1']) expect(await traces(words)).toEqual([])
+      expect(await stores.threads.dropAsked(ASKED)).toBe(true)
+      expect(await stores.threads.dropAsked(thread('q-9', 'acme', 'asked'))).toBe(false)
+    })
+    const traces = async (words: string) => (await stores.traces?.(words)) ?? []
+
+    it('drops a verdict that no publisher has taken, and one that was published', async () => {
+      await put()
+      await concludeCase(stores, await openCase(stores, ASKED))
+      expect(await stores.outbox.size()).toBe(1)
+      await stores.threads.dropAsked(ASKED)
+      expect(await stores.outbox.size()).toBe(0)
+      await put()
+      await concludeCase(stores, await openCase(stores, ASKED))
+      await stores.outbox.done(await stores.outbox.next('one', 9, 0))
+      await stores.threads.dropAsked(ASKED)
+      for (const words of ['what p1 says', 'so it is', 'someone']) expect(await traces(words)).toEqual([])
+    })
+
+    it('drops a verdict that a publisher has, which may then say that it is done', async () => {
+      await put()
+      await concludeCase(stores, await openCase(stores, ASKED))
+      const entries = await stores.outbox.next('one', 9, 0)
+      expect(entries).toMatchObject([{ kind: 'verdict', caseId: 'rumor/asked@acme~q-1~r1' }])
+      await stores.threads.dropAsked(ASKED)
+      await answer('rumor')
+      expect((await read())?.verdicts.size).toBe(0)
+      await stores.outbox.done(entries)
+      expect([await stores.outbox.size(), await due(), await traces('what p1 says')]).toEqual([0, [], []])
+    })
+
+    it('hands out verdicts for webhooks until they are among them, and none of a request that was dropped', async () => {
+      await put(ASKED, { webhook: true })
+      await put(thread('q-2', 'acme', 'asked'))
+      await put(thread('q-3', 'acme', 'asked'), { webhook: true })
+      await answer('rumor', 'for the hook')
+      await answer('rumor', 'no hook', thread('q-2', 'acme', 'asked'))
+      await answer('hate', 'dropped', thread('q-3', 'acme', 'asked'))
+      await stores.threads.dropAsked(thread('q-3', 'acme', 'asked'))
+      const hooked = await stores.answers.takeHooked(9)
+      const known = { tenant: 'acme', request: 'q-1', protocol: 'rumor', verdict: '{"words":"for the hook"}' }
+      expect(hooked).toEqual([known])
+      await stores.answers.hooked(hooked)
+      expect(await stores.answers.takeHooked(9)).toEqual([])
+      // The publisher may put it again.
+      await answer('rumor', 'for the hook')
+      expect(await stores.answers.takeHooked(9)).toEqual([])
+    })
+
+    it('counts its cases as those of its tenant, whose turn it takes', async () => {
+      await put()
+      await openCase(stores, ASKED, { final: true })
+      await put(thread('q-2', 'acme', 'asked'))
+      await put(thread('q-3', 'other', 'asked'))
+      const due = async (most: number) => (await stores.threads.due(AT_ONCE, 9, most)).map(({ postId }) => postId)
+      expect([await due(1), await due(2)]).toEqual([['q-3'], ['q-3', 'q-2']])
+    })
+  })
+}
