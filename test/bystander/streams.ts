@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { T0 } from '../contracts/samples.ts'
 
 /** Messages of one topic that arrive together. */
@@ -11,6 +12,8 @@ export interface WorstStream {
   readonly name: string
   readonly protocol: 'rumor' | 'counterspeech' | 'safety'
   readonly make: (messages: number) => readonly Arriving[]
+  /** As many bytes of as many accounts that mean no harm, where the bytes alone take their time to be read and written. */
+  readonly ordinary?: (messages: number) => readonly Arriving[]
   /** Most calls to models, for so many messages. */
   readonly most: (messages: number) => number
 }
@@ -25,6 +28,10 @@ const comment = (nth: number, author: string, change: object = {}) => ({
 })
 const gone = (nth: number) => ({ id: `c${nth}`, postId: 'p', text: '', createdAt: at(1_000 + nth), deleted: true })
 const times = <Made>(count: number, make: (nth: number) => Made) => Array.from({ length: count }, (_, nth) => make(nth))
+const pictured = (nth: number, pixels: string) => ({
+  ...{ ...POST, id: `p${nth}` },
+  media: [{ kind: 'image', url: `data:image/png;base64,iVBORw0KGgo${String(nth).padStart(9, 'A')}${pixels}` }],
+})
 /** Of one debate with its judge, and what is asked beside it. */
 const DEBATE = 9
 
@@ -98,17 +105,12 @@ export const STREAMS: readonly WorstStream[] = [
   {
     name: 'posts of one account with an image of most of a megabyte in their address',
     protocol: 'safety',
-    make: (messages) => [
+    make: (messages) => [posts(...times(Math.ceil(messages / 2), (nth) => pictured(nth, 'A'.repeat(900_000))))],
+    ordinary: (messages) => [
       posts(
         ...times(Math.ceil(messages / 2), (nth) => ({
-          ...POST,
-          id: `p${nth}`,
-          media: [
-            {
-              kind: 'image',
-              url: `data:image/png;base64,iVBORw0KGgo${String(nth).padStart(9, 'A')}${'A'.repeat(900_000)}`,
-            },
-          ],
+          ...pictured(nth, randomBytes(675_000).toString('base64')),
+          author: `op ${nth}`,
         })),
       ),
     ],

@@ -101,7 +101,7 @@ test('a share whose case was long begins the next so much later, and is put off 
   vi.setSystemTime(0)
   const pace = pacing({ recent: () => new Map() }, Date.now)
   await pace.begin('images')
-  pace.weigh('images', 1_000_000)
+  pace.weigh('images', 5_000_000)
   expect(pace.putOff('images')).toBe(2_000)
   expect(pace.putOff('another')).toBe(0)
   await pace.begin('another')

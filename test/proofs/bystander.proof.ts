@@ -184,6 +184,8 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
   interface Phase {
     readonly name: string
     readonly make: (id: string) => { readonly lines: readonly Line[]; readonly one?: readonly Line[] }
+    /** More comes than two processes can judge at once: what lapses then is told, no more. */
+    readonly tooMuch?: true
   }
   const NOTHING_BESIDE: Phase = { name: 'ordinary', make: () => ({ lines: [] }) }
 
@@ -251,6 +253,7 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
   /** One phase that was run. */
   interface Ran {
     readonly live: number
+    readonly lapses: readonly string[]
     readonly slowness: number
     readonly bystanders: readonly { readonly id: string; readonly by: Judge; readonly last: Line }[]
   }
@@ -314,6 +317,7 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
       })
       await meter.slowness()
       longest = 0
+      const logged = services.map(({ log }) => log.length)
       const spread = bystanders.flatMap((each) => each.lines)
       await Promise.all([
         sendAll(lines, { kind: 'flat-out' }).then(() => sendAll(one, { kind: 'rate', perSecond: 5 })),
@@ -337,6 +341,7 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
       return {
         live,
         slowness,
+        lapses: services.flatMap(({ log }, nth) => log.slice(logged[nth]).filter((line) => LAPSES.test(line))),
         bystanders: bystanders.map(({ id, by, lines }) => ({ id, by, last: lines.at(-1) as Line })),
       }
     }
@@ -355,7 +360,6 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
     going = false
     await Promise.all(looking)
     await verdicts.end()
-    const log = services.flatMap((service) => service.log).join('\n')
     const membersAfter = await membersOf(environment)
     const deadLetters = await recordsOf(environment, 'deadLetters')
     const sent = { post: 'posts', comment: 'comments', counterspeech: 'counterspeech' } as const
@@ -397,10 +401,16 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
         return [name, outcome]
       }),
     )
-    const lapses = log.split('\n').filter((line) => LAPSES.test(line))
+    const lapsesOf = (some: readonly Phase[]) =>
+      some.flatMap(({ name }) => ran.get(name) ?? []).flatMap((one) => one.lapses)
+    const tooMuch = phases.filter((phase) => phase.tooMuch)
+    if (tooMuch.length > 0) tell(`while too much came: ${lapsesOf(tooMuch).length} lapses`)
+    const lapses = lapsesOf(phases.filter((phase) => !phase.tooMuch))
     const expelled = members.filter((id) => !membersAfter.includes(id))
     tell(`in all: ${lapses.length} lapses, ${expelled.length} expelled, ${deadLetters.length} dead letters, none lost`)
-    const busiest = Math.max(...[...outcomes.values()].map(({ slowness }) => slowness))
+    const busiest = Math.max(
+      ...phases.filter((phase) => !phase.tooMuch).map(({ name }) => outcomes.get(name)?.slowness ?? 1),
+    )
     expect(
       busiest,
       'this machine is busy with other work: what it does to a service is not the service’s',
@@ -432,7 +442,7 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
 
   const TYPES = { posts: 'post', comments: 'comment', counterspeech: 'counterspeech' } as const
   /** The stream under ids of this phase's own. */
-  const streamOf = ({ name, make }: WorstStream): Phase => ({
+  const phaseOf = (name: string, make: WorstStream['make']): Phase => ({
     name,
     make: (phase) => ({
       lines: make(300).flatMap(({ topic, values }) =>
@@ -449,8 +459,18 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
   test.each(['rumor', 'counterspeech', 'safety'] as const)(
     'what one account takes back, edits, answers or shows, again and again, holds up nobody: %s',
     async (protocol) => {
-      const streams = STREAMS.filter((stream) => stream.protocol === protocol)
-      expectNobodyHeldUp(await interleaved(protocol, [NOTHING_BESIDE, ...streams.map(streamOf)]))
+      const streams = STREAMS.filter((stream) => stream.protocol === protocol && stream.ordinary === undefined)
+      expectNobodyHeldUp(
+        await interleaved(protocol, [NOTHING_BESIDE, ...streams.map(({ name, make }) => phaseOf(name, make))]),
+      )
+    },
+  )
+
+  test.each(STREAMS.flatMap(({ ordinary, ...stream }) => (ordinary === undefined ? [] : [{ ...stream, ordinary }])))(
+    'the bytes of one account hold up nobody more than as many of many accounts: $name',
+    async ({ name, protocol, make, ordinary }) => {
+      const asManyBytes: Phase = { ...phaseOf('ordinary', ordinary), tooMuch: true }
+      expectNobodyHeldUp(await interleaved(protocol, [asManyBytes, phaseOf(name, make)]))
     },
   )
 

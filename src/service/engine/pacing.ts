@@ -8,8 +8,10 @@ const LEAST_IN_PROGRESS = 128
 const PER_ASK = 2
 /** Of these, one share has at most this part. */
 const OF_SHARE = 0.5
-/** One share begins no more than one case in this time, in ms, and for each {@link COMMENT_CHARACTERS} of it as much: as fast as a process can judge them. */
+/** One share begins no more than one case in this time, in ms: as fast as a process can judge them… */
 const BETWEEN_MS = 20
+/** …and so much later for each {@link COMMENT_CHARACTERS} of the case before, in ms: they are read and written at each of its steps. */
+const PER_COMMENT_MS = 4
 /** A case that is to wait longer for its share, in ms, does not wait here, where it would keep a worker from others. */
 const LONGEST_WAIT_MS = 200
 /** Above so many shares, those that may begin are forgotten. */
@@ -78,7 +80,7 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
     },
     /** The case that has begun is as long as this. */
     weigh(share: string, characters: number): void {
-      if (characters > COMMENT_CHARACTERS) begins(share, (BETWEEN_MS * characters) / COMMENT_CHARACTERS)
+      if (characters > COMMENT_CHARACTERS) begins(share, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
     },
     /** Resolves when another case of this share may begin. */
     async begin(share: string): Promise<void> {

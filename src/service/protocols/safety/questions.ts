@@ -82,7 +82,9 @@ export function questions(
   parts: { settings: SafetySettings; prompts: Prompts; fence: Fence; samplingRank: SamplingRank },
 ): Questions {
   const { settings, prompts, fence } = parts
-  const turned = settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, post.media ?? []]))
+  // Only for the question that shows it: an image in a post's message may be most of a megabyte.
+  const isReportTurned = () =>
+    settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, post.media ?? []]))
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
@@ -155,7 +157,7 @@ export function questions(
           missing: log.some(({ said }) => said === null) ? YES : '',
         }),
       ],
-      answer: reportIn(turned),
+      answer: reportIn(isReportTurned()),
     }),
   }
 }
