@@ -38,6 +38,21 @@ module.exports = {
       'Names no protocol and no client library.',
     ),
     only(
+      'src/service/door',
+      ['src/service/domain/', 'src/service/ports/', 'src/service/scoring/'],
+      'A door is a function of requests over ports: it can be tried without a server, Kafka or Redis.',
+    ),
+    {
+      name: 'hono-at-the-door',
+      comment: 'One place knows the framework of routes, one the server.',
+      severity: 'error',
+      from: {
+        path: '^(src|consumers|producers|config)/',
+        pathNot: ['^src/service/door/', '^src/service/adapters/door-server\\.ts$'],
+      },
+      to: { path: 'node_modules/(hono|@hono)/' },
+    },
+    only(
       'src/service/curator',
       ['src/service/domain/', 'src/service/ports/', 'src/service/gateway/'],
       'Learns over any library, asks through the gateway and names no protocol: what there is to learn of a case its protocol says.',

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { deadLetterOf } from '../producers/dead-letter.ts'
 import type { CommentMessage, CounterspeechMessage, Outcome, PostMessage } from '../src/service/domain/messages.ts'
+import type { ReadLimits } from '../src/service/domain/read-value.ts'
 import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
 import type { Outbox } from '../src/service/ports/cases.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
@@ -11,7 +12,7 @@ import type { Batch, Heartbeat, Incoming, Later, TopicReader } from '../src/serv
 import type { CheckpointSettings } from '../src/service/threads/checkpoints.ts'
 import { advanceMark } from '../src/service/threads/stream-clock.ts'
 import type { LaterErasures } from './later-erasures.ts'
-import { type Read, type ReadBatch, type ReadLimits, readMessage } from './read-message.ts'
+import { type Read, type ReadBatch, readMessage } from './read-message.ts'
 import type { StoreWatch } from './store-watch.ts'
 import { PartitionMarks, partitionKey } from './stream-marks.ts'
 

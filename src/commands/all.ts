@@ -8,6 +8,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./run.ts'),
   },
   {
+    path: 'serve',
+    description: 'the HTTP door: messages in by POST, for services that judge them',
+    load: () => import('./serve.ts'),
+  },
+  {
     path: 'produce',
     argument: '<file>',
     description: "sends a file's posts and comments to Kafka",
@@ -192,6 +197,20 @@ export const COMMANDS: readonly ListedCommand[] = [
     argument: '<protocol>',
     description: 'resumes a protocol, and judges what became due meanwhile',
     load: () => import('./protocols/resume.ts'),
+  },
+
+  { path: 'keys', description: 'API keys of the HTTP door, by tenant and by what they may do' },
+  {
+    path: 'keys create',
+    description: 'makes a key, and prints it this once',
+    load: () => import('./keys/create.ts'),
+  },
+  { path: 'keys list', description: 'lists keys by their ids', load: () => import('./keys/list.ts') },
+  {
+    path: 'keys revoke',
+    argument: '<ids...>',
+    description: 'takes keys out of use, at every door within 2 s',
+    load: () => import('./keys/revoke.ts'),
   },
 
   {

@@ -9,6 +9,7 @@ import type { OwnReading } from '../lab/evaluation/own-rows.ts'
 import { checkBrokers, kafkaClient } from '../service/adapters/kafka/client.ts'
 import { makeTopics } from '../service/composition/kafka.ts'
 import { OperatorError } from '../service/domain/errors.ts'
+import { keyOf } from '../service/domain/messages.ts'
 import type { Command } from './command.ts'
 import { formatOption, readingOf, repliesReadingOptions } from './file-options.ts'
 import { notNegative, positive } from './options.ts'
@@ -98,7 +99,7 @@ export async function produce(
   async function* counted() {
     for await (const message of fileMessages(file, format, (line) => skipped.push(line), reading)) {
       counts[message.type]++
-      yield message
+      yield { ...message, key: keyOf(message.type, message.value) }
     }
   }
   try {

@@ -99,20 +99,30 @@ export function exposure({
   host,
   token,
 }: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
-  return LOOPBACK.test(host) || token !== ''
+  return isLoopbackAddress(host) || token !== ''
     ? null
     : { host, advice: 'anyone who can reach this port can read /metrics: set http.token' }
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
 
+/** Whether only this machine reaches it. */
+export function isLoopbackAddress(address: string): boolean {
+  return LOOPBACK.test(address)
+}
+
 /**
  * Checks a request's `Host` headers. A web page can point a host name of its own at loopback and then read the answers
  * (DNS rebinding): on loopback only known names are allowed. Elsewhere any name is, since containers and pods have many,
- * and a token keeps others out. A request without the header is HTTP/1.0, which no browser uses.
+ * and a token keeps others out; with `elsewhere` only known names there too. A request without the header is HTTP/1.0, which no browser uses.
  */
-function namesOf(address: string, hosts: readonly string[]): (headers: readonly string[]) => boolean {
-  if (!LOOPBACK.test(address)) return () => true
+export function namesOf(
+  address: string,
+  hosts: readonly string[],
+  { elsewhere = false }: { elsewhere?: boolean } = {},
+): (headers: readonly string[]) => boolean {
+  const isLoopback = isLoopbackAddress(address)
+  if (!isLoopback && !elsewhere) return () => true
   const known = new Set(hosts.map((name) => name.toLowerCase()))
   return (headers) =>
     headers.length <= 1 &&
@@ -121,7 +131,8 @@ function namesOf(address: string, hosts: readonly string[]): (headers: readonly 
         .toLowerCase()
         .replace(/:\d{1,5}$/, '')
         .replace(/\.$/, '')
-      return LOOPBACK.test(name.replace(/^\[(.*)\]$/, '$1')) || name.endsWith('.localhost') || known.has(name)
+      if (known.has(name)) return true
+      return isLoopback && (isLoopbackAddress(name.replace(/^\[(.*)\]$/, '$1')) || name.endsWith('.localhost'))
     })
 }
 

@@ -29,6 +29,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'model:unmetered': 'warn',
   error: 'error',
   'service:started': 'info',
+  'door:opened': 'info',
   'key:unset': 'warn',
   'key:changed': 'warn',
   'service:exposed': 'warn',

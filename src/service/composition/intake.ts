@@ -60,8 +60,7 @@ export function intakePart(
     report: Report
   },
 ) {
-  const { redis, kafka, topics, opener, watch, redisSettings, loops, backlog, threads, protocols, clock, report } =
-    parts
+  const { redis, kafka, topics, opener, watch, loops, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
     const { poll, idleAfter } = settings.clock
     // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
@@ -85,19 +84,36 @@ export function intakePart(
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
-    const signals = backlogSignals({
-      countDue: opener.countDue,
-      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
-      outbox: redis.outbox,
-      stages: backlog,
-      clock,
-      settings: settings.intake,
-    })
-    signals.push(watch.pressure, redisSettings.pressure)
+    const signals = pressureSignals(settings, parts)
     const press = backpressure({ reader, signals, settings: settings.intake, report })
     loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
     return { downSince: () => taking.downSince }
   })
+}
+
+/** What intake pauses by: depths and ages of the backlog, Redis's memory, and what is wrong with Redis's settings. */
+export function pressureSignals(
+  { cases, intake: limits }: Settings,
+  parts: {
+    threads: ThreadStore
+    redis: Pick<RedisPart, 'outbox'>
+    opener: Opener
+    watch: Pick<StoreWatch, 'pressure'>
+    redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
+    backlog: () => readonly StageBacklog[]
+    clock: Clock
+  },
+) {
+  const { threads, redis, opener, watch, redisSettings, backlog, clock } = parts
+  const signals = backlogSignals({
+    countDue: opener.countDue,
+    nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: cases.maxOpen, clock }),
+    outbox: redis.outbox,
+    stages: backlog,
+    clock,
+    settings: limits,
+  })
+  return [...signals, watch.pressure, redisSettings.pressure]
 }
 
 /** The stores that the input is written to and the parts that are asked about it. */

@@ -22,7 +22,7 @@ import { usedCapacity } from '../operations/capacity.ts'
 import { closable, type Keep } from '../operations/closable.ts'
 import { healthOf } from '../operations/health.ts'
 import { identityOf } from '../operations/identity.ts'
-import { namedLoops } from '../operations/loop.ts'
+import { type Loops, namedLoops } from '../operations/loop.ts'
 import { overdueUnread } from '../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from '../operations/redis-settings.ts'
 import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
@@ -30,17 +30,21 @@ import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
 import { boundsSet } from './bounds-set.ts'
+import { doorPart } from './door.ts'
 import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
-import { intakePart, openerOf } from './intake.ts'
+import { intakePart, openerOf, pressureSignals } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
 import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
-import { redisGatewayStores, redisPart } from './redis.ts'
+import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
 
-export const ROLES = ['intake', 'judge', 'publish'] as const
+export const ROLES = ['intake', 'judge', 'publish', 'door'] as const
 export type Role = (typeof ROLES)[number]
+
+/** What `gavel run` does unless it is told otherwise: the door has a port that not everybody wants open. */
+export const DEFAULT_ROLES: readonly Role[] = ['intake', 'judge', 'publish']
 
 /** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
@@ -139,19 +143,7 @@ async function assemble(
   const happening = activity()
   listen(happening.listen)
   const loops = namedLoops(report, happening)
-  const watch = storeWatch({
-    incarnation,
-    memoryShare: () => memoryShare(redis.failFast),
-    whyItWaits: () => whyItWaits(redis.failFast),
-    pauseAtMemory: settings.intake.pauseAtMemory,
-    report,
-  })
-  loops.start('store watch', 1_000, watch.look)
-  const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
-  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
-  const { sentinelSilence: silenceMs } = settings.redis
-  const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
-  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
+  const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   if (roles.includes('judge'))
@@ -198,6 +190,18 @@ async function assemble(
     const intakeDeps = { redis, kafka, topics, opener, watch, redisSettings, loops, backlog: state.backlog, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
+  if (roles.includes('door')) {
+    const signals = pressureSignals(settings, {
+      redis,
+      opener,
+      watch,
+      redisSettings,
+      threads,
+      backlog: state.backlog,
+      clock,
+    })
+    keep(await doorPart(settings, { kafka, topics, signals, loops, clock, report }))
+  }
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const judged = [topics.posts, topics.counterspeech]
@@ -218,6 +222,27 @@ async function assemble(
     }),
   )
   return { httpPort: http.port, gateway }
+}
+
+/** Looks ever again at what Redis holds, how it is set, and at its sentinels. */
+function startRedisWatches(
+  settings: Settings,
+  { redis, loops, report }: { redis: RedisPart; loops: Loops; report: Report },
+) {
+  const watch = storeWatch({
+    incarnation: redis.incarnation,
+    memoryShare: () => memoryShare(redis.failFast),
+    whyItWaits: () => whyItWaits(redis.failFast),
+    pauseAtMemory: settings.intake.pauseAtMemory,
+    report,
+  })
+  loops.start('store watch', 1_000, watch.look)
+  const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
+  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
+  const { sentinelSilence: silenceMs } = settings.redis
+  const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
+  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
+  return { watch, redisSettings, sentinels }
 }
 
 /** Reports the group's lag while this process watches it; an unknown lag is reported as such. */

@@ -183,6 +183,23 @@ export const produceLine = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('feedback'), subjectId: z.string().min(1) }),
 ])
 
+/** What messages say: which topic they belong to. */
+export type MessageType = z.infer<typeof produceLine>['type']
+
+/** Kafka's key of a message, by which it stays in order with what concerns the same subject. */
+export function keyOf(type: MessageType, message: Readonly<Record<string, unknown>>): string {
+  switch (type) {
+    case 'post':
+      return String(message.id)
+    case 'comment':
+      return String(message.postId)
+    case 'counterspeech':
+      return String(message.postId ?? message.id)
+    case 'feedback':
+      return String(message.subjectId)
+  }
+}
+
 export type PostMessage = z.infer<typeof postMessage>
 export type CommentMessage = z.infer<typeof commentMessage>
 export type CounterspeechMessage = z.infer<typeof counterspeechMessage>

@@ -14,10 +14,12 @@ export const ERROR_SOURCES = [
   'budgets',
   'bullmq',
   'clock',
+  'door',
   'erasure',
   'gateway',
   'kafka',
   'kafkajs',
+  'keys',
   'limits',
   'listener',
   'memo',
@@ -33,6 +35,7 @@ export const ERROR_SOURCES = [
   'store',
   'stream',
   'unworked',
+  'webhooks',
   'worker',
 ] as const
 export type ErrorSource = (typeof ERROR_SOURCES)[number]
@@ -102,6 +105,13 @@ export interface WaitingCount {
 /** Where something waits longer than the objective allows: unread, as a thread that is due, an open case, or an unpublished record. */
 export const OVERDUE_AT = ['kafka', 'due', 'open', 'outbox'] as const
 export type OverdueAt = (typeof OVERDUE_AT)[number]
+
+/**
+ * How a request at the door ended: `refused` by a fault of its own, `busy` for what others do, `away` because something that it needs does not
+ * answer, `failed` by a fault of ours; `left`: its client had gone.
+ */
+export const DOOR_OUTCOMES = ['answered', 'refused', 'busy', 'away', 'failed', 'left'] as const
+export type DoorOutcome = (typeof DOOR_OUTCOMES)[number]
 
 /** How far a group is behind in one partition. */
 export interface PartitionLag {
@@ -286,6 +296,15 @@ export interface Events {
   'publication:held': ManyIds & { what: PublishedKind; held: boolean; why: string }
   /** An operation outside of any one message or ask failed, and will be retried. */
   error: Ids & ManyIds & { where: ErrorPlace; error: unknown }
+  /** The HTTP door takes requests on this port. */
+  'door:opened': { host: string; doorPort: number; keys: number }
+  /**
+   * The door answered a request. `ownSeconds`: from when it had been read, without `waitSeconds`, which it waited for a model or a
+   * verdict.
+   */
+  'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
+  /** The door's keys were read, or could not be: then those that were known still count, since that many seconds. */
+  'keys:read': { keys: number; ageSeconds: number }
   'service:started': { roles: readonly string[]; httpPort: number }
   /** The key of fences and sampling is not set, or has changed. */
   'key:unset': { advice: string }

@@ -1,0 +1,65 @@
+import { Option } from 'commander'
+import { changeKeys } from '../../service/adapters/key-file.ts'
+import { newApiKey, SCOPES, type Scope } from '../../service/domain/api-key.ts'
+import { tenantName } from '../../service/domain/messages.ts'
+import type { Command } from '../command.ts'
+import { durationMs, listOf, positive } from '../options.ts'
+
+interface Options {
+  readonly tenant: string
+  readonly scopes: readonly Scope[]
+  readonly by?: string
+  readonly rate?: number
+  readonly burst?: number
+  readonly expires?: number
+}
+
+interface Created {
+  readonly key: string
+  readonly id: string
+  readonly tenant: string
+  readonly scopes: readonly Scope[]
+}
+
+/** `gavel keys create`: a new key for the door, printed this once. */
+export const command: Command<Options, Created> = {
+  options: [
+    new Option('--tenant <name>', 'whose key it is: it sends and reads as this tenant alone').makeOptionMandatory(),
+    new Option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`)
+      .argParser(listOf(SCOPES, 'scopes'))
+      .default(['send', 'judge', 'read']),
+    new Option('--by <name>', 'who acts by it, as decisions name them (default: the tenant)'),
+    new Option('--rate <n>', 'messages and requests a second (default: door.rate)').argParser(positive),
+    new Option('--burst <n>', 'and at once (default: ten times the rate)').argParser(positive),
+    new Option(
+      '--expires <duration>',
+      'for how long it may be used, as in 90d (default: until it is revoked)',
+    ).argParser(durationMs),
+  ],
+  json: true,
+  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nDoors use it within 2 s.',
+  async run({ options: { tenant, scopes, by, rate, burst, expires }, settings, misused }) {
+    if (!tenantName.safeParse(tenant).success)
+      misused('--tenant is 1 to 64 letters, digits, dots, dashes or underscores.')
+    if (by !== undefined && (by === '' || by.length > 256)) misused('--by is 1 to 256 characters.')
+    if (rate === undefined && burst !== undefined) misused('--burst goes with --rate.')
+    const now = Date.now()
+    const { key, kept } = newApiKey({
+      tenant,
+      scopes: [...scopes],
+      by: by ?? tenant,
+      ...(rate === undefined ? {} : { rate: { perSecond: rate, burst: Math.ceil(burst ?? 10 * rate) } }),
+      createdAt: new Date(now).toISOString(),
+      expiresAt: expires === undefined ? null : new Date(now + expires).toISOString(),
+    })
+    await changeKeys(settings().door.keys, (keys) => ({ keys: [...keys, kept], result: undefined }))
+    return { key, id: kept.id, tenant, scopes }
+  },
+  print(created, { json, settings, terminal }) {
+    if (json) return terminal.out(JSON.stringify(created))
+    terminal.out(created.key)
+    terminal.say(
+      `Key ${created.id} of ${created.tenant} (${created.scopes.join(', ')}). It is shown this once: ${settings().door.keys} holds its hash alone.`,
+    )
+  },
+}

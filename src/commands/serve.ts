@@ -1,0 +1,20 @@
+import { Option } from 'commander'
+import type { Command } from './command.ts'
+import { runService } from './run.ts'
+
+interface Options {
+  readonly waitForDependencies?: true
+}
+
+/** `gavel serve`: the HTTP door by itself, until the signal; what it takes is judged by processes of `gavel run`. */
+export const command: Command<Options, void> = {
+  options: [
+    new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
+  ],
+  json: false,
+  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door"; docs/door.md says what it answers.',
+  async run({ options: { waitForDependencies }, settings, stopped }) {
+    await runService(settings(), ['door'], { waits: waitForDependencies === true, stopped })
+  },
+  print() {},
+}

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ApiKey, type ApiKeys, apiKeys } from '../domain/api-key.ts'
+import { OperatorError } from '../domain/errors.ts'
+
+/** Longest wait for another command that changes the keys, in ms, and for how long its lock counts. */
+const LOCK_MS = 5_000
+const TRY_MS = 50
+
+/** The keys in a file, as they were when it was last read well. */
+export interface KeyFile {
+  readonly byId: ReadonlyMap<string, ApiKey>
+  /** When the file was last seen to be as it was read, ms since 1970. */
+  readonly seenAt: number
+  /** Reads it again if it has changed. Rejects if it can't be read: then the keys stay as they are. */
+  look(): Promise<void>
+}
+
+/** The keys of a file that may change at any time. Throws an `OperatorError` if it can't be read at the start. */
+export function openKeyFile(path: string, now: () => number): KeyFile {
+  let mark = markOf(path)
+  let byId = byIdOf(readKeys(path))
+  let seenAt = now()
+  return {
+    get byId() {
+      return byId
+    },
+    get seenAt() {
+      return seenAt
+    },
+    async look() {
+      const found = markOf(path)
+      if (found !== mark) {
+        byId = byIdOf(readKeys(path))
+        mark = found
+      }
+      seenAt = now()
+    },
+  }
+}
+
+function byIdOf({ keys }: ApiKeys): ReadonlyMap<string, ApiKey> {
+  return new Map(keys.map((key) => [key.id, key]))
+}
+
+/** Another content has another of these: the file is replaced, never written into. */
+function markOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found === undefined ? 'none' : [found.ino, found.ctimeMs, found.size].join(' ')
+}
+
+/** The keys in the file. Throws an `OperatorError`, which quotes nothing of it, if there is none, or it is no file of keys. */
+export function readKeys(path: string): ApiKeys {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new OperatorError(
+      code === 'ENOENT'
+        ? `There is no file of keys at ${path} (door.keys). Make a key with "gavel keys create --tenant NAME".`
+        : `The keys in ${path} cannot be read (${code}).`,
+    )
+  }
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw new OperatorError(`The keys in ${path} are not JSON.`)
+  }
+  const read = apiKeys.safeParse(json)
+  if (read.success) return read.data
+  const [fault] = read.error.issues
+  throw new OperatorError(
+    `The keys in ${path} are not as "gavel keys" writes them: ${fault?.path.join('.')}: ${fault?.message}.`,
+  )
+}
+
+/**
+ * Changes the keys in the file, which is made if there is none. Readers see the old file or the new one; of several that change it at once
+ * each sees what those before it have done.
+ */
+export async function changeKeys<Result>(
+  path: string,
+  change: (keys: readonly ApiKey[]) => { readonly keys: readonly ApiKey[]; readonly result: Result },
+): Promise<Result> {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const lock = `${path}.lock`
+  await takeLock(lock)
+  try {
+    const before = statSync(path, { throwIfNoEntry: false }) === undefined ? [] : readKeys(path).keys
+    const { keys, result } = change(before)
+    const written = `${path}.${randomBytes(6).toString('hex')}`
+    try {
+      writeFileSync(written, `${JSON.stringify({ schema: 1, keys }, null, 2)}\n`, {
+        mode: 0o600,
+        flag: 'wx',
+        flush: true,
+      })
+      renameSync(written, path)
+    } catch (error) {
+      rmSync(written, { force: true })
+      throw error
+    }
+    return result
+  } finally {
+    rmSync(lock, { force: true })
+  }
+}
+
+async function takeLock(lock: string): Promise<void> {
+  for (const until = Date.now() + LOCK_MS; ; await sleep(TRY_MS))
+    try {
+      closeSync(openSync(lock, 'wx', 0o600))
+      return
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      if (Date.now() > until)
+        throw new OperatorError(`Another command is changing the keys. If none is, remove ${lock}.`)
+    }
+}

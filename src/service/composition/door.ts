@@ -1,0 +1,123 @@
+import type { Settings } from '../../../config/schema.ts'
+import type { Topics } from '../../../config/topics.ts'
+import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { version } from '../../package-folder.js'
+import { serveDoor } from '../adapters/door-server.ts'
+import { type KeyFile, openKeyFile } from '../adapters/key-file.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { door } from '../door/door.ts'
+import { messagesRoute } from '../door/messages.ts'
+import { problemOf, Refused } from '../door/problem.ts'
+import { sending } from '../door/sending.ts'
+import { DEFAULT_TENANT } from '../library/names.ts'
+import { closable } from '../operations/closable.ts'
+import type { Loops } from '../operations/loop.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Report } from '../ports/report.ts'
+import type { KafkaClient } from './kafka.ts'
+
+/** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
+const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
+/** Of the drain, what is left for the parts that close after the door. */
+const DRAIN_SHARE = 0.8
+
+/** The HTTP door. When closed, what was asked is answered. */
+export function doorPart(
+  settings: Settings,
+  parts: {
+    kafka: KafkaClient
+    topics: Topics
+    /** What intake is paused by. */
+    signals: readonly (() => Promise<PressureSignal>)[]
+    loops: Loops
+    clock: Clock
+    report: Report
+  },
+) {
+  const { kafka, topics, signals, loops, clock, report } = parts
+  return closable(async (keep) => {
+    const keys = keysOf(settings, clock)
+    loops.start('keys', KEYS_MS, async () => {
+      await keys
+        .look()
+        .finally(() =>
+          report('keys:read', { keys: keys.byId.size, ageSeconds: Math.max(0, clock() - keys.seenAt) / 1000 }),
+        )
+    })
+    let pressure: string | null = null
+    const watch = backpressure({
+      reader: {
+        setPaused(paused) {
+          if (!paused) pressure = null
+        },
+      },
+      signals,
+      settings: settings.intake,
+      report: (name, event) => {
+        if (name === 'intake:paused' && 'reason' in event) pressure = event.reason as string
+      },
+    })
+    loops.start('backpressure', PRESSURE_MS, watch)
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const closing = new AbortController()
+    const { fetch } = door({
+      settings: settings.door,
+      routes: [
+        messagesRoute({
+          sending: sending({ writer, timeoutMs: settings.door.produceTimeout }),
+          topics: {
+            post: topics.posts,
+            comment: topics.comments,
+            counterspeech: topics.counterspeech,
+            feedback: topics.feedback,
+          },
+          limits: settings.intake,
+          items: settings.door.items,
+          pressure: () => pressure,
+          clock,
+        }),
+      ],
+      keys: () => keys.byId,
+      openAs: settings.door.openOnLoopback ? DEFAULT_TENANT : null,
+      closing: closing.signal,
+      version: version(),
+      clock,
+      report,
+    })
+    const server = await serveDoor(settings.door, { fetch, refuse: (problem) => unread(problem) })
+    keep({
+      close() {
+        closing.abort()
+        return server.close(settings.drain * DRAIN_SHARE)
+      },
+    })
+    if (settings.door.openOnLoopback && !server.isLoopback)
+      throw new OperatorError(
+        `door.openOnLoopback is true, and door.host (${settings.door.host}) is not loopback: anyone who reaches it could do everything. Set one of them.`,
+      )
+    report('door:opened', { host: settings.door.host, doorPort: server.port, keys: keys.byId.size })
+    return { doorPort: server.port }
+  })
+}
+
+function keysOf({ door: { keys, openOnLoopback } }: Settings, clock: Clock): KeyFile {
+  try {
+    return openKeyFile(keys, clock)
+  } catch (error) {
+    if (!openOnLoopback) throw error
+    // Nobody needs one; who sends one all the same is told that it is unknown.
+    return {
+      byId: new Map(),
+      get seenAt() {
+        return clock()
+      },
+      look: async () => {},
+    }
+  }
+}
+
+function unread(problem: 'bad-request' | 'slow-request' | 'headers') {
+  const refused = new Refused(problem, 'it could not be read as a request')
+  return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
+}

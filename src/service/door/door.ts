@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { ApiKey } from '../domain/api-key.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { DoorOutcome, Report } from '../ports/report.ts'
+import { bodyOf, checkBodyHeaders } from './body.ts'
+import { documentOf } from './document.ts'
+import { callers } from './keys.ts'
+import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
+import type { Rate } from './rates.ts'
+import { type Caller, json, type Route } from './route.ts'
+
+/** Whence a request comes, as the server has seen it. */
+export interface From {
+  readonly address: string
+  /** The Host header, where there is one and the door may be asked for by it. */
+  readonly host: string
+  readonly isKnownHost: boolean
+}
+
+export interface DoorSettings {
+  readonly publicUrl: string
+  readonly origins: readonly string[]
+  readonly bodyBytes: number
+  readonly rate: Rate
+}
+
+export interface DoorParts {
+  readonly settings: DoorSettings
+  readonly routes: readonly Route[]
+  readonly keys: () => ReadonlyMap<string, ApiKey>
+  readonly openAs: string | null
+  /** Aborts when the door is about to close: what waits is answered. */
+  readonly closing: AbortSignal
+  readonly version: string
+  readonly clock: Clock
+  readonly report: Report
+}
+
+type Env = { Bindings: { from: From } }
+
+/** The door as a function of requests, and the document that describes it. */
+export interface Door {
+  fetch(request: Request, from: From): Promise<Response>
+  readonly document: object
+}
+
+/** Every route behind the same checks; `/openapi.json` and `/problems/NAME` ask for no key. */
+export function door(parts: DoorParts): Door {
+  const { settings, closing, report } = parts
+  const routes = [...parts.routes, ...openRoutes(() => document)]
+  const app = new OpenAPIHono<Env>()
+  const document = documentOf(app, parts.routes, parts.version)
+  const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
+
+  async function answer(
+    route: Route,
+    request: Request,
+    from: From,
+    param: (name: string) => string,
+  ): Promise<Response> {
+    const id = requestId(request.headers)
+    let [began, waitedMs] = [performance.now(), 0]
+    const refuse = route.refuse ?? refusal
+    const respond = async () => {
+      if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
+      const query = new URLSearchParams(queryOf(request.url))
+      const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
+      const charge = (cost: number) => who.charge(caller, cost)
+      if (route.scope !== null) charge(1)
+      if (route.takesBody) checkBodyHeaders(request.headers)
+      const body = route.takesBody ? await bodyOf(request, settings.bodyBytes) : Buffer.alloc(0)
+      began = performance.now()
+      return await route.answer({
+        ...{ id, caller, body, query, param, charge },
+        base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
+        signal: AbortSignal.any([request.signal, closing]),
+        async waiting(work) {
+          const since = performance.now()
+          try {
+            return await work
+          } finally {
+            waitedMs += performance.now() - since
+          }
+        },
+      })
+    }
+    const response = await respond().catch((error: unknown) => {
+      if (error instanceof Refused) return refuse(error, id)
+      if (!request.signal.aborted) report('error', { where: 'door', error })
+      return refuse(new Refused('failed', 'something went wrong here'), id)
+    })
+    const seconds = (performance.now() - began - waitedMs) / 1000
+    const outcome = request.signal.aborted ? 'left' : outcomeOf(response.status)
+    report('door:answered', { route: route.path, outcome, ownSeconds: seconds, waitSeconds: waitedMs / 1000 })
+    response.headers.set('x-request-id', id)
+    return response
+  }
+
+  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+    const allow = [...new Set(ofPath.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))].join(
+      ', ',
+    )
+    for (const written of spellings(path)) {
+      for (const route of ofPath)
+        app.on(route.method, written, (context) =>
+          answer(route, context.req.raw, context.env.from, (name) => context.req.param(name) ?? ''),
+        )
+      app.all(written, ({ req }) =>
+        refusal(new Refused('method', `${path} takes ${allow}`, { headers: { allow } }), requestId(req.raw.headers)),
+      )
+    }
+  }
+  app.notFound(({ req }) => refusal(new Refused('not-found', 'no route has this path'), requestId(req.raw.headers)))
+  app.onError((error, { req }) => {
+    report('error', { where: 'door', error })
+    return refusal(new Refused('failed', 'something went wrong here'), requestId(req.raw.headers))
+  })
+
+  return {
+    document,
+    async fetch(request, from) {
+      const response = await checked(request, from)
+      for (const [name, value] of Object.entries(ALWAYS)) response.headers.set(name, value)
+      if (closing.aborted) response.headers.set('connection', 'close')
+      return allowed(response, request, settings.origins)
+    },
+  }
+
+  async function checked(request: Request, from: From): Promise<Response> {
+    const id = requestId(request.headers)
+    if (!from.isKnownHost) return refusal(new Refused('host', 'the Host header is not allowed'), id)
+    if (!isDecodable(request.url)) return refusal(new Refused('bad-id', 'a percent sign is followed by no escape'), id)
+    const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
+    if (isPreflight && isAllowedOrigin(request, settings.origins))
+      return new Response(null, { status: 204, headers: PREFLIGHT })
+    return app.fetch(request, { from })
+  }
+}
+
+const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
+
+const ALWAYS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
+
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, POST, DELETE',
+  'access-control-allow-headers': 'authorization, content-type, x-request-id',
+  'access-control-max-age': '600',
+}
+
+function isAllowedOrigin(request: Request, origins: readonly string[]): boolean {
+  return origins.includes(request.headers.get('origin') ?? '')
+}
+
+/** The answer, with what lets a web page of an allowed origin read it. */
+function allowed(response: Response, request: Request, origins: readonly string[]): Response {
+  if (origins.length === 0) return response
+  response.headers.append('vary', 'origin')
+  if (!isAllowedOrigin(request, origins)) return response
+  response.headers.set('access-control-allow-origin', request.headers.get('origin') ?? '')
+  response.headers.set('access-control-expose-headers', 'x-request-id, retry-after, location')
+  return response
+}
+
+/** The client's own id of a request, where it is one that may stand in a log and a header; else a new one. */
+function requestId(headers: Headers): string {
+  const given = headers.get('x-request-id') ?? ''
+  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : `req_${randomBytes(12).toString('base64url')}`
+}
+
+function outcomeOf(status: number): DoorOutcome {
+  if (status < 400) return 'answered'
+  if (status === 429) return 'busy'
+  if (status === 503) return 'away'
+  return status < 500 || status === 501 ? 'refused' : 'failed'
+}
+
+/** How a path is written for the router; what stands for a colon in it may be escaped. */
+function spellings(path: string): string[] {
+  const written = path.replace(/\{(\w+)\}/g, ':$1')
+  return path.includes(':') ? [written, written.replace(':', '%3A'), written.replace(':', '%3a')] : [written]
+}
+
+function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url.split('?', 1)[0] ?? '')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Routes that say what the door is. */
+function openRoutes(document: () => object): Route[] {
+  const open = { method: 'GET', scope: null, problems: [] } as const
+  const response = { status: 200, description: '', schema: {} }
+  return [
+    {
+      ...open,
+      path: '/openapi.json',
+      operation: { operationId: 'document', summary: 'This document', response },
+      answer: () => json(200, document()),
+    },
+    {
+      ...open,
+      path: '/problems/{name}',
+      operation: { operationId: 'problem', summary: 'What a problem is, and what to do about it', response },
+      answer({ param }) {
+        const name = PROBLEM_NAMES.find((known) => known === param('name')) as ProblemName | undefined
+        if (name === undefined) throw new Refused('not-found', 'no problem has this name')
+        return json(200, { type: `/problems/${name}`, ...PROBLEMS[name] })
+      },
+    },
+  ]
+}

@@ -1,0 +1,74 @@
+import { type ApiKey, foundKey, SCOPES } from '../domain/api-key.ts'
+import type { Clock } from '../ports/clock.ts'
+import { Refused } from './problem.ts'
+import { type Rate, rates } from './rates.ts'
+import type { Caller, Route } from './route.ts'
+
+/** Wrong keys from one address: more in a row are told to wait. */
+const WRONG: Rate = { perSecond: 5, burst: 50 }
+/** Keys, and addresses, whose rates are known at a time. */
+const MOST_NAMES = 20_000
+
+export interface KeyParts {
+  /** The keys as they are now, by id. */
+  readonly keys: () => ReadonlyMap<string, ApiKey>
+  /** The rate of keys that have none of their own. */
+  readonly rate: Rate
+  /** Whether whoever reaches the port may do everything, as this tenant. */
+  readonly openAs: string | null
+  readonly clock: Clock
+}
+
+/** Who a request comes from, and whether they may ask so much. */
+export function callers({ keys, rate, openAs, clock }: KeyParts) {
+  const used = rates(MOST_NAMES)
+  const wrong = rates(MOST_NAMES)
+
+  function callerOf(key: ApiKey): Caller {
+    const { id, tenant, scopes, by } = key
+    return { id, tenant, scopes: new Set(scopes), by, rate: key.rate ?? rate }
+  }
+
+  return {
+    /** Throws the problem of a key that is missing, unknown, or may not do this. */
+    identify(
+      route: Pick<Route, 'scope' | 'googleKeys'>,
+      headers: Headers,
+      query: URLSearchParams,
+      address: string,
+    ): Caller {
+      const given = keyIn(headers, route.googleKeys ? query : null)
+      if (given === null) {
+        if (openAs === null) throw new Refused('key-missing', 'the request has no key')
+        return { id: 'loopback', tenant: openAs, scopes: new Set(SCOPES), by: 'loopback', rate }
+      }
+      const now = clock()
+      const key = foundKey(keys(), given, now)
+      if (key === null) {
+        // Good keys are found before this: nobody is shut out by another who guesses.
+        const seconds = wrong.take(address, WRONG, 1, now)
+        if (seconds !== null)
+          throw new Refused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
+        throw new Refused('key-unknown', 'the key is unknown, revoked or expired')
+      }
+      const caller = callerOf(key)
+      if (route.scope !== null && !caller.scopes.has(route.scope))
+        throw new Refused('scope', `the key has not the scope ${route.scope}`)
+      return caller
+    },
+    /** Counts so many requests. Throws the problem of a rate that is reached. */
+    charge(caller: Caller, cost: number): void {
+      if (cost <= 0) return
+      const seconds = used.take(caller.id, caller.rate, cost, clock())
+      if (seconds !== null)
+        throw new Refused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
+    },
+  }
+}
+
+function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
+  const bearer = headers.get('authorization')
+  if (bearer !== null) return /^Bearer +(\S{1,200}) *$/i.exec(bearer)?.[1] ?? ''
+  if (query === null) return null
+  return headers.get('x-goog-api-key') ?? query.get('key')
+}

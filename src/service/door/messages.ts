@@ -1,0 +1,178 @@
+import { z } from 'zod'
+import { entryOf } from '../domain/entry-of.ts'
+import {
+  commentMessage,
+  counterspeechMessage,
+  feedbackMessage,
+  keyOf,
+  type MessageType,
+  postMessage,
+} from '../domain/messages.ts'
+import { type ReadLimits, readValue } from '../domain/read-value.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Outgoing } from '../ports/topic.ts'
+import { entriesOf } from './body.ts'
+import { type ProblemName, Refused } from './problem.ts'
+import { json, type Route } from './route.ts'
+import type { Sending } from './sending.ts'
+
+/** What each type of message is read by, and which of its fields are sent on. */
+export const MESSAGE_TYPES = {
+  post: { schema: postMessage, fields: 'id tenant text author authorSince lang createdAt media deleted'.split(' ') },
+  comment: {
+    schema: commentMessage,
+    fields: 'id postId tenant parentId text author authorSince createdAt deleted'.split(' '),
+  },
+  counterspeech: {
+    schema: counterspeechMessage,
+    fields: 'id tenant postId hateSpeech text createdAt deleted'.split(' '),
+  },
+  feedback: { schema: feedbackMessage, fields: 'subjectId tenant protocol label by at note'.split(' ') },
+} as const satisfies Record<MessageType, { schema: z.ZodType<{ createdAt: number }>; fields: readonly string[] }>
+
+const TYPES = Object.keys(MESSAGE_TYPES)
+
+/** Any message, by its `type`. */
+const anyMessage = z.unknown().transform((json, context): { type: MessageType; createdAt: number } => {
+  const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : undefined
+  const known = typeof type === 'string' ? entryOf(MESSAGE_TYPES, type) : undefined
+  if (known === undefined) {
+    context.addIssue({ code: 'custom', path: ['type'], message: `one of ${TYPES.join(', ')}` })
+    return z.NEVER
+  }
+  const read = known.schema.safeParse(json)
+  if (read.success) return { type: type as MessageType, createdAt: read.data.createdAt }
+  for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message })
+  return z.NEVER
+})
+
+/** A message that may be sent, or why it may not. */
+type Item =
+  | { readonly id: string | null; readonly record: Outgoing }
+  | { readonly id: string | null; readonly refused: Refused }
+
+/** The problem by which a message is refused that can't be read. */
+const PROBLEM_OF = { 'too-large': 'too-large', 'not-json': 'not-json' } as const satisfies Record<string, ProblemName>
+
+export interface MessageParts {
+  readonly sending: Sending
+  readonly topics: Readonly<Record<MessageType, string>>
+  readonly limits: ReadLimits
+  /** Most messages in one request. */
+  readonly items: number
+  /** Why intake is paused, in words; null while it is not. */
+  readonly pressure: () => string | null
+  readonly clock: Clock
+}
+
+/**
+ * `POST /v1/messages`: messages for the topics, one or a list, answered when Kafka has acknowledged them. All are read before any is
+ * sent; what can't be read is refused by itself. What is checked is what is sent: the fields that are known, under the key's tenant.
+ */
+export function messagesRoute(parts: MessageParts): Route {
+  return {
+    method: 'POST',
+    path: '/v1/messages',
+    scope: 'send',
+    takesBody: true,
+    operation: OPERATION,
+    problems: ['back-pressure', 'invalid', 'not-json', 'too-large', 'tenant', 'none-accepted', 'kafka-away'],
+    async answer({ body, caller, charge }) {
+      const entries = entriesOf(body, parts.items)
+      charge((entries?.length ?? 1) - 1)
+      const pressure = parts.pressure()
+      if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+      const now = parts.clock()
+      const items = (entries ?? [body]).map((bytes) => itemOf(bytes, caller.tenant, parts, now))
+      const foreign = items.some((item) => 'refused' in item && item.refused.problem === 'tenant')
+      if (foreign) throw new Refused('tenant', `a message names another tenant than ${caller.tenant}`)
+      const [only] = items
+      if (entries === null && only !== undefined && 'refused' in only) throw only.refused
+      const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
+      const became = await parts.sending.send(records)
+      let sent = 0
+      const said = items.map((item, index) => {
+        if ('refused' in item) return refusedItem(index, item.id, item.refused)
+        return became[sent++] === 'refused'
+          ? refusedItem(index, item.id, new Refused('too-large', "Kafka's topic does not take it"))
+          : { index, id: item.id, status: 'acknowledged' as const }
+      })
+      const accepted = said.filter(({ status }) => status === 'acknowledged').length
+      if (accepted === 0 && said.length > 0)
+        throw new Refused('none-accepted', `none of ${said.length} was accepted`, { items: said })
+      return json(200, { accepted, refused: said.length - accepted, items: said })
+    },
+  }
+}
+
+function refusedItem(index: number, id: string | null, { problem, message }: Refused) {
+  return { index, id, status: 'refused' as const, problem: { type: `/problems/${problem}`, detail: message } }
+}
+
+function itemOf(bytes: Buffer, tenant: string, { topics, limits }: MessageParts, now: number): Item {
+  const read = readValue(bytes, anyMessage, limits, now)
+  if (!read.ok) return { id: null, refused: new Refused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail) }
+  const given = read.json as Readonly<Record<string, unknown>>
+  const { type } = read.message
+  const own = type === 'feedback' ? given.subjectId : given.id
+  const id = typeof own === 'string' ? own : null
+  const named = given.tenant
+  if (named !== undefined && named !== null && named !== tenant)
+    return { id, refused: new Refused('tenant', "another tenant than the key's") }
+  const known = MESSAGE_TYPES[type].fields.flatMap((field) => {
+    const value = entryOf(given, field)
+    return value === undefined ? [] : [[field, value]]
+  })
+  const message: Record<string, unknown> = { ...Object.fromEntries(known), tenant }
+  const value = JSON.stringify(message)
+  if (Buffer.byteLength(value) > limits.maxMessageBytes)
+    return { id, refused: new Refused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
+  return { id, record: { topic: topics[type], key: keyOf(type, message), value } }
+}
+
+const ITEM = {
+  type: 'object',
+  required: ['index', 'id', 'status'],
+  properties: {
+    index: { type: 'integer', description: 'Its place in the request, from 0.' },
+    id: { type: ['string', 'null'], description: 'Its id, where it could be read.' },
+    status: { type: 'string', enum: ['acknowledged', 'refused'] },
+    problem: {
+      type: 'object',
+      required: ['type', 'detail'],
+      properties: { type: { type: 'string' }, detail: { type: 'string' } },
+    },
+  },
+} as const
+
+const OPERATION: Route['operation'] = {
+  operationId: 'sendMessages',
+  summary: 'Sends posts, comments, replies, deletions and feedback',
+  description:
+    'One message or a list. Answered when Kafka has acknowledged them; errors are by item. An id that is sent again with the same content is the same message, with other content an edit, with "deleted": true a deletion.',
+  request: {
+    schema: {
+      anyOf: [
+        { $ref: '#/components/schemas/Message' },
+        { type: 'array', items: {}, description: 'Messages; each is read by itself.' },
+      ],
+    },
+    example: [
+      { type: 'post', id: 'p1', text: 'The bridge is closed.', createdAt: '2026-01-01T10:00:00Z' },
+      { type: 'comment', id: 'c1', postId: 'p1', text: 'I crossed it an hour ago.', createdAt: '2026-01-01T10:05:00Z' },
+    ],
+  },
+  response: {
+    status: 200,
+    description: 'What became of each.',
+    schema: {
+      type: 'object',
+      required: ['accepted', 'refused', 'items'],
+      properties: {
+        accepted: { type: 'integer' },
+        refused: { type: 'integer' },
+        items: { type: 'array', items: ITEM },
+      },
+    },
+  },
+}

@@ -1,0 +1,167 @@
+/** What may go wrong with a request, by name: its status, what it is called, and what to do about it. */
+export const PROBLEMS = {
+  'bad-request': { status: 400, title: 'Not a valid HTTP request', todo: 'Send it as HTTP/1.1, with one Host header.' },
+  'not-json': { status: 400, title: 'The body is not JSON', todo: 'Send JSON in UTF-8.' },
+  'bad-encoding': { status: 400, title: 'The body is not UTF-8', todo: 'Encode it as UTF-8.' },
+  'too-deep': { status: 400, title: 'Nested too deep', todo: 'Send fewer lists and objects within one another.' },
+  invalid: {
+    status: 400,
+    title: 'Not as the schema has it',
+    todo: 'Mend the fields that are named; /openapi.json has the schema.',
+  },
+  'bad-id': {
+    status: 400,
+    title: 'The address has an invalid percent escape',
+    todo: 'Percent-encode ids, as encodeURIComponent does.',
+  },
+  'key-missing': {
+    status: 401,
+    title: 'An API key is needed',
+    todo: 'Send "Authorization: Bearer gavel_…"; gavel keys create makes a key.',
+  },
+  'key-unknown': {
+    status: 401,
+    title: 'This API key is not valid',
+    todo: 'It is unknown, revoked or expired: make another with gavel keys create.',
+  },
+  scope: {
+    status: 403,
+    title: 'This key may not do this',
+    todo: 'Use a key that has the scope: gavel keys create --scopes.',
+  },
+  tenant: {
+    status: 403,
+    title: 'This key belongs to another tenant',
+    todo: 'Leave the tenant out, or use a key of that tenant.',
+  },
+  'not-found': { status: 404, title: 'There is nothing here', todo: 'See /openapi.json.' },
+  method: { status: 405, title: 'This method is not allowed here', todo: 'The header Allow has those that are.' },
+  'slow-request': { status: 408, title: 'The request took too long to arrive', todo: 'Send it faster, or in parts.' },
+  'protocol-paused': {
+    status: 409,
+    title: 'This protocol is paused',
+    todo: 'Ask again when it is resumed: gavel protocols resume.',
+  },
+  deleted: { status: 409, title: 'This was deleted', todo: 'What was deleted is not judged; use another id.' },
+  gone: { status: 410, title: 'This is kept no longer', todo: 'Ask for it anew.' },
+  erased: { status: 410, title: 'This was erased', todo: 'It was deleted, and with it what was said about it.' },
+  'too-large': { status: 413, title: 'Too large', todo: 'Send less in one request.' },
+  'content-type': {
+    status: 415,
+    title: 'The body must say that it is JSON',
+    todo: "Send the header: curl -H 'content-type: application/json', or curl's --json.",
+  },
+  compressed: { status: 415, title: 'Compressed bodies are not read', todo: 'Send it without Content-Encoding.' },
+  host: {
+    status: 421,
+    title: 'The door is not asked for by this name',
+    todo: 'Use another Host, or add the name to door.hosts.',
+  },
+  'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item says why.' },
+  protocol: {
+    status: 422,
+    title: 'No such protocol',
+    todo: 'Name protocols that are on and judge such a subject: gavel protocols list.',
+  },
+  'refused-content': {
+    status: 422,
+    title: "The model's filter refused this content",
+    todo: 'It can be judged by another model alone.',
+  },
+  headers: { status: 431, title: 'The headers are too large', todo: 'Send at most 8 KiB of them.' },
+  rate: { status: 429, title: 'Too many requests', todo: 'Wait as long as Retry-After says.' },
+  'back-pressure': {
+    status: 429,
+    title: 'There is more to do than can be done',
+    todo: 'Wait as long as Retry-After says.',
+  },
+  waiting: {
+    status: 429,
+    title: 'Too many requests wait already',
+    todo: 'Wait as long as Retry-After says, or ask with wait 0.',
+  },
+  budget: { status: 429, title: 'The budget is spent', todo: 'Wait until it renews, or raise it (budgets).' },
+  limit: { status: 429, title: 'The limit of calls is reached', todo: 'Wait as long as Retry-After says.' },
+  failed: { status: 500, title: 'This failed', todo: 'It is logged under the request id; it may help to try again.' },
+  'record-off': { status: 501, title: 'The record is off', todo: 'Turn it on (record in the settings).' },
+  'model-unreadable': {
+    status: 502,
+    title: 'The model gave no readable answer',
+    todo: 'Try again, or set another model.',
+  },
+  'kafka-away': {
+    status: 503,
+    title: 'Kafka does not acknowledge',
+    todo: 'Send it again after Retry-After: a repeat counts once.',
+  },
+  'store-away': { status: 503, title: 'The store does not answer', todo: 'Try again after Retry-After.' },
+  'model-away': { status: 503, title: 'No model answers', todo: 'Try again after Retry-After.' },
+  draining: { status: 503, title: 'This process is about to end', todo: 'Ask again: another may answer.' },
+} as const satisfies Record<string, { status: number; title: string; todo: string }>
+
+export type ProblemName = keyof typeof PROBLEMS
+
+export const PROBLEM_NAMES = Object.keys(PROBLEMS) as ProblemName[]
+
+/** A field at fault: its path, and what is wrong with it; never what it held. */
+interface FieldError {
+  readonly path: string
+  readonly message: string
+}
+
+interface More {
+  /** Seconds after which it may be tried again. */
+  readonly retryAfter?: number
+  readonly errors?: readonly FieldError[]
+  /** What became of each message, where there were several. */
+  readonly items?: readonly unknown[]
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A request that is refused, and why, in words that quote nothing of it. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+  readonly problem: ProblemName
+  readonly more: More
+  constructor(problem: ProblemName, detail: string, more: More = {}) {
+    super(detail)
+    this.problem = problem
+    this.more = more
+  }
+}
+
+/** Problem details (RFC 9457), with what to do. */
+export function problemOf({ problem, message, more }: Refused, instance: string) {
+  const { status, title, todo } = PROBLEMS[problem]
+  const { errors, items } = more
+  return {
+    type: `/problems/${problem}`,
+    title,
+    status,
+    detail: message,
+    instance,
+    todo,
+    ...(errors && { errors }),
+    ...(items && { accepted: 0, refused: items.length, items }),
+  }
+}
+
+/** The answer to a request that is refused. */
+export function refusal(refused: Refused, instance: string): Response {
+  const { status } = PROBLEMS[refused.problem]
+  return new Response(`${JSON.stringify(problemOf(refused, instance))}\n`, {
+    status,
+    headers: { 'content-type': 'application/problem+json', 'x-request-id': instance, ...headersOf(refused) },
+  })
+}
+
+/** Headers that go with a refusal, in whatever form its body is. */
+function headersOf({ problem, more }: Refused): Record<string, string> {
+  const { status } = PROBLEMS[problem]
+  const seconds = more.retryAfter ?? (status === 429 || status === 503 ? 1 : undefined)
+  return {
+    ...(seconds === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(seconds))) }),
+    ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    ...more.headers,
+  }
+}

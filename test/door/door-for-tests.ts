@@ -1,0 +1,94 @@
+import { type ApiKey, newApiKey, type Scope } from '../../src/service/domain/api-key.ts'
+import { door } from '../../src/service/door/door.ts'
+import { messagesRoute } from '../../src/service/door/messages.ts'
+import type { Route } from '../../src/service/door/route.ts'
+import { sending } from '../../src/service/door/sending.ts'
+import type { Events } from '../../src/service/ports/report.ts'
+import type { Outgoing } from '../../src/service/ports/topic.ts'
+
+export const NOW = Date.parse('2026-01-02T00:00:00Z')
+
+export interface TestDoorOptions {
+  readonly routes?: readonly Route[]
+  readonly openAs?: string
+  readonly origins?: readonly string[]
+  readonly rate?: { perSecond: number; burst: number }
+  readonly bodyBytes?: number
+  readonly items?: number
+  readonly pressure?: () => string | null
+  readonly write?: (records: readonly Outgoing[]) => Promise<void>
+  readonly timeoutMs?: number
+}
+
+/** A door in memory, with keys of two tenants, whose Kafka is a list. */
+export function testDoor(options: TestDoorOptions = {}) {
+  const kept = new Map<string, ApiKey>()
+  const keyOf = (tenant: string, scopes: Scope[], more: Partial<ApiKey> = {}) => {
+    const { key, kept: made } = newApiKey({
+      tenant,
+      scopes,
+      by: `${tenant}-backend`,
+      createdAt: new Date(NOW).toISOString(),
+      expiresAt: null,
+    })
+    kept.set(made.id, { ...made, ...more })
+    return key
+  }
+  const records: Outgoing[] = []
+  const events: [keyof Events, unknown][] = []
+  const closing = new AbortController()
+  const made = door({
+    settings: {
+      publicUrl: '',
+      origins: options.origins ?? [],
+      bodyBytes: options.bodyBytes ?? 100_000,
+      rate: options.rate ?? { perSecond: 1_000, burst: 10_000 },
+    },
+    routes: options.routes ?? [
+      messagesRoute({
+        sending: sending({
+          writer: { send: options.write ?? (async (all) => void records.push(...all)) },
+          timeoutMs: options.timeoutMs ?? 1_000,
+        }),
+        topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
+        limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
+        items: options.items ?? 1_000,
+        pressure: options.pressure ?? (() => null),
+        clock: () => NOW,
+      }),
+    ],
+    keys: () => kept,
+    openAs: options.openAs ?? null,
+    closing: closing.signal,
+    version: '0.0.0',
+    clock: () => NOW,
+    report: (name, event) => void events.push([name, event]),
+  })
+  const from = { address: '127.0.0.1', host: 'localhost:8420', isKnownHost: true }
+  const key = keyOf('acme', ['send', 'judge', 'read'])
+  return {
+    ...made,
+    from,
+    key,
+    keyOf,
+    records,
+    events,
+    closing,
+    /** Asks as acme, in JSON; `init` lies over that. */
+    async ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+      const request = new Request(`http://localhost:8420${path}`, {
+        method,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      const response = await made.fetch(request, from)
+      const text = await response.text()
+      // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer.
+      const said: any = text === '' ? null : JSON.parse(text)
+      return { status: response.status, headers: response.headers, body: said }
+    },
+  }
+}
+
+export const POST = { type: 'post', id: 'p1', text: 'The bridge is closed.', createdAt: '2026-01-01T10:00:00Z' }
+export const COMMENT = { type: 'comment', id: 'c1', postId: 'p1', text: 'No.', createdAt: '2026-01-01T10:05:00Z' }

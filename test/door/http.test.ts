@@ -1,0 +1,180 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveDoor } from '../../src/service/adapters/door-server.ts'
+import { PROBLEM_NAMES } from '../../src/service/door/problem.ts'
+import { COMMENT, POST, testDoor } from './door-for-tests.ts'
+
+const SETTINGS = { host: '127.0.0.1', port: 0, hosts: ['door.example'], requestTime: 1_000, connections: 100 }
+const door = testDoor({ bodyBytes: 50_000 })
+let server: Awaited<ReturnType<typeof serveDoor>>
+
+beforeAll(async () => {
+  const refuse = (problem: string) => ({ type: 'application/problem+json', body: JSON.stringify({ type: problem }) })
+  server = await serveDoor(SETTINGS, { fetch: door.fetch, refuse })
+})
+afterAll(() => server.close(100))
+
+/** Sends bytes as they are, and reads until the other side closes or falls silent. */
+async function raw(bytes: string | Buffer, silentMs = 3_000): Promise<string> {
+  const socket = connect(server.port, '127.0.0.1')
+  let said = ''
+  socket.on('data', (data) => {
+    said += data.toString('latin1')
+  })
+  socket.on('error', () => {})
+  socket.setTimeout(silentMs, () => socket.destroy())
+  socket.write(bytes)
+  await once(socket, 'close')
+  return said
+}
+
+const head = (more: string[], { method = 'POST', path = '/v1/messages', host = 'localhost' } = {}) =>
+  [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    `Authorization: Bearer ${door.key}`,
+    'Connection: close',
+    ...more,
+    '',
+    '',
+  ].join('\r\n')
+const statusOf = (said: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(said)?.[1])
+const JSON_TYPE = 'Content-Type: application/json'
+
+describe('over a socket', () => {
+  test('messages are taken', async () => {
+    const body = JSON.stringify([POST, COMMENT])
+    const said = await raw(head([JSON_TYPE, `Content-Length: ${body.length}`]) + body)
+    expect(statusOf(said)).toBe(200)
+    expect(said).toContain('"accepted":2')
+    expect(said).toMatch(/x-request-id: req_/i)
+  })
+
+  test.each([
+    ['two Hosts', `GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n`, 400],
+    ['no Host', 'GET /openapi.json HTTP/1.1\r\n\r\n', 400],
+    ['a Host that is none', 'GET /openapi.json HTTP/1.1\r\nHost: a b/../c@d\r\nConnection: close\r\n\r\n', 400],
+    [
+      'a name that a web page has pointed here',
+      'GET /openapi.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+      421,
+    ],
+    ['a name of the settings', 'GET /openapi.json HTTP/1.1\r\nHost: door.example:1\r\nConnection: close\r\n\r\n', 200],
+    [
+      'an address in place of a path',
+      'GET http://evil.example/openapi.json HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+      421,
+    ],
+    ['no HTTP at all', 'hello\r\n\r\n', 400],
+    ['a header with a line of its own', 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nX: a\n b: c\r\n\r\n', 400],
+    ['both lengths', `${head([JSON_TYPE, 'Content-Length: 4', 'Transfer-Encoding: chunked'])}0\r\n\r\n`, 400],
+    ['more headers than fit', head([`X-Long: ${'x'.repeat(9_000)}`]), 431],
+    ['an escape that is none', head([], { method: 'GET', path: '/problems/%zz' }), 400],
+    ['a method that is not taken', head([], { method: 'DELETE' }), 405],
+    ['a path that leads nowhere', head([], { method: 'GET', path: '/v2/messages' }), 404],
+  ])('%s', async (_, bytes, status) => {
+    expect(statusOf(await raw(bytes))).toBe(status)
+  })
+
+  test('a body that is longer than may be is refused before it is read, however its length is told', async () => {
+    expect(statusOf(await raw(head([JSON_TYPE, 'Content-Length: 999999999'])))).toBe(413)
+    const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`
+    expect(statusOf(await raw(head([JSON_TYPE, 'Transfer-Encoding: chunked']) + chunk.repeat(8)))).toBe(413)
+  })
+
+  test('a body that does not arrive is given up', async () => {
+    const said = await raw(`${head([JSON_TYPE, 'Content-Length: 1000'])}[`, 10_000)
+    expect([408, Number.NaN]).toContain(statusOf(said))
+  })
+
+  test('without JSON’s type a body is refused with the option of curl that sets it', async () => {
+    const said = await raw(`${head(['Content-Length: 2', 'Content-Type: application/x-www-form-urlencoded'])}{}`)
+    expect(statusOf(said)).toBe(415)
+    expect(said).toContain("curl -H 'content-type: application/json'")
+  })
+})
+
+describe('every answer', () => {
+  test.each([
+    ['gzip', { 'content-encoding': 'gzip' }, 415],
+    ['br in capitals', { 'content-encoding': 'BR' }, 415],
+    ['utf-16', { 'content-type': 'application/json; charset=utf-16' }, 415],
+    ['text', { 'content-type': 'text/plain' }, 415],
+    ['a kind of JSON', { 'content-type': 'application/vnd.api+json; charset=UTF-8' }, 200],
+  ])('to a body in %s', async (_, headers, status) => {
+    expect((await door.ask('POST', '/v1/messages', [POST], headers)).status).toBe(status)
+  })
+
+  test('has an id: the client’s own where it may stand in a header', async () => {
+    const { headers } = await door.ask('GET', '/openapi.json', undefined, { 'x-request-id': 'mine-1' })
+    expect(headers.get('x-request-id')).toBe('mine-1')
+    const { headers: others } = await door.ask('GET', '/nowhere', undefined, { 'x-request-id': '"quoted" <b>' })
+    expect(others.get('x-request-id')).not.toContain('quoted')
+  })
+
+  test('may be read by web pages of named origins alone', async () => {
+    const open = testDoor({ origins: ['https://app.example'] })
+    const asked = (origin: string) => open.ask('POST', '/v1/messages', [POST], { origin })
+    expect((await asked('https://app.example')).headers.get('access-control-allow-origin')).toBe('https://app.example')
+    expect((await asked('https://evil.example')).headers.get('access-control-allow-origin')).toBeNull()
+    expect(
+      (await door.ask('POST', '/v1/messages', [POST], { origin: 'https://app.example' })).headers.get('vary'),
+    ).toBeNull()
+    const preflight = { origin: 'https://app.example', 'access-control-request-method': 'POST' }
+    expect((await open.ask('OPTIONS', '/v1/messages', undefined, preflight)).status).toBe(204)
+    expect((await door.ask('OPTIONS', '/v1/messages', undefined, preflight)).status).toBe(405)
+  })
+
+  test('is a 503 while the door closes', async () => {
+    const closing = testDoor()
+    closing.closing.abort()
+    const { status, headers } = await closing.ask('POST', '/v1/messages', [POST])
+    expect([status, headers.get('connection'), headers.get('retry-after')]).toEqual([503, 'close', '1'])
+  })
+
+  test('to what fails here says so, and quotes nothing', async () => {
+    const failing = testDoor({
+      pressure: () => {
+        throw new Error('secret of the house')
+      },
+    })
+    const { status, body } = await failing.ask('POST', '/v1/messages', [POST])
+    expect([status, body.type, JSON.stringify(body)]).toEqual([
+      500,
+      '/problems/failed',
+      expect.not.stringContaining('secret'),
+    ])
+    expect(failing.events.map(([name]) => name)).toContain('error')
+  })
+})
+
+test('each problem has a page, and no other', async () => {
+  for (const name of PROBLEM_NAMES) expect((await door.ask('GET', `/problems/${name}`)).body.todo).toMatch(/\.$/)
+  expect((await door.ask('GET', '/problems/constructor')).status).toBe(404)
+})
+
+describe('the document', () => {
+  test('is OpenAPI 3.1', async () => {
+    const { body } = await door.ask('GET', '/openapi.json')
+    const result = await new Validator().validate(body)
+    expect(result).toMatchObject({ valid: true })
+    expect(body.openapi).toBe('3.1.0')
+  })
+
+  test('has examples that are answered as it says', async () => {
+    const { body } = await door.ask('GET', '/openapi.json')
+    let tried = 0
+    for (const [path, methods] of Object.entries<
+      Record<string, { requestBody?: { content: Record<string, { example: unknown }> } }>
+    >(body.paths))
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        if (requestBody === undefined) continue
+        const example = requestBody.content['application/json']?.example
+        expect((await door.ask(method.toUpperCase(), path, example)).status).toBe(200)
+        tried++
+      }
+    expect(tried).toBeGreaterThan(0)
+  })
+})

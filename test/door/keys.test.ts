@@ -1,0 +1,130 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { command as create } from '../../src/commands/keys/create.ts'
+import { command as list } from '../../src/commands/keys/list.ts'
+import { command as revoke } from '../../src/commands/keys/revoke.ts'
+import { changeKeys, openKeyFile, readKeys } from '../../src/service/adapters/key-file.ts'
+import { foundKey, newApiKey } from '../../src/service/domain/api-key.ts'
+import { invocation } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { NOW, POST, testDoor } from './door-for-tests.ts'
+
+const OF_ACME = {
+  tenant: 'acme',
+  scopes: ['send' as const],
+  by: 'acme',
+  createdAt: new Date(NOW).toISOString(),
+  expiresAt: null,
+}
+
+test('nothing of a key is kept by which it could be used', () => {
+  const { key, kept } = newApiKey(OF_ACME)
+  expect(JSON.stringify(kept)).not.toContain(key.slice(15))
+  const keys = new Map([[kept.id, kept]])
+  expect(foundKey(keys, key, NOW)?.id).toBe(kept.id)
+  expect(foundKey(keys, `${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`, NOW)).toBeNull()
+  expect(foundKey(keys, 'gavel_constructor', NOW)).toBeNull()
+  expect(foundKey(new Map([[kept.id, { ...kept, expiresAt: new Date(NOW).toISOString() }]]), key, NOW)).toBeNull()
+  expect(foundKey(new Map([[kept.id, { ...kept, revokedAt: new Date(NOW).toISOString() }]]), key, NOW)).toBeNull()
+})
+
+test('a key does what its scopes say, for its tenant', async () => {
+  const { ask, keyOf, records } = testDoor()
+  const as = (key: string) => ({ authorization: `Bearer ${key}` })
+  expect((await ask('POST', '/v1/messages', [POST], as(keyOf('other', ['send'])))).status).toBe(200)
+  expect(JSON.parse(String(records[0]?.value)).tenant).toBe('other')
+  const reading = await ask('POST', '/v1/messages', [POST], as(keyOf('acme', ['read'])))
+  expect([reading.status, reading.body.type]).toEqual([403, '/problems/scope'])
+  const wrong = await ask('POST', '/v1/messages', [POST], as('gavel_aaaaaaaa_nonsense'))
+  expect([wrong.status, wrong.body.type, wrong.headers.get('www-authenticate')]).toEqual([
+    401,
+    '/problems/key-unknown',
+    'Bearer',
+  ])
+  const none = await ask('POST', '/v1/messages', [POST], { authorization: '' })
+  expect([none.status, none.body.type]).toEqual([401, '/problems/key-unknown'])
+  const inQuery = await ask('POST', `/v1/messages?key=${keyOf('acme', ['send'])}`, [POST], { authorization: '' })
+  expect(inQuery.status).toBe(401)
+  expect(records).toHaveLength(1)
+})
+
+test('wrong keys in a row are told to wait, and shut nobody out who has a good one', async () => {
+  const { ask } = testDoor()
+  const statuses = new Set<number>()
+  for (let at = 0; at < 60; at++)
+    statuses.add((await ask('POST', '/v1/messages', [POST], { authorization: `Bearer gavel_${at}` })).status)
+  expect(statuses).toEqual(new Set([401, 429]))
+  expect((await ask('POST', '/v1/messages', [POST])).status).toBe(200)
+})
+
+test('the rate of one key is no other’s', async () => {
+  const { ask, keyOf } = testDoor({ rate: { perSecond: 1, burst: 1 } })
+  const [one, other] = [keyOf('acme', ['send']), keyOf('acme', ['send'], { rate: { perSecond: 9, burst: 9 } })]
+  const statusAs = async (key: string) =>
+    (await ask('POST', '/v1/messages', [POST], { authorization: `Bearer ${key}` })).status
+  expect([await statusAs(one), await statusAs(one), await statusAs(other), await statusAs(other)]).toEqual([
+    200, 429, 200, 200,
+  ])
+})
+
+test('a file of keys that changes is read again, and one that can’t be read changes nothing', async () => {
+  const path = join(ownFolder('keys'), 'deep', 'keys.json')
+  expect(() => openKeyFile(path, () => NOW)).toThrow('gavel keys create')
+  const { kept } = newApiKey(OF_ACME)
+  await changeKeys(path, (keys) => ({ keys: [...keys, kept], result: null }))
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  let now = NOW
+  const file = openKeyFile(path, () => now)
+  expect([...file.byId.keys()]).toEqual([kept.id])
+  await Promise.all(
+    Array.from({ length: 5 }, () =>
+      changeKeys(path, (keys) => ({ keys: [...keys, newApiKey(OF_ACME).kept], result: null })),
+    ),
+  )
+  await file.look()
+  expect(file.byId.size).toBe(6)
+  now += 5_000
+  writeFileSync(path, '{"schema":1,"keys":[{"id":"secret content"}]}')
+  await expect(file.look()).rejects.toThrow(/not as "gavel keys" writes them/)
+  await expect(file.look()).rejects.not.toThrow(/secret content/)
+  expect([file.byId.size, file.seenAt]).toEqual([6, NOW])
+  expect(existsSync(`${path}.lock`)).toBe(false)
+})
+
+test('gavel keys makes, lists and revokes them, and shows a key once', async () => {
+  const path = join(ownFolder('keys'), 'keys.json')
+  const door = { ...loadSettings({}).door, keys: path }
+  const said: string[] = []
+  const out: string[] = []
+  const io = {
+    terminal: {
+      out: (line: string) => void out.push(line),
+      say: (line: string) => void said.push(line),
+      progress() {},
+    },
+    signal: new AbortController().signal,
+  }
+  const making = invocation({ door }, [], { tenant: 'acme', scopes: ['send', 'decide'] as const, expires: 1_000 }, io)
+  const made = await create.run(making)
+  create.print(made, making)
+  expect(out).toEqual([made.key])
+  expect(readFileSync(path, 'utf8')).not.toContain(made.key.slice(15))
+  const listing = invocation({ door }, [], { json: true }, io)
+  list.print(await list.run(listing), listing)
+  expect(JSON.parse(out[1] ?? '')).toMatchObject({
+    id: made.id,
+    tenant: 'acme',
+    scopes: ['send', 'decide'],
+    revokedAt: null,
+  })
+  expect(out.slice(1).join() + said.join()).not.toMatch(/sha256|gavel_/)
+  await expect(revoke.run(invocation({ door }, [made.id, 'absent12'], {}, io))).rejects.toThrow('nothing was revoked')
+  expect(readKeys(path).keys[0]?.revokedAt).toBeNull()
+  await revoke.run(invocation({ door }, [made.id], {}, io))
+  expect(readKeys(path).keys[0]?.revokedAt).not.toBeNull()
+  await expect(create.run(invocation({ door }, [], { tenant: 'a b', scopes: ['send'] as const }, io))).rejects.toThrow(
+    '--tenant',
+  )
+})

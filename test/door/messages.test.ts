@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { MESSAGE_TYPES } from '../../src/service/door/messages.ts'
+import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
+import { COMMENT, POST, testDoor } from './door-for-tests.ts'
+
+const REPLY = { type: 'counterspeech', id: 'r1', postId: 'p1', hateSpeech: 'x', text: 'y', createdAt: POST.createdAt }
+const FEEDBACK = { type: 'feedback', subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'ann', at: POST.createdAt }
+
+describe('messages', () => {
+  test('of every type go to their topics under the key of their subject, as the tenant of the key', async () => {
+    const { ask, records } = testDoor()
+    const { status, body } = await ask('POST', '/v1/messages', [
+      POST,
+      COMMENT,
+      REPLY,
+      { ...REPLY, postId: null },
+      FEEDBACK,
+    ])
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ accepted: 5, refused: 0 })
+    expect(
+      body.items.map(({ index, id, status }: { index: number; id: string; status: string }) => [index, id, status]),
+    ).toEqual([
+      [0, 'p1', 'acknowledged'],
+      [1, 'c1', 'acknowledged'],
+      [2, 'r1', 'acknowledged'],
+      [3, 'r1', 'acknowledged'],
+      [4, 'p1', 'acknowledged'],
+    ])
+    expect(records.map(({ topic, key }) => [topic, key])).toEqual([
+      ['posts', 'p1'],
+      ['comments', 'p1'],
+      ['counterspeech', 'p1'],
+      ['counterspeech', 'r1'],
+      ['feedback', 'p1'],
+    ])
+    const { type: _, ...post } = POST
+    expect(JSON.parse(String(records[0]?.value))).toEqual({ ...post, tenant: 'acme' })
+  })
+
+  test('one by itself needs no list, and its fault is the answer', async () => {
+    const { ask, records } = testDoor()
+    expect((await ask('POST', '/v1/messages', POST)).body).toMatchObject({ accepted: 1 })
+    const { status, body, headers } = await ask('POST', '/v1/messages', { ...POST, createdAt: 'yesterday' })
+    expect([status, body.type, headers.get('content-type')]).toEqual([
+      400,
+      '/problems/invalid',
+      'application/problem+json',
+    ])
+    expect(body.detail).toContain('createdAt')
+    expect(records).toHaveLength(1)
+  })
+
+  test('a bad one among good ones is refused by itself', async () => {
+    const { ask, records } = testDoor()
+    const deep = `{"type":"post","id":"deep","createdAt":"2026-01-01T10:00:00Z","text":"x","x":${'['.repeat(50)}${']'.repeat(50)}}`
+    const list = `[${JSON.stringify(POST)}, {"type": "post"}, {not json}, {"type":"nonsense"}, ${deep}, ${'['.repeat(90)}${']'.repeat(90)}, ${JSON.stringify({ ...POST, text: 'x'.repeat(30_000) })}]`
+    const { status, body } = await ask('POST', '/v1/messages', list)
+    expect(status).toBe(200)
+    expect(body.items.map(({ problem }: { problem?: { type: string } }) => problem?.type ?? 'ok')).toEqual([
+      'ok',
+      '/problems/invalid',
+      '/problems/not-json',
+      '/problems/invalid',
+      'ok',
+      '/problems/invalid',
+      '/problems/too-large',
+    ])
+    expect(records.map(({ key }) => key)).toEqual(['p1', 'deep'])
+  })
+
+  test('none that is accepted is 422, with what was wrong with each', async () => {
+    const { ask } = testDoor()
+    const { status, body } = await ask('POST', '/v1/messages', [{ type: 'post' }])
+    expect([status, body.type, body.items.length]).toEqual([422, '/problems/none-accepted', 1])
+  })
+
+  test('one that names another tenant refuses all of them', async () => {
+    const { ask, records } = testDoor()
+    const { status, body } = await ask('POST', '/v1/messages', [POST, { ...COMMENT, tenant: 'other' }])
+    expect([status, body.type, records]).toEqual([403, '/problems/tenant', []])
+    expect((await ask('POST', '/v1/messages', [{ ...POST, tenant: 'acme' }])).status).toBe(200)
+  })
+
+  test('what is odd about optional fields is sent on, so that its verdict says so', async () => {
+    const { ask, records } = testDoor()
+    const odd = { ...POST, media: [{ kind: 'video' }], author: { name: 'x' }, extra: 'no field' }
+    expect((await ask('POST', '/v1/messages', [odd])).status).toBe(200)
+    const sent = JSON.parse(String(records[0]?.value))
+    expect([sent.media, sent.extra]).toEqual([[{ kind: 'video' }], undefined])
+  })
+
+  test('ids that are numbers keep their digits', async () => {
+    const { ask, records } = testDoor()
+    const text = `[{"type":"post","id":267081518403440641,"text":"x","createdAt":"2026-01-01T10:00:00Z"}]`
+    expect((await ask('POST', '/v1/messages', text)).body.items[0].id).toBe('267081518403440641')
+    expect(records[0]?.key).toBe('267081518403440641')
+  })
+
+  test('more than may be in a request are refused before any is read', async () => {
+    const { ask, records } = testDoor({ items: 2 })
+    expect((await ask('POST', '/v1/messages', [POST, POST, POST])).status).toBe(413)
+    expect(records).toEqual([])
+  })
+
+  test('each counts towards the rate of the key', async () => {
+    const { ask } = testDoor({ rate: { perSecond: 1, burst: 4 } })
+    expect((await ask('POST', '/v1/messages', [POST, POST, POST])).status).toBe(200)
+    const { status, headers } = await ask('POST', '/v1/messages', [POST, POST])
+    expect([status, headers.get('retry-after')]).toEqual([429, '1'])
+  })
+
+  test('are turned away while intake is paused', async () => {
+    const { ask, records } = testDoor({ pressure: () => '90000 threads due' })
+    const { status, headers, body } = await ask('POST', '/v1/messages', [POST])
+    expect([status, headers.get('retry-after'), body.type, records]).toEqual([429, '5', '/problems/back-pressure', []])
+  })
+
+  test('that Kafka does not acknowledge in time are a 503 that says that a repeat does no harm', async () => {
+    const { ask } = testDoor({ write: () => new Promise(() => {}), timeoutMs: 20 })
+    const { status, headers, body } = await ask('POST', '/v1/messages', [POST])
+    expect([status, headers.get('retry-after'), body.type]).toEqual([503, '5', '/problems/kafka-away'])
+    expect(body.todo).toContain('a repeat counts once')
+  })
+
+  test('one that Kafka refuses for good is named, and the others arrive', async () => {
+    const arrived: (string | null)[] = []
+    const write = async (all: readonly Outgoing[]) => {
+      if (all.some(({ key }) => key === 'p2')) throw new RefusedRecord('MESSAGE_TOO_LARGE')
+      arrived.push(...all.map(({ key }) => String(key)))
+    }
+    const { ask } = testDoor({ write })
+    const { body } = await ask('POST', '/v1/messages', [POST, { ...POST, id: 'p2' }, { ...POST, id: 'p3' }])
+    expect(body.items.map(({ status }: { status: string }) => status)).toEqual([
+      'acknowledged',
+      'refused',
+      'acknowledged',
+    ])
+    expect(arrived).toEqual(['p1', 'p3'])
+  })
+
+  test('of many clients arrive in the order of their requests, in few batches', async () => {
+    const batches: number[] = []
+    const order: string[] = []
+    const write = async (all: readonly Outgoing[]) => {
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      batches.push(all.length)
+      order.push(...all.map(({ value }) => String(JSON.parse(String(value)).text)))
+    }
+    const { ask } = testDoor({ write })
+    await Promise.all(Array.from({ length: 50 }, (_, at) => ask('POST', '/v1/messages', [{ ...POST, text: `${at}` }])))
+    expect(order).toEqual(Array.from({ length: 50 }, (_, at) => `${at}`))
+    expect(batches.length).toBeLessThan(10)
+  })
+
+  test('the fields that are sent are those of the schemas', () => {
+    for (const [type, { schema, fields }] of Object.entries(MESSAGE_TYPES)) {
+      const { properties = {} } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+      const known = Object.keys(properties).filter((name) => name !== 'odd')
+      expect([type, ...fields].sort()).toEqual([type, ...known].sort())
+    }
+  })
+})

@@ -1,0 +1,98 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { changeKeys } from '../../src/service/adapters/key-file.ts'
+import { newApiKey } from '../../src/service/domain/api-key.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import {
+  allFinal,
+  environmentOn,
+  eventually,
+  type Service,
+  startServers,
+  startService,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+// The door on real Kafka and Redis: what it has acknowledged is judged, though it be killed; keys, and a stop.
+
+const POSTS = 30
+const AT = '2026-01-01T10:00:00Z'
+let stack: Stack
+const services: Service[] = []
+beforeAll(async () => {
+  stack = await startServers({ latencyMs: 0 })
+}, 240_000)
+afterAll(async () => {
+  for (const service of services) await service.kill('SIGKILL')
+  await stack?.close()
+})
+
+const portOf = (door: Service) => {
+  const line = door.log.find((one) => one.includes('"door:opened"'))
+  return (JSON.parse(line ?? '{}') as { doorPort: number }).doorPort
+}
+
+async function start(environment: Record<string, string>, roles: string): Promise<Service> {
+  const service = await startService(environment, roles)
+  services.push(service)
+  return service
+}
+
+test('judges what the door has acknowledged, though it be killed; a revoked key is refused within 10 s; a stop answers what was asked', {
+  timeout: 300_000,
+}, async () => {
+  const path = join(ownFolder('door'), 'keys.json')
+  const made = newApiKey({ tenant: 'acme', scopes: ['send'], by: 'acme', createdAt: AT, expiresAt: null })
+  await changeKeys(path, () => ({ keys: [made.kept], result: null }))
+  const environment = environmentOn(stack, { GAVEL_DOOR_KEYS: path, GAVEL_DOOR_PORT: '0' })
+  const [door] = await Promise.all([start(environment, 'door'), start(environment, 'intake,judge,publish')])
+  const post = (port: number, body: unknown) =>
+    fetch(`http://127.0.0.1:${port}/v1/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+  const about = (at: number) => [
+    { type: 'post', id: `p${at}`, text: `The bridge number ${at} is closed.`, createdAt: AT },
+    { type: 'comment', id: `c${at}`, postId: `p${at}`, text: 'That is not true.', createdAt: AT },
+  ]
+
+  const acknowledged = new Set<number>()
+  const asked = Array.from({ length: POSTS }, async (_, at) => {
+    const response = await post(portOf(door), about(at)).catch(() => null)
+    if (response?.status === 200) acknowledged.add(at)
+  })
+  await eventually(async () => acknowledged.size > 0, 20_000)
+  await door.kill('SIGKILL')
+  await Promise.all(asked)
+
+  // Nobody knows what became of the others: they are sent again.
+  const second = await start(environment, 'door')
+  const port = portOf(second)
+  const lost = Array.from({ length: POSTS }, (_, at) => at).filter((at) => !acknowledged.has(at))
+  expect((await post(port, lost.length === 0 ? about(0) : lost.flatMap(about))).status).toBe(200)
+  await allFinal(environment, POSTS, 120_000)
+  const verdicts = await verdictsOf(environment)
+  expect(new Set(verdicts.map(({ tenant }) => tenant))).toEqual(new Set(['acme']))
+  expect(new Set(verdicts.filter(({ final }) => final).map(({ subjectId }) => subjectId)).size).toBe(POSTS)
+  const texts = new Map(verdicts.map((verdict) => [verdict.id, JSON.stringify(verdict)]))
+  for (const verdict of verdicts) expect(JSON.stringify(verdict)).toBe(texts.get(verdict.id))
+
+  const revokedAt = new Date().toISOString()
+  await changeKeys(path, (keys) => ({ keys: keys.map((key) => ({ ...key, revokedAt })), result: null }))
+  await eventually(async () => (await post(port, about(0))).status === 401, 10_000)
+
+  await changeKeys(path, (keys) => ({ keys: keys.map((key) => ({ ...key, revokedAt: null })), result: null }))
+  await eventually(async () => (await post(port, about(0))).status === 200, 10_000)
+  const last = Array.from({ length: 20 }, (_, at) =>
+    post(port, about(at)).then(
+      ({ status }) => status,
+      () => 'closed',
+    ),
+  )
+  await second.kill('SIGTERM')
+  // Whoever was not let in any more is told so, and nobody is left without an answer to what was taken.
+  for (const status of await Promise.all(last)) expect([200, 503, 'closed']).toContain(status)
+  expect(second.log.join('\n')).not.toContain(made.key.slice(15))
+})
