@@ -1,4 +1,5 @@
 import { shortenedTranscript } from '../../src/service/domain/transcript.ts'
+import type { Answers } from '../../src/service/ports/answers.ts'
 import type { Outbox, OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Clock } from '../../src/service/ports/clock.ts'
 import type { Report } from '../../src/service/ports/report.ts'
@@ -10,6 +11,8 @@ import type { PendingEntry, PublishedTopics } from './records.ts'
 export interface DeliveryContext {
   readonly outbox: Outbox
   readonly writer: TopicWriter
+  /** Takes the verdicts on what was asked apart from the stream. */
+  readonly answers: Pick<Answers, 'put'>
   readonly topics: PublishedTopics
   readonly clock: Clock
   readonly report: Report
@@ -45,6 +48,11 @@ export async function deliver(
       context,
       unsent.filter(({ record }) => record.topic === topic),
     )
+}
+
+/** Puts verdicts on requests where their clients find them: on no topic. */
+export async function answerRequests({ answers }: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
+  await Promise.all(pending.map(async ({ answer }) => answer && answers.put(answer)))
 }
 
 type PendingRecord = { readonly one: PendingEntry; readonly record: Outgoing }

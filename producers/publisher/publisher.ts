@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import { casesNamed } from '../../src/service/ports/report.ts'
-import { type DeliveryContext, deliver, park } from './delivery.ts'
+import { answerRequests, type DeliveryContext, deliver, park } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 
 /** Most entries sent together… */
@@ -32,9 +32,9 @@ const ADOPT_EVERY_MS = 2_000
 const FORGOTTEN_MS = 600_000
 const FORGET_EVERY_MS = 60_000
 
-/** Entries of one kind that wait to be sent, in order: for their own topics only, not for those of the other kind. */
+/** Entries of one kind that wait to be sent, in order: for their own topics only, or for none, and not for those of other kinds. */
 interface Queue {
-  readonly what: 'verdict' | 'dead-letter'
+  readonly what: 'verdict' | 'dead-letter' | 'answer'
   readonly pending: PendingEntry[]
   /** The last delivery failed: a topic accepts nothing. */
   isBlocked: boolean
@@ -46,18 +46,20 @@ interface Queue {
 interface Publishing extends DeliveryContext {
   /** This publisher's name, unique among all. */
   readonly name: string
-  readonly queues: readonly [verdicts: Queue, letters: Queue]
+  readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue]
   isStopping: boolean
 }
 
 /**
  * Sends outbox entries to Kafka, and removes them once they are acknowledged: at least once, byte-identical, with the
- * same id. Adopts entries that a dead publisher left behind. Verdicts and dead letters wait for their topics separately.
+ * same id. Adopts entries that a dead publisher left behind. Verdicts and dead letters wait for their topics separately; verdicts
+ * on what was asked apart from the stream wait for none, and go to their answers.
  * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
  * topic that accepts nothing is retried without end.
  */
 export function publisher(given: DeliveryContext & { readonly name: string }) {
-  const publishing: Publishing = { ...given, queues: [queueOf('verdict'), queueOf('dead-letter')], isStopping: false }
+  const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer')] as const
+  const publishing: Publishing = { ...given, queues, isStopping: false }
   let running: Promise<unknown> = Promise.resolve()
   return {
     start() {
@@ -128,8 +130,8 @@ async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
     await park(publishing, record, 'this version of Gavel can’t read it', entry)
     return outbox.done([entry])
   }
-  const [verdicts, letters] = publishing.queues
-  const queue = entry.kind === 'dead-letter' ? letters : verdicts
+  const [verdicts, letters, answers] = publishing.queues
+  const queue = entry.kind === 'dead-letter' ? letters : pending.answer === undefined ? verdicts : answers
   queue.pending.push(pending)
   queue.wake()
 }
@@ -157,7 +159,8 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   const { outbox, clock } = publishing
   const first = queue.pending.slice(0, most)
   try {
-    await deliver(publishing, first, !queue.isBlocked)
+    if (queue.what === 'answer') await answerRequests(publishing, first)
+    else await deliver(publishing, first, !queue.isBlocked)
   } catch (error) {
     tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)
     throw error
@@ -198,7 +201,8 @@ function tellBlocked(
 ): void {
   const { what, isBlocked } = queue
   queue.isBlocked = held
-  if (held !== isBlocked) report('publication:held', { what, held, why, ...casesNamed(caseIdsOf(first)) })
+  if (held !== isBlocked && what !== 'answer')
+    report('publication:held', { what, held, why, ...casesNamed(caseIdsOf(first)) })
 }
 
 function tellPublished({ report }: Publishing, verdict: Verdict, published: number): void {

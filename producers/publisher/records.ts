@@ -1,6 +1,7 @@
 import { jsonOf } from '../../src/service/domain/json-of.ts'
 import { deadLetter } from '../../src/service/domain/messages.ts'
-import { type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
+import { requestIn, type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
+import type { Answers } from '../../src/service/ports/answers.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 
@@ -18,6 +19,8 @@ export interface PendingEntry {
   readonly entry: OutboxEntry
   readonly records: readonly Outgoing[]
   readonly sent: Set<Outgoing>
+  /** In place of records: of a request apart from the stream. */
+  readonly answer?: Parameters<Answers['put']>[0]
   /** Absent if another version wrote it. */
   readonly verdict?: Verdict
 }
@@ -32,12 +35,18 @@ export function pendingOf(entry: OutboxEntry, topics: PublishedTopics): PendingE
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') return null
   const { subjectId, verdict } = read
+  const known = verdict === null ? {} : { verdict }
+  const request = requestIn(entry.caseId)
+  if (request !== null) {
+    const answer = { ...request, verdict: entry.verdict, transcript: entry.transcript }
+    return { entry, records: [], sent: new Set(), answer, ...known }
+  }
   const headers = verdict === null ? {} : verdictHeaders(verdict)
   const records = [
     { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
     { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
   ]
-  return { entry, records, sent: new Set(), ...(verdict === null ? {} : { verdict }) }
+  return { entry, records, sent: new Set(), ...known }
 }
 
 /** The cases whose verdicts are in these entries. */
@@ -45,8 +54,9 @@ export function caseIdsOf(pending: readonly PendingEntry[]): string[] {
   return pending.flatMap(({ entry }) => (entry.kind === 'verdict' ? [entry.caseId] : []))
 }
 
-export function charactersIn({ records }: PendingEntry): number {
-  return records.reduce((sum, { value }) => sum + value.length, 0)
+export function charactersIn({ records, answer }: PendingEntry): number {
+  const answered = answer === undefined ? 0 : answer.verdict.length + answer.transcript.length
+  return records.reduce((sum, { value }) => sum + value.length, answered)
 }
 
 /** What consumers filter by without parsing the record. */

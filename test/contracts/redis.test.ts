@@ -827,6 +827,7 @@ describe('in Redis', () => {
           },
           async close() {},
         },
+        answers: stores.answers,
         clock: Date.now,
         report: () => {},
         name,

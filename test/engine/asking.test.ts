@@ -21,13 +21,11 @@ const PROTOCOLS = [
 let stores: ReturnType<typeof memoryStores>
 let opened: string[]
 let forgotten: ThreadRef[]
-let dropped: ThreadRef[]
 
 beforeEach(() => {
   stores = memoryStores(() => T0)
   opened = []
   forgotten = []
-  dropped = []
 })
 
 function setUp(onlyAsked = false) {
@@ -53,7 +51,6 @@ function setUp(onlyAsked = false) {
   const door = asking({
     ...{ threads, routes, protocols: PROTOCOLS, rules: RULES, clock: () => T0, wake: () => {} },
     memo: { forget: async (ref) => forgotten.push(ref) },
-    dropped: async (ref) => void dropped.push(ref),
     settings: { keepAnswers: HOUR, keepMemo: HOUR },
   })
   const ask = (asked: Partial<Asked> = {}, tenant = 'acme') =>
@@ -132,7 +129,8 @@ describe('what is asked', () => {
     const ids = [await ask(), await ask()].map((asked) => (asked.kind === 'asked' ? asked.id : ''))
     const [left = '', erased = ''] = ids
     await door.leave('acme', left)
-    expect([dropped.map(({ postId }) => postId), forgotten]).toEqual([[left], []])
+    expect(await stores.threads.read(thread(left, 'acme', 'asked'))).toBeNull()
+    expect(forgotten).toEqual([])
     expect(await door.erase('other', erased)).toBe(false)
     expect(await stores.threads.read(thread(erased, 'acme', 'asked'))).not.toBeNull()
     expect(await door.erase('acme', erased)).toBe(true)

@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { publisher } from '../../producers/publisher/publisher.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import { noComments, noUsage, transcript, undecided } from '../../src/service/domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
+import { askedThread } from '../../src/service/threads/asked.ts'
 import { ARRIVAL, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
 
@@ -42,6 +44,7 @@ function start(outbox: Outbox = stores.outbox, failed: (error: unknown, event: E
   own = publisher({
     outbox,
     writer,
+    answers: stores.answers,
     clock: Date.now,
     report(name, event) {
       if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
@@ -74,6 +77,20 @@ const letters = (): DeadLetter[] => on('dead').map(({ value }) => deadLetter.par
 async function decide(postId: string, { reason = 10, argument = 10 } = {}, change: object = {}): Promise<string> {
   const ref = thread(postId)
   await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+  return conclude(ref, { reason, argument }, change)
+}
+
+/** The same, of what was asked apart from the stream. */
+async function answer(request: string): Promise<string> {
+  const ref = thread(request, 'acme', 'asked')
+  const asked = askedThread(ref, { post: postOf(thread('p1')), comments: [], postOnly: true }, T0, RULES)
+  const of = { subject: thread('p1', 'acme'), protocols: ['rumor'], webhook: false, until: Date.now() + 60_000 }
+  await stores.threads.putAsked({ thread: asked, ...of }, Date.now())
+  return conclude(ref, {})
+}
+
+async function conclude(ref: ThreadRef, { reason = 10, argument = 10 }, change: object = {}): Promise<string> {
+  const { postId } = ref
   const record = await openCase({ ...stores, async pass() {}, async close() {} }, ref)
   const taken = await stores.cases.take(record.id)
   const subject = {
@@ -95,6 +112,44 @@ const letterOf = (raw: string): string =>
     ...{ schema: 1, topic: 'posts', partition: 0, offset: '1', key: 'k', headers: { h: 'h' }, reason: 'invalid' },
     ...{ detail: 'd', raw, rawBytes: (raw.length / 4) * 3, truncated: false, at: new Date(T0).toISOString() },
   } satisfies DeadLetter)
+
+describe('a verdict on what was asked apart from the stream', () => {
+  test('is on no topic, and has its answer while no topic takes anything', async () => {
+    down = new Set(['verdicts', 'transcripts', 'dead'])
+    await decide('p1')
+    const id = await answer('q-1')
+    start()
+    const read = async () => stores.answers.read('acme', 'q-1')
+    await expect.poll(async () => (await read())?.verdicts.size, SOON).toBe(1)
+    expect(JSON.parse((await read())?.verdicts.get('rumor') ?? '')).toMatchObject({ id, subjectId: 'q-1' })
+    expect(JSON.parse((await read())?.transcripts.get('rumor') ?? '')).toMatchObject({ verdictId: id })
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(1)
+    down = new Set()
+    await expect.poll(() => stands.map(({ key }) => key), SOON).toEqual(['p1', 'p1'])
+    expect(told['publication:held'].map(({ what, held }) => [what, held])).toEqual([
+      ['verdict', true],
+      ['verdict', false],
+    ])
+  })
+
+  test('stays in the outbox until the store has taken its answer', async () => {
+    const id = await answer('q-1')
+    const { put } = stores.answers
+    let [fails, tries] = [true, 0]
+    stores.answers.put = async (given) => {
+      tries++
+      if (fails) throw new Error('Redis is away')
+      return put(given)
+    }
+    const late: unknown[] = []
+    start(stores.outbox, (_, event) => late.push(event.caseIds))
+    await expect.poll(() => tries, SOON).toBeGreaterThan(1)
+    expect([await stores.outbox.size(), late[0]]).toEqual([1, [id]])
+    fails = false
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    expect((await stores.answers.read('acme', 'q-1'))?.verdicts.size).toBe(1)
+  })
+})
 
 describe('a record that the broker refuses for good', () => {
   test('stops nobody else', async () => {

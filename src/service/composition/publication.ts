@@ -24,7 +24,7 @@ export function publicationPart(
     clock,
     report,
   }: {
-    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels'>
+    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels' | 'answers'>
     kafka: KafkaClient
     topics: Topics
     clock: Clock
@@ -34,10 +34,10 @@ export function publicationPart(
   return closable(async (keep) => {
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const { sentinels } = redis
+    const { sentinels, answers } = redis
     const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
     const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
-    keep(publisher({ outbox, writer, topics, name, clock, report })).start()
+    keep(publisher({ outbox, writer, answers, topics, name, clock, report })).start()
     return {}
   })
 }

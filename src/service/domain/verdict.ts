@@ -284,9 +284,10 @@ export function isCrossKind(id: string): boolean {
   return /^[^~@/]*\/reply[@~]/.test(id)
 }
 
-/** Whether a verdict's or a case's id names a request apart from the stream. */
-export function isAsked(id: string): boolean {
-  return /^[^~@/]*\/asked[@~]/.test(id)
+/** The request apart from the stream that a verdict's or a case's id names, and whose it is; null for any other id. */
+export function requestIn(id: string): { protocol: string; tenant: string; request: string } | null {
+  const [, request] = /^[^~@/]*\/asked(?:@[^~]*)?~([^~]*)~r\d+$/.exec(id) ?? []
+  return request === undefined ? null : { ...scopeOf(id), request }
 }
 
 /** A ruling without a decision, and why. */

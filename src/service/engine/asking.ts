@@ -20,16 +20,8 @@ export function asking(deps: {
   readonly settings: { readonly keepAnswers: number; readonly keepMemo: number }
   /** Opens what is due, once something was asked. */
   readonly wake: () => void
-  /** Told of a request that was dropped, for whoever asks a model about it. */
-  readonly dropped: (ref: ThreadRef) => Promise<void>
 }): Asking {
-  const { threads, memo, rules, clock, settings, wake, dropped } = deps
-
-  async function drop(ref: ThreadRef): Promise<boolean> {
-    const wasKnown = await threads.dropAsked(ref)
-    if (wasKnown) await dropped(ref)
-    return wasKnown
-  }
+  const { threads, memo, rules, clock, settings, wake } = deps
 
   return {
     async ask(tenant, { post, comments, protocols, webhook }) {
@@ -52,11 +44,11 @@ export function asking(deps: {
       return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies AskedOutcome
     },
     async leave(tenant, id) {
-      await drop({ tenant, postId: id, kind: 'asked' })
+      await threads.dropAsked({ tenant, postId: id, kind: 'asked' })
     },
     async erase(tenant, id) {
       const ref: ThreadRef = { tenant, postId: id, kind: 'asked' }
-      const wasKnown = await drop(ref)
+      const wasKnown = await threads.dropAsked(ref)
       if (wasKnown) await memo.forget(ref, settings.keepMemo)
       return wasKnown
     },

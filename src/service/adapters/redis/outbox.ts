@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { isAsked } from '../../domain/verdict.ts'
+import { requestIn } from '../../domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, threadKeys } from './keys.ts'
@@ -53,7 +53,7 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
       id,
       protocol,
       member,
-      ...(isAsked(id) ? asked : stream),
+      ...(requestIn(id) === null ? stream : asked),
       now: settings.clock(),
     })
 }
