@@ -88,8 +88,9 @@ export function loadFiles(folder: string): ReadonlyMap<string, string> {
   const path = resolve(PROJECT, 'config', folder)
   if (!existsSync(path)) return new Map()
   if (!statSync(path).isDirectory()) throw new OperatorError(`${path} is no folder.`)
-  const names = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isFile() && TEXT.test(entry.name))
-  return new Map(names.map(({ name }) => [name, readFileSync(join(path, name), 'utf8')]))
+  // Links, too: of a mounted ConfigMap each file is one.
+  const names = readdirSync(path).filter((name) => TEXT.test(name) && statSync(join(path, name)).isFile())
+  return new Map(names.map((name) => [name, readFileSync(join(path, name), 'utf8')]))
 }
 
 /** What a file says, and the line on which it says it. */

@@ -20,14 +20,13 @@ if (!recent && !existsSync(brought)) {
   process.exit(1)
 }
 
-const child = spawn(
-  recent ? process.execPath : brought,
-  [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)],
-  {
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-    env: nodeEnvironment(process.env),
-  },
-)
+const program = recent ? process.execPath : brought
+const args = [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)]
+const env = nodeEnvironment(process.env)
+// The first process of a container becomes the service: nobody has to forward its signals, nor to hold memory meanwhile.
+if (process.pid === 1 && process.execve !== undefined) process.execve(program, [program, ...args], env)
+
+const child = spawn(program, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env })
 
 // Signals go on as messages, for a terminal's reach the child by themselves: it must tell one Ctrl-C that came both ways from
 // two (src/stop-requests.ts). npm sends what the terminal has sent us already: within this time, in ms, it is the same one.

@@ -224,6 +224,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./doctor.ts'),
   },
   {
+    path: 'health',
+    description: 'asks the service that runs on this machine how it is; for health checks of containers',
+    load: () => import('./health.ts'),
+  },
+  {
     path: 'bench',
     description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
     load: () => import('../kit/bench/command.ts'),

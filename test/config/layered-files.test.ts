@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadFiles, loadSettings } from '../../config/load.ts'
@@ -36,6 +36,18 @@ describe('a team’s files', () => {
     expect(changed.promptsHash).not.toBe(shipped.promptsHash)
     expect(changed.settingsHash).toBe(shipped.settingsHash)
     expect(made('rumor', { promptsPath: folderOf({ 'stance.md': stance }) }).promptsHash).toBe(shipped.promptsHash)
+  })
+
+  it('may be links, as those of a mounted ConfigMap are', () => {
+    const mounted = ownFolder('mounted')
+    mkdirSync(join(mounted, '..2026_11_26'))
+    writeFileSync(join(mounted, '..2026_11_26', 'stance.md'), `${stance}\nBe brief.`)
+    symlinkSync('..2026_11_26', join(mounted, '..data'))
+    symlinkSync(join('..data', 'stance.md'), join(mounted, 'stance.md'))
+    expect(made('rumor', { promptsPath: mounted }).promptsHash).toBe(
+      made('rumor', { promptsPath: folderOf({ 'stance.md': `${stance}\nBe brief.` }) }).promptsHash,
+    )
+    expect(made('rumor', { promptsPath: mounted }).promptsHash).not.toBe(made('rumor', {}).promptsHash)
   })
 
   it('are laid over perspectives and aspects, too, and may be new ones that the settings list', () => {
