@@ -340,8 +340,9 @@ describe('every setting can be set by a variable', () => {
       : typeof value === 'string'
         ? value
         : JSON.stringify(value)
+  const tree: unknown = parseDocument(text).toJS()
   const written = (path: readonly string[]): unknown =>
-    path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], parseDocument(text).toJS())
+    path.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], tree)
 
   test('as it is shipped, and all of them together', () => {
     const shipped = variables.flatMap(([variable, { path }]) => {

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../../service/domain/messages.ts'
-import { SUBJECT_KINDS, type SubjectKind } from '../../service/domain/thread.ts'
+import { STREAMED_KINDS, type SubjectKind } from '../../service/domain/thread.ts'
 import { type Inspection, inspect } from '../../service/inspection/inspection.ts'
 import { type Shown, standingOf } from '../../service/inspection/standing.ts'
 import type { Command } from '../command.ts'
@@ -34,7 +34,7 @@ export const command: Command<ShowOptions, Shown> = {
     new Option(
       '--kind <kind>',
       'a post with its comments, or a reply on the counterspeech topic (default: a post, and a reply where there is no such post)',
-    ).choices(SUBJECT_KINDS),
+    ).choices(STREAMED_KINDS),
     new Option('--offsets', 'where each record lies in Kafka, and what was read of its partitions'),
     new Option('--transcript', 'the debates too: who said what, also in an open case'),
     new Option('--prompts', 'with --transcript: what each was asked, too'),

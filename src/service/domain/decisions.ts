@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { id, tenant } from './messages.ts'
 import { instant, readOptional } from './odd-fields.ts'
-import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
+import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
 import { verdict, verdictId } from './verdict.ts'
 
 /** Longest reason of a decision, in characters: a longer one is refused, since cut words are not what a person said. */
@@ -30,7 +30,7 @@ export const decisionMessage = z
         subjectId: id.describe('The id of the post or reply, and the record’s key.'),
         tenant,
         kind: z
-          .enum(SUBJECT_KINDS)
+          .enum(STREAMED_KINDS)
           .describe('What it is; as the protocol’s own subjects unless said: hate on a reply says reply.')
           .optional(),
         protocol: z.string().min(1).max(64).describe('Whose verdict it takes the place of.'),
@@ -71,7 +71,7 @@ export const decisionOutcome = z.object({
   schema: z.literal(1),
   subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
   tenant: z.string(),
-  kind: z.enum(SUBJECT_KINDS),
+  kind: z.enum(STREAMED_KINDS),
   protocol: z.string(),
   outcome: z.enum(DECISION_OUTCOMES),
   of: z.string().describe('The decision’s PARTITION@OFFSET on its topic; of a deletion, the last one’s.'),
@@ -107,7 +107,7 @@ export const review = z.object({
   id: z.string().describe('The same for the same request: it may come more than once.'),
   subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
   tenant: z.string(),
-  kind: z.enum(SUBJECT_KINDS),
+  kind: z.enum(STREAMED_KINDS),
   protocol: z.string(),
   why: z
     .string()

@@ -9,11 +9,10 @@ export interface ThreadRef {
   readonly kind: SubjectKind
 }
 
-/**
- * `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. `asked` is one request to
- * judge a post or reply apart from the stream; its id is the request's.
- */
-export const SUBJECT_KINDS = ['post', 'reply', 'asked'] as const
+/** `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. */
+export const STREAMED_KINDS = ['post', 'reply'] as const
+/** `asked` is one request to judge a post or reply apart from the stream; its id is the request's. */
+export const SUBJECT_KINDS = [...STREAMED_KINDS, 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 export const post = z.object({
