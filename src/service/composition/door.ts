@@ -1,7 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
-import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { version } from '../../package-folder.js'
 import { serveDoor } from '../adapters/door-server.ts'
 import { type KeyFile, openKeyFile } from '../adapters/key-file.ts'
@@ -13,9 +12,10 @@ import { sending } from '../door/sending.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
+import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
-import type { KafkaClient } from './kafka.ts'
+import type { TopicWriter } from '../ports/topic.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -26,16 +26,20 @@ const DRAIN_SHARE = 0.8
 export function doorPart(
   settings: Settings,
   parts: {
-    kafka: KafkaClient
-    topics: Topics
+    /** Takes messages for the topics. */
+    writer: Pick<TopicWriter, 'send'>
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback'>
     /** What intake is paused by. */
     signals: readonly (() => Promise<PressureSignal>)[]
+    /** Takes what is to be judged apart from the stream, and keeps the answers. */
+    asking: Asking
+    answers: Answers
     loops: Loops
     clock: Clock
     report: Report
   },
 ) {
-  const { kafka, topics, signals, loops, clock, report } = parts
+  const { writer, topics, signals, loops, clock, report } = parts
   return closable(async (keep) => {
     const keys = keysOf(settings, clock)
     loops.start('keys', KEYS_MS, async () => {
@@ -59,7 +63,6 @@ export function doorPart(
       },
     })
     loops.start('backpressure', PRESSURE_MS, watch)
-    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const closing = new AbortController()
     const { fetch } = door({
       settings: settings.door,

@@ -183,7 +183,8 @@ export function inputOf(
   }
 }
 
-function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
+/** The rules by which threads take comments. */
+export function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
   return {
     ...checkpoints,
     ...threads,
@@ -208,9 +209,11 @@ export function openerOf(
     partitions: OpenerSettings['partitions']
     streamClock?: OpenerSettings['clock']
     opened?: OpenedCases
+    /** Leaves the stream to other openers. */
+    onlyAsked?: boolean
   },
 ) {
-  const { partitions, streamClock = settings.clock, ...given } = parts
+  const { partitions, streamClock = settings.clock, onlyAsked = false, ...given } = parts
   return opener({
     ...given,
     settings: {
@@ -220,6 +223,7 @@ export function openerOf(
       overloadedAtDue: settings.cases.overloadedAtDue,
       caseDeadlineMs: settings.cases.deadline,
       partitions,
+      onlyAsked,
     },
     orphanLetter: orphanLetters(parts.report),
   })

@@ -4,6 +4,7 @@ import { inputsOf } from '../../../config/topics.ts'
 import { ageOfNextDue } from '../../../consumers/backpressure.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { storeWatch } from '../../../consumers/store-watch.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { exposure, serveHttp } from '../adapters/http.ts'
 import { positionsOf } from '../adapters/kafka/offsets.ts'
 import { partitionsOf } from '../adapters/kafka/partitions.ts'
@@ -29,6 +30,7 @@ import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
+import { askingPart } from './asking.ts'
 import { boundsSet } from './bounds-set.ts'
 import { doorPart } from './door.ts'
 import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
@@ -200,7 +202,10 @@ async function assemble(
       backlog: state.backlog,
       clock,
     })
-    keep(await doorPart(settings, { kafka, topics, signals, loops, clock, report }))
+    const judging = { ...stream, routes, opened, protocols, samplingRank, memo: stores.memo, watch }
+    const asked = { asking: askingPart(settings, { ...judging, loops }), answers: redis.answers }
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    keep(await doorPart(settings, { writer, topics, signals, ...asked, loops, clock, report }))
   }
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
