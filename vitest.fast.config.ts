@@ -29,11 +29,32 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.test.ts'))
   .map((name) => join(TEST, name))
 
-/** The tests that need nothing but this process: for every change, and for watching while one writes. */
+/** What computes or waits for seconds, each by itself more than twenty others together. */
+const LONG = [
+  'bystander/work',
+  ...['commands/doctor-models', 'commands/judge-reports', 'commands/learn', 'commands/library'],
+  'evaluation/held-out',
+  ...['gateway/attacks', 'gateway/read-answer', 'gateway/wire'],
+  'names',
+  'protocols/paper',
+].map((name) => join(TEST, `${name}.test.ts`))
+for (const file of LONG) if (!files.includes(file)) throw new Error(`${file} is named here, and is not there`)
+
+const alone = files.filter((file) => !starts(file))
+const chosen = alone.filter((file) => !LONG.includes(file))
+const left = `${files.length - alone.length} that start a server or another process, and ${LONG.length} that take long`
+const saysWhatIsLeft = { onInit: () => process.stderr.write(`Left to npm test: ${left} (vitest.fast.config.ts).\n`) }
+
+/**
+ * The tests that need nothing but this process, and little time: for every change, and for watching while one writes. Files share
+ * what they have imported, which is most of the time of so many.
+ */
 export default defineConfig({
   test: {
     ...SHARED,
-    include: files.filter((file) => !starts(file)).map((file) => relative(import.meta.dirname, file)),
+    include: chosen.map((file) => relative(import.meta.dirname, file)),
+    isolate: false,
+    reporters: ['default', saysWhatIsLeft],
     testTimeout: 30_000,
   },
 })
