@@ -109,11 +109,11 @@ describe('gavel top', () => {
   })
 
   /** It on a terminal of its own: what it has drawn, and its keyboard. */
-  function onTerminal() {
+  function onTerminal(more: Readonly<Record<string, string>> = {}) {
     const main = `${process.execPath} --disable-warning=TimeoutNegativeWarning ${join(PROJECT, 'src', 'main.ts')}`
     const child = spawn(SCRIPT, ['-qefc', `exec ${main} top --every 300ms --replica ${replica}`, '/dev/null'], {
       cwd: folder,
-      env: bareEnvironment({ TERM: 'xterm', ...environment }),
+      env: bareEnvironment({ TERM: 'xterm', ...environment, ...more }),
       stdio: ['pipe', 'pipe', 'inherit'],
     })
     let out = ''
@@ -151,6 +151,25 @@ describe('gavel top', () => {
     const out = all()
     expect(out.startsWith('\u001b[?1049h\u001b[?25l')).toBe(true)
     expect(out.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
+  })
+
+  it('may be started while both servers are away, and says so', { timeout: 60_000 }, async (context) => {
+    skipWithoutTerminal(context)
+    const nowhere = { REDIS_URL: 'redis://127.0.0.1:1', KAFKA_BROKERS: '127.0.0.1:1' }
+    const { shows, press } = onTerminal(nowhere)
+    await shows((screen) => screen.includes('Redis does not answer') && screen.includes('Kafka does not answer'))
+    await shows((screen) => screen.includes('verdicts 0'))
+    expect(await press('q')).toBe(0)
+  })
+
+  it('is there before a server is, and goes on once that comes', { timeout: 180_000 }, async (context) => {
+    skipWithoutTerminal(context)
+    await redis.kill()
+    const { shows, press } = onTerminal()
+    await shows((screen) => screen.includes('Redis does not answer'))
+    await redis.restart()
+    await shows((screen) => /open cases 3 /.test(screen) && !screen.includes('does not answer'), 60_000)
+    expect(await press('q')).toBe(0)
   })
 
   it('survives an outage of each server, says which is away, and goes on when it is back; q ends it', {

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { firingAt } from '../../src/commands/top/pages.ts'
 import { startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { freePort, type LocalServer, spawnServer } from '../../src/kit/stack/servers/local-server.ts'
@@ -161,7 +162,11 @@ describe('Prometheus', () => {
     const folder = await mkdtemp(join(tmpdir(), 'gavel-test-'))
     opened.push({ close: () => rm(folder, { recursive: true }) }, { close: async () => metrics.close() })
     const rules = join(folder, 'rules.yml')
-    await writeFile(rules, 'groups: [{ name: test, rules: [{ record: gavel_test_twice, expr: 2 * gavel_test }] }]')
+    const twice = '{ record: gavel_test_twice, expr: 2 * gavel_test }'
+    const alert = (name: string, expr: string) =>
+      `{ alert: ${name}, expr: ${expr}, labels: { severity: page }, annotations: { summary: 'is {{ $value }}' } }`
+    const group = [twice, alert('Much', "'gavel_test > 41'"), alert('More', "'gavel_test > 42'")].join(', ')
+    await writeFile(rules, `groups: [{ name: test, rules: [${group}] }]`)
 
     const target = `127.0.0.1:${(metrics.address() as AddressInfo).port}`
     const prometheus = await startPrometheus({ say, scrape: [target], ruleFiles: [rules] })
@@ -172,7 +177,12 @@ describe('Prometheus', () => {
         data: { result: [{ metric: { job: 'gavel', instance: target }, value: [expect.anything(), '84'] }] },
       })
     })
+    const { PROMETHEUS_URL = '' } = prometheus.settings
+    await eventually(async () => {
+      expect(await firingAt(PROMETHEUS_URL)).toEqual([{ name: 'Much', severity: 'page', summary: 'is 42' }])
+    })
     await expectGoneAfterClose(prometheus)
+    expect(await firingAt(PROMETHEUS_URL)).toBeNull()
   }, 180_000)
 })
 

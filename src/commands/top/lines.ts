@@ -1,21 +1,10 @@
-import { styleText } from 'node:util'
 import type { UsedShare } from '../../service/ports/report.ts'
-import { printableJson } from '../terminal.ts'
+import { clipped, type Look, type Span, type Tone } from '../drawing.ts'
 import { type Published, quantile, since, together } from './pace.ts'
 import type { ShownReplica } from './pages.ts'
 import type { Away, ServiceState } from './parts.ts'
 
-/** How much a part of a line asks for attention. */
-type Tone = 'good' | 'warning' | 'bad' | 'faint' | 'strong'
-const FORMATS = { good: 'green', warning: 'yellow', bad: 'red', faint: 'dim', strong: 'bold' } as const
-
-type Part = string | { readonly text: string; readonly tone: Tone }
-type Line = readonly Part[]
-
-export interface Look {
-  readonly columns: number
-  readonly colours: boolean
-}
+type Line = readonly Span[]
 
 /**
  * A look at the service in lines of at most so many columns; `before` is an earlier look, since which spend and verdicts are
@@ -38,27 +27,13 @@ export function screenLines(now: ServiceState, before: ServiceState | null, look
     ...now.replicas.map((replica) => replicaLine(replica, now, before)),
     ...tenantLines(now),
   ]
-  return lines.map((line) => drawn(line, look))
-}
-
-function drawn(line: Line, { columns, colours }: Look): string {
-  let room = columns
-  return line
-    .map((part) => {
-      const { text, tone } = typeof part === 'string' ? { text: part, tone: null } : part
-      const shown = printableJson(text).slice(0, room)
-      room -= shown.length
-      return tone === null || !colours || shown === ''
-        ? shown
-        : styleText(FORMATS[tone], shown, { validateStream: false })
-    })
-    .join('')
+  return lines.map((line) => clipped(...line).on(look))
 }
 
 function awayLine({ server, since, why }: Away): Line {
   return [
     { text: `${server} does not answer`, tone: 'bad' },
-    ` since ${new Date(since).toISOString()}: ${why}; looked at again each time`,
+    ` since ${new Date(since).toISOString()}: ${why.replace(`${server} does not answer `, '')}`,
   ]
 }
 
@@ -92,7 +67,7 @@ function degradedLine(now: ServiceState, before: ServiceState | null): Line {
   if (all.verdicts === 0) return [label, 'no verdict yet']
   const parts = Object.entries(all.degraded)
     .filter(([, verdicts]) => verdicts > 0)
-    .flatMap(([fault, verdicts]): Part[] => {
+    .flatMap(([fault, verdicts]): Span[] => {
       const tone = fault === 'ours' ? 'bad' : fault === 'model' ? 'warning' : 'faint'
       return [
         { text: `${fault === 'none' ? 'nobody’s fault' : fault} ${percent(verdicts / all.verdicts)}`, tone },
@@ -184,7 +159,7 @@ function replicaLine({ url, says }: ShownReplica, now: ServiceState, before: Ser
   const earlier = before?.replicas.find((one) => one.url === url)?.says
   const hours = before === null ? 0 : (now.at - before.at) / 3_600_000
   const spend = earlier == null || hours === 0 ? '' : (Math.max(0, says.costUsd - earlier.costUsd) / hours).toFixed(2)
-  const models = says.models.flatMap(({ model, limit, breaker }): Part[] => {
+  const models = says.models.flatMap(({ model, limit, breaker }): Span[] => {
     if (breaker === 0) return [`${model} (${limit}) `]
     const state = breaker === 1 ? 'tried again' : 'left alone'
     return [{ text: `${model} (${limit}, ${state}) `, tone: breaker === 1 ? 'warning' : 'bad' }]

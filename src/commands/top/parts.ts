@@ -3,6 +3,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { bullJobDesk } from '../../service/adapters/bullmq/job-desk.ts'
+import { redisAddresses } from '../../service/adapters/redis/connect.ts'
 import { budgetSettings } from '../../service/composition/gateway.ts'
 import { stagesOf } from '../../service/composition/judging.ts'
 import type { KafkaClient } from '../../service/composition/kafka.ts'
@@ -11,6 +12,7 @@ import { commandRedis, redisGatewayStores } from '../../service/composition/redi
 import { scopeOf } from '../../service/domain/verdict.ts'
 import { usedCapacity } from '../../service/operations/capacity.ts'
 import { closable } from '../../service/operations/closable.ts'
+import type { Clock } from '../../service/ports/clock.ts'
 import type { StageBacklog } from '../../service/ports/queues.ts'
 import type { UsedShare } from '../../service/ports/report.ts'
 import { streamTime } from '../../service/threads/stream-clock.ts'
@@ -68,27 +70,35 @@ export interface Places {
 }
 
 /**
- * Looks at the service again and again, also while Redis or Kafka is away. Throws an `OperatorError` if one of them is not
- * reachable at first.
+ * Looks at the service again and again, also while Redis or Kafka is away, and before they were there at all. Throws an
+ * `OperatorError` if one of them is not set.
  */
 export function topParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, places: Places) {
   return closable(async (keep) => {
-    const redis = keep(await commandRedis(settings))
-    const { client, keys, time, threads, cases, outbox, marks } = redis
-    const clock = time.now
-    const kafka = await connectKafka()
+    let clock: Clock = Date.now
     const { protocols } = protocolsOf(settings, '')
-    const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
-    const topics = inputsOf(topicsOf(settings))
-    const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics, clock }))
-    const used = usedCapacity({
-      ...redisGatewayStores(settings, { working: client, keys }),
-      models: [...new Set(Object.values(settings.models.roles).flat())],
-      settings: { limits: settings.limits, budgets: budgetSettings(settings) },
+    const redis = openedOnce(async () => {
+      const redis = keep(await commandRedis(settings))
+      const { client, keys, time } = redis
+      clock = time.now
+      const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
+      const used = usedCapacity({
+        ...redisGatewayStores(settings, { working: client, keys }),
+        models: [...new Set(Object.values(settings.models.roles).flat())],
+        settings: { limits: settings.limits, budgets: budgetSettings(settings) },
+      })
+      return { ...redis, desk, used }
     })
+    const topics = inputsOf(topicsOf(settings))
+    const lag = openedOnce(async () =>
+      keep(partitionLag({ kafka: await connectKafka(), group: settings.kafka.group, topics, clock: () => clock() })),
+    )
+    // What is not set will never answer.
+    if (redisAddresses(settings.redis).length === 0) await redis()
+    if (settings.kafka.brokers.length === 0) await lag()
 
     async function lagByTopic(): Promise<NonNullable<ServiceState['lag']>> {
-      const all = await lag.look()
+      const all = await (await lag()).look()
       return [...Map.groupBy(all, ({ topic }) => topic)].map(([topic, partitions]) => ({
         topic,
         messages: partitions.reduce((sum, { messages }) => sum + messages, 0),
@@ -99,6 +109,7 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
     }
 
     async function stored(): Promise<StoredState> {
+      const { time, threads, cases, outbox, marks, desk, used } = await redis()
       await time.sync()
       const at = clock()
       const now = streamTime([...(await marks.read()).values()], at, settings.clock)
@@ -122,8 +133,8 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
       }
     }
 
-    const redisLook = lookingAt('Redis', stored, clock)
-    const kafkaLook = lookingAt('Kafka', lagByTopic, clock)
+    const redisLook = lookingAt('Redis', stored, () => clock())
+    const kafkaLook = lookingAt('Kafka', lagByTopic, () => clock())
     async function look(): Promise<ServiceState> {
       const [store, byTopic, shown, firing] = await Promise.all([
         redisLook.now(),
@@ -136,6 +147,18 @@ export function topParts(settings: Settings, connectKafka: () => Promise<KafkaCl
     }
     return { look }
   })
+}
+
+/** What is opened when it is first needed, and tried again as long as that fails. */
+function openedOnce<Part>(open: () => Promise<Part>): () => Promise<Part> {
+  let opened: Promise<Part> | null = null
+  return () => {
+    opened ??= open().catch((error: unknown) => {
+      opened = null
+      throw error
+    })
+    return opened
+  }
 }
 
 /** Looks at a server that may be away, or may not answer: then it gives null, and a look that still waits is not begun again. */

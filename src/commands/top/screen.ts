@@ -1,4 +1,4 @@
-import type { Look } from './lines.ts'
+import type { Look } from '../drawing.ts'
 
 /** The terminal's second screen: what was on the first is there again when this one is closed. */
 export interface Screen {
