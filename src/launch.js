@@ -15,7 +15,7 @@ const main = isClone ? join(root, 'src', 'main.ts') : join(root, 'dist', 'src', 
 
 if (!recent && !existsSync(brought)) {
   process.stderr.write(
-    `gavel needs Node 22.18 or newer; this is ${process.version}. Install a newer Node${isClone ? ', or run "npm ci" first' : ''}.\n`,
+    `gavel needs Node 22.18 or newer; this is ${process.version}. ${isClone ? 'Run "npm ci" first, which brings one' : 'For npx, "npm install node@24" in the same folder brings one'}, or install it from nodejs.org.\n`,
   )
   process.exit(1)
 }

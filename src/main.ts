@@ -69,10 +69,23 @@ function declare(listed: ListedCommand, command: Command | undefined): void {
   if (argument !== undefined) declared.argument(argument, argumentIs)
   if (withoutSettings !== true) declared.addOption(configOption())
   if (command === undefined) return
-  for (const option of command.options) declared.addOption(option)
+  for (const option of command.options) {
+    declared.addOption(option)
+    refuseTwice(declared, option)
+  }
   if (command.json) declared.addOption(new Option('--json', 'results as JSON'))
   if (command.help !== '') declared.addHelpText('after', `\n${command.help}`)
   declared.action(async () => perform(command, declared))
+}
+
+/** Of two values of one option the first would be lost, unsaid; options that gather their values take several. */
+function refuseTwice(declared: Commander, option: Option): void {
+  if (option.isBoolean() || option.variadic || (option.parseArg?.length ?? 0) > 1) return
+  let given = false
+  declared.on(`option:${option.name()}`, () => {
+    if (given) declared.error(`error: option '${option.flags}' was given twice, and takes one value`)
+    given = true
+  })
 }
 
 async function perform(command: Command, declared: Commander): Promise<void> {

@@ -10,3 +10,8 @@ export function pasted(line: string): string {
 export function hasSetting(todo: string): boolean {
   return /^ {4}[a-z]+\.[\w.]+: \{/m.test(todo)
 }
+
+/** Whether a line of advice is one that can be copied. */
+export function isPasted(line: string): boolean {
+  return line.startsWith('    ')
+}

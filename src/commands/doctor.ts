@@ -18,10 +18,10 @@ import { chainOf } from '../service/gateway/fallback.ts'
 import type { Library, Shelf } from '../service/ports/library.ts'
 import { makeProtocols } from '../service/protocols/make.ts'
 import type { Command } from './command.ts'
-import { FIRST, hasSetting } from './doctor-lines.ts'
+import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { otherModels } from './paper-models.ts'
-import { counted, printable, spans } from './terminal.ts'
+import { counted, paragraph, printable } from './terminal.ts'
 
 const WAIT_MS = 10_000
 
@@ -51,11 +51,14 @@ export const command: Command<object, readonly Finding[]> = {
       for (const { what, state, detail, todo } of findings) {
         const sign = { ok: 'ok     ', warning: 'warning', broken: 'BROKEN ' }[state]
         const tone = ({ ok: 'good', warning: 'warning', broken: 'bad' } as const)[state]
-        terminal.out(spans({ text: sign, tone }, `  ${what}: ${printable(detail, MAX_DETAIL_CHARS)}`))
-        for (const [at, line] of (todo?.split('\n') ?? []).entries())
-          terminal.out(`         ${at === 0 ? '→' : ' '} ${line}`)
+        terminal.out(paragraph({ text: `${sign}  `, tone }, `${what}: ${printable(detail, MAX_DETAIL_CHARS)}`))
+        for (const [at, line] of (todo?.split('\n') ?? []).entries()) {
+          const lead = `         ${at === 0 ? '→' : ' '} `
+          // What can be copied stays on its line.
+          terminal.out(isPasted(line) ? `${lead}${line}` : paragraph(lead, line))
+        }
       }
-      if (findings.some(({ todo = '' }) => hasSetting(todo))) terminal.out(placeOfSettings(settingsFile))
+      if (findings.some(({ todo = '' }) => hasSetting(todo))) terminal.out(paragraph('', placeOfSettings(settingsFile)))
     }
     const count = (wanted: Finding['state']) => findings.filter(({ state }) => state === wanted).length
     const broken = count('broken')

@@ -45,6 +45,47 @@ export function spans(...parts: readonly Span[]): Drawing {
   return new Drawing((look) => parts.map((part) => toned(part, look)).join(''))
 }
 
+/** A paragraph: what does not fit into the terminal's width goes on in the next line, below where it began behind its lead. */
+export function paragraph(lead: Span, ...parts: readonly Span[]): Drawing {
+  return new Drawing((look) => {
+    const margin = stringWidth(printableJson(typeof lead === 'string' ? lead : lead.text))
+    const text = parts.map((part) => toned(part, look)).join('')
+    const room = Math.max(NARROWEST, look.columns - margin)
+    const lines = Number.isFinite(room) ? wrapAnsi(text, room, { hard: true }).split('\n') : [text]
+    return `${toned(lead, look)}${lines.join(`\n${' '.repeat(margin)}`)}`
+  })
+}
+
+/** One line that is cut at the terminal's edge, with a mark. */
+export function clipped(...parts: readonly Span[]): Drawing {
+  return new Drawing((look) => {
+    const widths = parts.map((part) => stringWidth(printableJson(typeof part === 'string' ? part : part.text)))
+    const all = widths.reduce((sum, width) => sum + width, 0)
+    let room = all > look.columns ? look.columns - 1 : look.columns
+    const shown = parts.map((part) => {
+      const [text, tone] = typeof part === 'string' ? [part, undefined] : [part.text, part.tone]
+      const fits = startOf(printableJson(text), room)
+      room -= stringWidth(fits)
+      return fits === '' ? '' : toned({ text: fits, tone }, look)
+    })
+    return `${shown.join('')}${all > look.columns ? '…' : ''}`
+  })
+}
+
+const GRAPHEMES = new Intl.Segmenter()
+
+/** As many whole characters of a text as have room in so many columns. */
+function startOf(text: string, columns: number): string {
+  if (stringWidth(text) <= columns) return text
+  let [taken, width] = ['', 0]
+  for (const { segment } of GRAPHEMES.segment(text)) {
+    width += stringWidth(segment)
+    if (width > columns) break
+    taken += segment
+  }
+  return taken
+}
+
 /** The same, with so many spaces before each line. */
 export function indented(drawing: Drawing, by: number): Drawing {
   const margin = ' '.repeat(by)

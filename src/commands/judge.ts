@@ -10,6 +10,7 @@ import type { Tier } from '../service/ports/model.ts'
 import { PROTOCOLS } from '../service/protocols/registry.ts'
 import type { Command, Invocation } from './command.ts'
 import { formatOption, plainTextOption, readingOf, repliesReadingOptions } from './file-options.ts'
+import { judgedTable, wordsIn } from './judging/judged-table.ts'
 import { judgingProgress } from './judging/judging-progress.ts'
 import { RUNS, type RunOf, runFolder } from './judging/kept-runs.ts'
 import { preparedLibrary } from './judging/prepared-library.ts'
@@ -151,6 +152,7 @@ export async function judgeFile(
   const told = (why: string, width: number) => printable(why.replaceAll(file, options.called ?? file), width)
   const kinds = PROTOCOLS.filter(({ name }) => protocols.includes(name))
   const meanings = meaningsOf(settings)
+  const shown = judgedTable()
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
@@ -182,7 +184,7 @@ export async function judgeFile(
                 counts.undecided++
                 if (verdict.faults.some((fault) => fault !== 'evidence')) counts.failed++
               }
-              printVerdict(verdict, json, { ...options, meanings }, terminal)
+              printVerdict(verdict, json, { ...options, meanings, shown }, terminal)
               progress.judged()
             },
             refused: (why) =>
@@ -203,6 +205,8 @@ export async function judgeFile(
       }
     }),
   )
+  const drawing = options.transcript ? null : shown.drawing()
+  if (drawing !== null) terminal.say(drawing)
   return counts
 }
 
@@ -214,15 +218,17 @@ function enabledIn({ protocols }: Settings): string[] {
 function printVerdict(
   verdict: Verdict,
   json: { readonly verdict: string; readonly transcript: string },
-  options: Pick<JudgeOptions, 'transcript' | 'json'> & Pick<Minutes, 'meanings'>,
+  options: Pick<JudgeOptions, 'transcript' | 'json'> &
+    Pick<Minutes, 'meanings'> & { readonly shown: ReturnType<typeof judgedTable> },
   terminal: JudgeIo['terminal'],
 ): void {
   const argument = () => JSON.parse(json.transcript) as unknown
   if (options.json)
     terminal.out(printableJson(options.transcript ? JSON.stringify({ verdict, transcript: argument() }) : json.verdict))
   else {
-    terminal.out(verdictLine(verdict))
-    if (options.transcript)
-      printTranscript(transcriptSchema.parse(argument()), { prompts: false, meanings: options.meanings }, terminal)
+    const argued = transcriptSchema.parse(argument())
+    options.shown.add(verdict, argued.subject)
+    terminal.out(verdictLine(verdict, wordsIn(argued.subject)))
+    if (options.transcript) printTranscript(argued, { prompts: false, meanings: options.meanings }, terminal)
   }
 }

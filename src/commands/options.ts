@@ -68,7 +68,8 @@ export function listOf<Name extends string>(known: readonly Name[], what: string
   return (text) =>
     text.split(',').map((part) => {
       const name = known.find((one) => one === part.trim())
-      if (name === undefined) throw new InvalidArgumentError(`${what} are ${known.join(', ')}`)
+      if (name === undefined)
+        throw new InvalidArgumentError(`${what} are ${known.join(', ')}.${didYouMean(part.trim(), known)}`)
       return name
     })
 }

@@ -2,7 +2,7 @@ import { printable, printableJson } from '../service/domain/printable.ts'
 import { Drawing, type Look } from './drawing.ts'
 
 export { printable, printableJson } from '../service/domain/printable.ts'
-export { type Drawing, spans, table } from './drawing.ts'
+export { type Drawing, paragraph, table } from './drawing.ts'
 
 /**
  * Where a command prints: results on `out`, everything else on `say`. Control characters are escaped in both; a drawing is drawn for

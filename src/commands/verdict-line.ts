@@ -2,7 +2,7 @@ import { entryOf } from '../service/domain/entry-of.ts'
 import type { Verdict } from '../service/domain/verdict.ts'
 import { PROTOCOLS } from '../service/protocols/registry.ts'
 import type { Span, Tone } from './drawing.ts'
-import { type Drawing, printable, spans } from './terminal.ts'
+import { type Drawing, paragraph, printable } from './terminal.ts'
 
 /** What happened to the comments, if there were any: `18 of 23 comments (cap 2, late 3)`. */
 export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<Verdict, 'counts'>): string[] {
@@ -27,8 +27,8 @@ export function toneOf({
   return label === labels?.harmless ? 'good' : undefined
 }
 
-/** A verdict as one line for a person. */
-export function verdictLine(of: Verdict): Drawing {
+/** A verdict as one line for a person, with the beginning of what was judged where that is known. */
+export function verdictLine(of: Verdict, words = ''): Drawing {
   const degraded = of.degraded.map((text) => printable(text, 80)).join('; ')
   const final = of.final ? ' final' : ''
   const scores = Object.entries(of.scores).map(
@@ -36,7 +36,6 @@ export function verdictLine(of: Verdict): Drawing {
   )
   const label = of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30)
   const parts: Span[] = [
-    { text: printable(of.timing.decidedAt, 30), tone: 'faint' },
     `${printable(of.id, 60)}${final}`,
     { text: label, tone: toneOf(of) },
     `by ${of.decidedBy}`,
@@ -44,6 +43,8 @@ export function verdictLine(of: Verdict): Drawing {
     ...commentsJudged(of),
     `${of.usage.calls} calls`,
     ...(degraded === '' ? [] : [{ text: `[${degraded}]`, tone: 'warning' as const }]),
+    ...(words === '' ? [] : [{ text: `"${printable(words, 60)}"`, tone: 'faint' as const }]),
   ]
-  return spans(...parts.flatMap((part, at) => (at === 0 ? [part] : ['  ', part])))
+  const at: Span = { text: `${printable(of.timing.decidedAt, 30)}  `, tone: 'faint' }
+  return paragraph(at, ...parts.flatMap((part, at) => (at === 0 ? [part] : ['  ', part])))
 }

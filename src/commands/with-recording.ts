@@ -2,7 +2,7 @@ import { openRecording, type Recording } from '../lab/evaluation/recordings.ts'
 import { counted, type Terminal } from './terminal.ts'
 
 /**
- * Runs `work` with the recording in `folder`, and says what it contains and which calls were lost; without a folder
+ * Runs `work` with the recording in `folder`, and says what it contains and how many calls were cut off; without a folder
  * there is no recording.
  */
 export async function withRecording<Result>(
@@ -20,7 +20,7 @@ export async function withRecording<Result>(
   }
 }
 
-/** Says what a recording holds, and what was lost when an earlier run was killed. */
+/** Says what a recording holds, and what was lost when an earlier run was stopped or killed. */
 export function sayRecorded(
   recording: Pick<Recording, 'answers' | 'lost'>,
   folder: string,
@@ -31,6 +31,6 @@ export function sayRecorded(
     terminal.say(`${folder} holds ${counted(recording.answers(), 'answer')}: they are not asked for again.`)
   if (lost.length > 0)
     terminal.say(
-      `${counted(lost.length, 'call')} of an earlier run ended without an answer and may have been paid for.`,
+      `${counted(lost.length, 'call')} of an earlier run had no answer yet when that was stopped, and may have been paid for: asked again.`,
     )
 }

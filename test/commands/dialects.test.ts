@@ -132,6 +132,7 @@ async function judged(
     settings,
     {
       ...{ protocol, file: 'none.jsonl', format: 'gavel', finalAge: Number.POSITIVE_INFINITY, model },
+      // A library that finds nothing, and holds nothing to list.
       library: { ...noLibrary, close: async () => {} } as unknown as Library,
       async *messages() {
         yield* messages

@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters } from 'node:util'
 import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
-import { type Cell, indented, spans, table } from '../../src/commands/drawing.ts'
+import { type Cell, clipped, indented, paragraph, spans, table } from '../../src/commands/drawing.ts'
 import { terminal } from '../../src/commands/terminal.ts'
 
 const ESCAPE = '\u001b'
@@ -94,6 +94,7 @@ describe('a table', () => {
 
 describe('colours', () => {
   async function printed(stream: object): Promise<string> {
+    // A terminal is a stream that says what it can show: no test has one of its own.
     const written = Object.assign(new PassThrough(), stream) as unknown as WriteStream
     terminal(written, written).out(spans({ text: 'hate', tone: 'bad' }, ' by judge'))
     written.end()
@@ -109,5 +110,48 @@ describe('colours', () => {
   it('are not shown where there is no terminal, or NO_COLOR is set, which Node tells', async () => {
     expect(await printed({ isTTY: false, hasColors: () => true })).toBe('hate by judge\n')
     expect(await printed({ isTTY: true, columns: 80, hasColors: () => false })).toBe('hate by judge\n')
+  })
+})
+
+describe('a paragraph', () => {
+  const said = '港の橋が爆発で崩れた、 the bridge over the harbour has collapsed \u001b[31m, الجسر القديم'
+  const drawn = (columns: number, colours = false) =>
+    paragraph({ text: 'BROKEN  ', tone: 'bad' }, { text: said, tone: 'warning' }, ' and no more').on(
+      at(columns, colours),
+    )
+
+  it('goes on below where it began, loses nothing, and fits', () => {
+    const [first = '', ...others] = linesOf(drawn(30))
+    expect(first).toMatch(/^BROKEN {2}\S/)
+    expect(others.length).toBeGreaterThan(1)
+    for (const line of others) expect(line).toMatch(/^ {8}\S/)
+    for (const line of [first, ...others]) expect(stringWidth(line)).toBeLessThanOrEqual(30)
+    const letters = (text: string) => text.replaceAll(/\s/g, '')
+    expect(letters(drawn(30))).toBe(letters(String(paragraph('BROKEN  ', said, ' and no more'))))
+  })
+
+  it('is one line where nobody says how wide it may be, and the same in colours but for them', () => {
+    expect(linesOf(String(paragraph('BROKEN  ', said)))).toHaveLength(1)
+    expect(stripVTControlCharacters(drawn(30, true))).toBe(drawn(30))
+    expect(drawn(30)).not.toContain(ESCAPE)
+  })
+})
+
+describe('a line that is clipped', () => {
+  const line = clipped('橋が ', { text: '👩👧 collapsed', tone: 'bad' }, '\u001b[2J')
+
+  it('ends with a mark at the edge, in whole characters and by their widths', () => {
+    for (const columns of [1, 2, 3, 4, 5, 6, 8, 12]) {
+      const drawn = line.on(at(columns))
+      expect(stringWidth(drawn)).toBeLessThanOrEqual(columns)
+      expect(drawn).toMatch(/…$/)
+      expect(drawn.isWellFormed()).toBe(true)
+      expect(stripVTControlCharacters(line.on(at(columns, true)))).toBe(drawn)
+    }
+    expect(line.on(at(8))).toBe('橋が 👩…')
+  })
+
+  it('is whole where it fits, and drives no terminal', () => {
+    expect(line.on(at(80))).toBe('橋が 👩👧 collapsed\\u001b[2J')
   })
 })

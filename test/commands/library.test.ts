@@ -104,6 +104,16 @@ describe('the library, by command', () => {
     expect(await perform(listShelves, all, [], { json: true }, io()).then(() => out.splice(0))).toHaveLength(1)
   })
 
+  it('says of a shelf that nobody knows which one may have been meant, and fills it all the same', async () => {
+    const all = { ...loadSettings({}), ...settings() }
+    const imported = (shelf: string) =>
+      importCommand.run(invocation(all, [file('one.jsonl', lines({ text: 'one', label: 'offen' }))], { shelf }, io()))
+    expect(await imported('kodloi')).toMatchObject({ added: 1 })
+    expect(said.splice(0).join('\n')).toMatch(/No protocol that is on knows a shelf "kodloi"\. Did you mean "kodoli"\?/)
+    expect(await imported('kodoli')).toMatchObject({ added: 1 })
+    expect(said.join('\n')).not.toContain('No protocol')
+  })
+
   it('imports CSV with a header, with quotes, lines within a field, and columns of other names', async () => {
     const path = file(
       'animals.csv',

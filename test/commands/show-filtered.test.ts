@@ -17,6 +17,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
       { stage: 'judge', model: 'large', calls: 1, found: [] },
     ],
   }
+  // What is printed of an inspection; the rest is for --json.
   const shown = {
     ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT },
     ...{ messages: [], read: [], thread: null, cases: [], deleted: false, paused: [] },

@@ -77,6 +77,7 @@ test('the verdict comes first, earlier ones and messages last, and where records
     })
   const published = { publishedAt: AT, partition: 7, offset: '31', records: 1 }
   const message = { topic: 'posts', partition: 7, offset: '30', receivedAt: AT, what: 'post', id: 'p', deletes: false }
+  // What is printed of an inspection; the rest of its messages and verdicts is for --json.
   const shown = {
     ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT, paused: [] },
     ...{ messages: [{ ...message, outcome: 'judged', detail: null }], thread: null, cases: [], deleted: false },

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { labelName } from '../../src/commands/label-name.ts'
-import { protocolName } from '../../src/commands/options.ts'
+import { listOf, protocolName } from '../../src/commands/options.ts'
 import { roleQuestions } from '../../src/commands/role-questions.ts'
 import { didYouMean } from '../../src/service/domain/did-you-mean.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
@@ -52,6 +52,11 @@ describe('a misspelt', () => {
     const { status, stderr } = gavel(...args)
     expect(stderr).toMatch(said)
     expect(status).toBe(2)
+  })
+
+  it('value of a list is named with the right one', () => {
+    expect(() => listOf(['intake', 'judge'], 'roles')('intake, jugde')).toThrow('Did you mean "judge"?')
+    expect(listOf(['intake', 'judge'], 'roles')('judge,intake')).toEqual(['judge', 'intake'])
   })
 
   it('setting is named with its line and the right one', () => {
@@ -104,6 +109,12 @@ describe('a misspelt', () => {
     expect(() => labelName('unsave')).toThrow('Did you mean "unsafe"?')
     for (const known of ['hate', 'non-hate', 'none']) expect(labelName(known)).toBe(known)
   })
+})
+
+it('an option that takes one value is refused where it is given twice', () => {
+  const { status, stderr } = gavel('judge', 'x.jsonl', '--protocol', 'hate', '--protocol', 'rumor')
+  expect(stderr).toMatch(/option '--protocol <name>' was given twice/)
+  expect(status).toBe(2)
 })
 
 it('every role that a protocol asks can be given models', () => {

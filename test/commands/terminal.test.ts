@@ -29,6 +29,7 @@ const ATTACKS = {
 const OBEYED = /[^\P{Cc}\n\t]|[\p{Bidi_C}\p{Zl}\p{Zp}]/u
 
 async function spoken(speak: (io: ReturnType<typeof terminal>) => void): Promise<string> {
+  // What is printed on is a stream with these two words on itself; the rest of a terminal is not asked.
   const stream = Object.assign(new PassThrough(), { isTTY: false, columns: 80 }) as unknown as WriteStream
   speak(terminal(stream, stream))
   stream.end()

@@ -148,6 +148,16 @@ describe('gavel show', () => {
     }
   })
 
+  it('of a reply: is found without its kind where no post has its name', { timeout: 60_000 }, async () => {
+    const reply = { type: 'counterspeech', id: 'answers', hateSpeech: 'They are vermin.', text: 'They are neighbours.' }
+    await say('answers', [{ ...reply, createdAt: '2025-03-01T10:00:00Z' }])
+    const shown = await show('answers')
+    expect(shown.subject).toMatchObject({ postId: 'answers', kind: 'reply' })
+    expect(shown.messages.map(({ what, id }) => [what, id])).toEqual([['counterspeech', 'answers']])
+    // A post is a post, whoever asks.
+    expect((await show('judged')).subject).toMatchObject({ kind: 'post' })
+  })
+
   it('of one that never came: says so, and what was read', { timeout: 60_000 }, async () => {
     const shown = await show('nobody')
     expect(shown).toMatchObject({ thread: null, cases: [], verdicts: [], messages: [] })

@@ -47,6 +47,7 @@ describe('a cost curve', () => {
     const value = outcomes.filter(({ gold, label }) => gold === label).length / count
     const labels = { macroF1: { value }, confusion: { labels: ['a', 'b'] } }
     const perItem = { calls: 1, tokens: 1, sequence: 1, costUsd }
+    // What the curve reads of a cell of the tables, which holds each answer.
     return { row, data: 'd', labels, perItem, outcomes, counts: { items: count } } as unknown as Cell
   }
 
@@ -97,6 +98,7 @@ test('where no item tells two judges apart, the interval is as wide as so few it
 })
 
 test('the agreement of voices is over the items on which both spoke', () => {
+  // Agreement is counted over the outcomes alone.
   const cell = (...said: (Record<string, string> | undefined)[]) =>
     ({ outcomes: said.map((voices, at) => ({ id: `${at}`, voices })) }) as unknown as Cell
   const alone = cell({ un: 'yes', eu: 'no' }, { un: 'yes' }, undefined, { un: 'no' })

@@ -3,7 +3,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { digestOf, openRecording } from '../../src/lab/evaluation/recordings.ts'
-import { RetryLaterError } from '../../src/service/domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import type { Model, ModelReply, ModelRequest } from '../../src/service/ports/model.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'gavel-recordings-'))
@@ -130,6 +130,25 @@ describe('a recording', () => {
     expect((await openRecording(folder, { readOnly: true })).lost).toEqual([])
   })
 
+  it('knows the calls that a stop cut off, and none that a budget kept back', async () => {
+    const stopped = await openRecording(folder)
+    const ending = (code: 'aborted' | 'budget') => ({
+      complete: async () => Promise.reject(new PermanentError(code, 'x')),
+    })
+    await stopped
+      .model(ending('aborted'))
+      .complete(requestOf('one'))
+      .catch(() => null)
+    await stopped
+      .model(ending('budget'))
+      .complete(requestOf('two'))
+      .catch(() => null)
+    await stopped.close()
+    const next = await openRecording(folder)
+    expect(next.lost).toMatchObject([{ digest: digestOf(questionOf('one')) }])
+    await next.close()
+  })
+
   it('knows the calls that a kill lost, takes out a line that it cut off, and goes on', async () => {
     const { model } = counting()
     const killed = await openRecording(folder)
@@ -148,6 +167,8 @@ describe('a recording', () => {
     await next.model(model).complete(requestOf('two'))
     await Promise.all([next.close(), killed.close()])
     expect(linesOf('answers')).toHaveLength(2)
+    // Once it has an answer nobody is told again of what it may have cost.
+    expect((await openRecording(folder, { readOnly: true })).lost).toEqual([])
   })
 
   it('names the question to which it has no answer', async () => {

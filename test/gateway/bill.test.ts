@@ -55,12 +55,14 @@ async function spending(
   const ledger: Call[] = []
   const reported: unknown[] = []
   const report: GatewayState['report'] = (name, event) => void (name === 'model:unmetered' && reported.push(event))
+  // Of the parts of a gateway those that one call reads.
   const gateway = {
     ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
     breakers: { note: () => {} } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 30_000, prices: { small: PRICE }, ...settings },
     ...{ report, spentBudgets: spentBudgets(report, clock, 'hold'), unmeteredCalls: unmeteredCalls(report, clock) },
   } as unknown as GatewayState
+  // A slot that is had: what waits for one is not asked here.
   const slot = {
     adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
     times: { watch: () => () => {} },

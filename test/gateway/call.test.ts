@@ -61,6 +61,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
   }
   const clock = () => now
   const report: GatewayState['report'] = (name, event) => void (name === 'call:ended' && told.ended.push(event))
+  // Of a gateway and its parts what one call reads of them; each notes what it is told.
   const gateway = {
     model: {
       async complete(request: ModelRequest) {

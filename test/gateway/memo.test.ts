@@ -66,6 +66,7 @@ function setUp(
     const report: GatewayState['report'] = (name, event) => {
       if (name === 'error') troubles.push(event)
     }
+    // Of the parts of a gateway those that the memo reads: no call is made.
     const gateway = {
       ...{ memo, clock, report, flights: singleFlight(), questionKeys: questionKeys('secret') },
       settings: { ...GATEWAY, memo: settings },

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
-import type { Settings } from '../../../config/schema.ts'
 import { type BadLine, faultIn } from '../../lab/evaluation/file-message.ts'
 import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../lab/evaluation/shelf-items.ts'
+import { didYouMean } from '../../service/domain/did-you-mean.ts'
 import { entryOf } from '../../service/domain/entry-of.ts'
 import { OperatorError, RetryLaterError } from '../../service/domain/errors.ts'
 import { fences } from '../../service/domain/fence.ts'
@@ -69,7 +69,15 @@ Example:
   $ gavel library import comments.jsonl --shelf kodoli --format kodoli`,
   run({ args: [file = ''], options, settings: read, ...io }) {
     const settings = read()
-    const allowed = labelsFor(settings, options.shelf)
+    const protocols = makeProtocols(settings.protocols, fences('import', settings.fences), samplingRanks('import'))
+    const allowed = labelsFor(protocols, options.shelf)
+    const known = new Set(
+      protocols.flatMap(({ shelves = [], shelfLabels = {} }) => [...shelves, ...Object.keys(shelfLabels)]),
+    )
+    if (!known.has(options.shelf))
+      io.terminal.say(
+        `No protocol that is on knows a shelf "${printable(options.shelf, 80)}".${didYouMean(options.shelf, known)} It is filled all the same; "gavel library drop" takes it away.`,
+      )
     return importShelf(settings, file, { ...options, ...(allowed === undefined ? {} : { allowed }) }, io)
   },
   print(imported, { args: [file], json, settings, terminal }) {
@@ -142,8 +150,7 @@ export async function importShelf(
 }
 
 /** The labels that whoever searches a shelf knows; undefined where nobody says. */
-function labelsFor(settings: Settings, shelf: string): readonly string[] | undefined {
-  const protocols = makeProtocols(settings.protocols, fences('import', settings.fences), samplingRanks('import'))
+function labelsFor(protocols: ReturnType<typeof makeProtocols>, shelf: string): readonly string[] | undefined {
   const known = protocols.flatMap(({ shelfLabels = {} }) => entryOf(shelfLabels, shelf) ?? [])
   return known.length === 0 ? undefined : [...new Set(known)]
 }

@@ -12,6 +12,7 @@ import { importShelf } from '../../commands/library/import.ts'
 import { produce } from '../../commands/produce.ts'
 import { readingClient } from '../../commands/reading-client.ts'
 import { counted, printable, type Terminal, table } from '../../commands/terminal.ts'
+import { how, outcome, scoresOf, wrapped } from '../../commands/verdict-cells.ts'
 import { toneOf } from '../../commands/verdict-line.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
 import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
@@ -305,38 +306,9 @@ function report(
   return lost === 0 && repeats.conflicting === 0
 }
 
-/** The label, or the unified score if the protocol gives no label. */
-function outcome({ label, scores, decidedBy }: Verdict): string {
-  if (label !== null) return label
-  return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
-}
-
-function how({ decidedBy, rounds }: Verdict): string {
-  if (decidedBy === 'none') return 'not decided'
-  const debated = rounds === 0 ? '' : `, ${counted(rounds, 'round')}`
-  if (decidedBy === 'consensus') return `debaters agreed${debated}`
-  return `by ${decidedBy}${debated}`
-}
-
-function scoresOf({ scores }: Verdict): string {
-  const parts = Object.entries(scores).map(([name, score]) => `${name} ${Math.round(score * 100) / 100}`)
-  return wrapped(parts.join(', '), 24)
-}
-
 /** `non-rumor → rumor (r3)`: how the outcome changed over the revisions. */
 function turns(revisions: readonly Verdict[]): string {
   const said = revisions.map(outcome)
   const changes = said.filter((one, at) => at === 0 || one !== said[at - 1])
   return revisions.length === 1 ? changes.join('') : `${changes.join(' → ')} (r${revisions.length})`
-}
-
-/** Breaks a line between words. */
-function wrapped(text: string, width: number): string {
-  const lines: string[] = []
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1)
-    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`
-    else lines.push(word)
-  }
-  return lines.join('\n')
 }

@@ -90,7 +90,7 @@ const lookupLine = z.object({
 })
 type Lookups = Pick<Library, 'find' | 'embedder'>
 
-/** A call that was under way when its process ended: it may have been paid for, and nobody has its answer. */
+/** A call that was under way when its process was stopped or killed: it may have been paid for, and nobody has its answer. */
 export interface LostCall {
   readonly call: string
   readonly digest: string
@@ -113,7 +113,7 @@ export interface Recording {
   answers(): number
   /** Tokens of its answers on average; 0 without answers. */
   meanCompletionTokens(): number
-  /** Calls that earlier processes made and of which nothing is known. */
+  /** Calls of earlier processes that a stop or a kill cut off, and whose questions have no answer to this day. */
   readonly lost: readonly LostCall[]
   /**
    * A model that answers from the recording what it holds, and has `inner` asked, and recorded, what it lacks. Without
@@ -154,24 +154,20 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
     join(folder, name),
   )
   const known = new Map<string, ModelReply>()
-  const ended = new Set<string>()
-  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call, ms }, place) => {
+  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, ms }, place) => {
     const own = digestOf(asked)
     if (digest !== undefined && digest !== own)
       throw new OperatorError(
         `${place}: the digest is not that of the question, which is ${own}. Leave it out, or mend it.`,
       )
     known.set(own, ms === undefined ? said : { ...said, tookMs: ms })
-    if (call !== undefined) ended.add(call)
   })
-  const begun = new Map<string, LostCall>()
+  const cut = new Map<string, LostCall>()
   const failures = new Map<string, string>()
   await eachLine(callsFile, callLine, readOnly, ({ failed, ...call }) => {
-    if (failed === undefined) begun.set(call.call, call)
-    else {
-      ended.add(call.call)
-      if (!OUR_STOP.has(failed)) failures.set(call.digest, failed)
-    }
+    if (failed === undefined) cut.set(call.call, call)
+    else if (failed !== 'aborted') cut.delete(call.call)
+    if (failed !== undefined && !OUR_STOP.has(failed)) failures.set(call.digest, failed)
   })
   const [answers, calls, finds] = readOnly
     ? []
@@ -205,7 +201,7 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
     answers: () => known.size,
     meanCompletionTokens: () =>
       known.size === 0 ? 0 : [...known.values()].reduce((sum, one) => sum + one.completionTokens, 0) / known.size,
-    lost: [...begun.values()].filter(({ call }) => !ended.has(call)),
+    lost: [...cut.values()].filter(({ digest }) => !known.has(digest)),
     missing,
     model: (inner, draw = '') => ({
       async complete(request) {
