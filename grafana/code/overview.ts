@@ -562,12 +562,20 @@ export const overview = () =>
           table(
             {
               title: 'Builds',
-              says: 'The version, roles and settings of each replica. Two fingerprints outside a deployment: a replica runs with other settings than the rest.',
+              says: 'The version, roles, settings and prompts of each replica. Two fingerprints outside a deployment: a replica runs with other settings or prompts than the rest.',
               unit: 'short',
               h: 8,
+              runbooks: ['GavelReplicasDiffer'],
             },
-            { instance: 'Replica', version: 'Version', roles: 'Roles', settings: 'Settings', host: 'Host' },
-            [{ name: 'Up', expr: 'max by (instance, version, roles, settings, host) (gavel_build_info)' }],
+            {
+              instance: 'Replica',
+              version: 'Version',
+              roles: 'Roles',
+              settings: 'Settings',
+              prompts: 'Prompts',
+              host: 'Host',
+            },
+            [{ name: 'Up', expr: 'max by (instance, version, roles, settings, prompts, host) (gavel_build_info)' }],
             'Up',
           ),
         ],

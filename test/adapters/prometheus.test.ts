@@ -19,6 +19,7 @@ const metrics = () => {
     endpointOf: () => 'https://models.example/v1',
     objectiveSeconds: 60,
     ...{ limits: ['model'], budgets: [{ scope: 'tenant', unit: 'usd' }] },
+    prompts: '4567cdef',
     identity: { gavel: 'g', version: '1.2.3', settings: '0123abcd', host: 'pod-1', roles: ['intake', 'judge'] },
   })
   const text = async () => (await page()).text
@@ -127,7 +128,7 @@ it('knows every series of a counter that alerts read beforehand, at zero: an inc
 it('names every process, and the deployment on every series', async () => {
   const { text, valuesOf } = metrics()
   expect(await valuesOf('gavel_build_info')).toEqual([
-    '{version="1.2.3",settings="0123abcd",host="pod-1",roles="intake,judge"} 1',
+    '{version="1.2.3",settings="0123abcd",prompts="4567cdef",host="pod-1",roles="intake,judge"} 1',
   ])
   const series = (await text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   expect(series.filter((line) => !/[{,]gavel="g"[,}]/.test(line))).toEqual([])

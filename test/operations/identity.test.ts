@@ -52,3 +52,12 @@ it('has a fingerprint into which no password of a URL goes, and none of Kafka', 
 it('has the same fingerprint in two replicas on one machine, whose pages have ports of their own', () => {
   expect(fingerprintOf({ GAVEL_HTTP_PORT: '9465' })).toBe(fingerprintOf({ GAVEL_HTTP_PORT: '9464' }))
 })
+
+it('has a fingerprint into which no secret of a webhook goes', () => {
+  const hook = (secret: string) => `{ shop: { url: "https://shop.example/", tenant: acme, secrets: ["${secret}"] } }`
+  const [one, other] = ['MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz', 'OTg3NjU0MzIxMDk4NzY1NDMyMTA5ODc2'].map((secret) =>
+    fingerprintOf({ GAVEL_WEBHOOKS_TO: hook(`whsec_${secret}`) }),
+  )
+  expect(one).toBe(other)
+  expect(one).not.toBe(fingerprintOf({}))
+})

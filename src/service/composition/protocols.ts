@@ -4,6 +4,7 @@ import { samplingRanks } from '../domain/sampling-rank.ts'
 import { router } from '../engine/routes.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { makeProtocols } from '../protocols/make.ts'
+import { shortHash } from '../protocols/short-hash.ts'
 
 /**
  * The enabled protocols, of these kinds if they are given, the sampling that uses the same secret, and the routes to the
@@ -12,5 +13,11 @@ import { makeProtocols } from '../protocols/make.ts'
 export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
   const samplingRank = samplingRanks(secret)
   const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank, kinds)
-  return { protocols, samplingRank, routes: router(protocols, settings.routes, samplingRank) }
+  return {
+    protocols,
+    samplingRank,
+    routes: router(protocols, settings.routes, samplingRank),
+    /** A fingerprint of all prompts: the same in two processes that ask models the same. */
+    prompts: shortHash(protocols.map(({ promptsHash }) => promptsHash)).slice(0, 8),
+  }
 }

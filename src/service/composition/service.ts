@@ -119,12 +119,13 @@ async function assemble(
   await incarnation.begin(positionsOf(progress), progress.alone, published)
 
   const secret = await redis.secret()
-  const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
+  const { protocols, samplingRank, routes, prompts } = protocolsOf(settings, secret)
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
     ...boundsSet(settings),
     identity: identityOf(settings, roles),
+    prompts,
     objectiveSeconds: settings.objectives.latency / 1000,
     endpointOf: (name) => endpointOf(settings, name).baseUrl,
   })

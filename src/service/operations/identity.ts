@@ -23,15 +23,16 @@ export function identityOf(settings: Settings, roles: readonly string[]): Identi
   return { gavel: settings.name, version: version(), settings: fingerprint(settings), host: hostname(), roles }
 }
 
-/** How settings that hold a secret are named: `openai.apiKey`, `endpoints.NAME.apiKey`, `redis.sentinelPassword`, `http.token`, `fences.key`. */
-const SECRET = /(?:key|password|token|secret)$/i
+/** How settings that hold a secret are named: `openai.apiKey`, `redis.sentinelPassword`, `http.token`, `webhooks.to.NAME.secrets`. */
+const SECRET = /(?:key|password|token|secrets?)$/i
 /** The user and password in a URL. */
 const USER_INFO = /\/\/[^/]*@/g
 
 /** Nothing can be guessed about a secret from it: no secret goes into it. */
 function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settings): string {
   const canonical = JSON.stringify({ ...others, http }, (name, value: unknown) => {
-    if (typeof value === 'string') return SECRET.test(name) ? undefined : value.replace(USER_INFO, '//')
+    if (SECRET.test(name) && (typeof value === 'string' || Array.isArray(value))) return undefined
+    if (typeof value === 'string') return value.replace(USER_INFO, '//')
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     // What is added to an endpoint's requests may be a key, under any name.
     if (name === 'headers' || name === 'query') return Object.keys(value)

@@ -37,7 +37,11 @@ export interface MetricsPage {
  * Prometheus series from events, each with the deployment's name as its label `gavel`. Series that alerts use are zero
  * from the start.
  */
-export function prometheusMetrics({ identity, ...measured }: Measured & { readonly identity: Identity }) {
+export function prometheusMetrics({
+  identity,
+  prompts,
+  ...measured
+}: Measured & { readonly identity: Identity /** Their fingerprint. */; readonly prompts: string }) {
   const registry = new Registry()
   registry.setDefaultLabels({ gavel: identity.gavel })
   // Memory, CPU and the event loop, under prom-client's usual names.
@@ -46,10 +50,10 @@ export function prometheusMetrics({ identity, ...measured }: Measured & { readon
   const { version, settings, host, roles } = identity
   new Gauge({
     name: 'gavel_build_info',
-    help: 'Always 1; by its labels the version, the roles, the host, and a fingerprint of the settings without secrets.',
-    labelNames: ['version', 'settings', 'host', 'roles'],
+    help: 'Always 1; by its labels the version, the roles, the host, and fingerprints of the settings without secrets and of the prompts.',
+    labelNames: ['version', 'settings', 'prompts', 'host', 'roles'],
     registers: [registry],
-  }).set({ version, settings, host, roles: roles.join(',') }, 1)
+  }).set({ version, settings, prompts, host, roles: roles.join(',') }, 1)
   new Gauge({
     name: 'gavel_host_time_seconds',
     help: "This host's clock at the scrape, by which ages of its timestamps are counted; how wrong it is shows beside the scrape's own time.",
