@@ -153,7 +153,7 @@ describe('gavel show', () => {
     await say('answers', [{ ...reply, createdAt: '2025-03-01T10:00:00Z' }])
     const shown = await show('answers')
     expect(shown.subject).toMatchObject({ postId: 'answers', kind: 'reply' })
-    expect(shown.messages.map(({ what, id }) => [what, id])).toEqual([['counterspeech', 'answers']])
+    expect(shown.messages.map(({ what, id }) => [what, id])).toEqual([['reply', 'answers']])
     // A post is a post, whoever asks.
     expect((await show('judged')).subject).toMatchObject({ kind: 'post' })
   })

@@ -158,7 +158,7 @@ describe('gavel top', () => {
     const nowhere = { REDIS_URL: 'redis://127.0.0.1:1', KAFKA_BROKERS: '127.0.0.1:1' }
     const { shows, press } = onTerminal(nowhere)
     await shows((screen) => screen.includes('Redis does not answer') && screen.includes('Kafka does not answer'))
-    await shows((screen) => screen.includes('verdicts 0'))
+    await shows((screen) => screen.includes('0.00 a second'))
     expect(await press('q')).toBe(0)
   })
 
