@@ -1,10 +1,11 @@
 import { MAX_RAW_BYTES } from '../producers/dead-letter.ts'
 import { type CommentMessage, commentMessage, type Outcome } from '../src/service/domain/messages.ts'
-import type { Comment, ThreadRef } from '../src/service/domain/thread.ts'
+import type { ThreadRef } from '../src/service/domain/thread.ts'
 import type { CommentChange, ThreadRules } from '../src/service/ports/threads.ts'
 import type { Heartbeat, Incoming, Later } from '../src/service/ports/topic.ts'
+import { keptComment } from '../src/service/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { placeOf, type Read, shortened } from './read-message.ts'
+import { placeOf, type Read } from './read-message.ts'
 
 /** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
@@ -66,26 +67,12 @@ function requireOutcome(outcome: Outcome | undefined): Outcome {
   return outcome
 }
 
-function changeOf(
-  message: CommentMessage,
-  from: Incoming,
-  { maxTextChars: textChars, isPlaceholder }: ThreadRules,
-): CommentChange {
-  const { id, createdAt, parentId, text, author, authorSince, odd } = message
+function changeOf(message: CommentMessage, from: Incoming, rules: ThreadRules): CommentChange {
   const place = placeOf(from)
-  if (message.deleted === true) return { kind: 'deleted', id, createdAt, place }
-  const comment: Comment = {
-    id,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...shortened(text ?? '', textChars),
-    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
-    ...(authorSince === undefined ? {} : { authorSince }),
-    createdAt,
-    ...(odd === undefined ? {} : { odd }),
-  }
+  if (message.deleted === true) return { kind: 'deleted', id: message.id, createdAt: message.createdAt, place }
   return {
     kind: 'said',
-    comment,
+    comment: keptComment(message, rules),
     origin: () => ({
       topic: from.topic,
       ...place,

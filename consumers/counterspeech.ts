@@ -1,11 +1,11 @@
 import { deadLetterOf } from '../producers/dead-letter.ts'
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/service/domain/messages.ts'
-import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
-import type { ThreadRules } from '../src/service/ports/threads.ts'
+import type { ThreadRef } from '../src/service/domain/thread.ts'
 import type { Heartbeat, Incoming, Later } from '../src/service/ports/topic.ts'
+import { keptReply } from '../src/service/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
-import { placeOf, type Read, shortened } from './read-message.ts'
+import { placeOf, type Read } from './read-message.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -15,7 +15,7 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   // A reply does not depend on the stream's clock, and must not delay the threads that do.
   clocked: false,
   subjectOf,
-  postOf: ({ rules }, message) => (message.deleted === true ? null : replyOf(message, rules)),
+  postOf: ({ rules }, message) => (message.deleted === true ? null : keptReply(message, rules)),
   handle: (context, read, heartbeat, later) =>
     handleInSteps({
       ...{ read, subjectOf, threads: context.threads, heartbeat },
@@ -42,7 +42,7 @@ async function handleReply(
     postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
   if (linked === 'deleted') return 'deleted'
   if (linked === 'full') return refuse(context, from)
-  const reply = replyOf(message, rules)
+  const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
   return threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules)
 }
@@ -54,18 +54,4 @@ async function refuse({ outbox, maxReplies, report }: IntakeContext, from: Incom
   await outbox.putDeadLetters([deadLetterOf(from, { reason: 'unjudgeable', detail })])
   report('message:dead', { topic, partition, offset, reason: 'unjudgeable', detail })
   return 'dead-letter'
-}
-
-function replyOf(
-  { id, text, hateSpeech, createdAt }: CounterspeechMessage,
-  { maxTextChars: textChars }: ThreadRules,
-): Post {
-  const answered = shortened(hateSpeech ?? '', textChars)
-  return {
-    id,
-    ...shortened(text ?? '', textChars),
-    hateSpeech: answered.text,
-    ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
-    createdAt,
-  }
 }

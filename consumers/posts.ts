@@ -1,11 +1,12 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/service/domain/messages.ts'
-import type { Medium, Post, ThreadRef } from '../src/service/domain/thread.ts'
+import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
 import type { Judging } from '../src/service/ports/routes.ts'
 import type { Arrival, ThreadStore } from '../src/service/ports/threads.ts'
 import type { Heartbeat, Later } from '../src/service/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/service/threads/checkpoints.ts'
+import { keptPost } from '../src/service/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { placeOf, type Read, shortened } from './read-message.ts'
+import { placeOf, type Read } from './read-message.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const HANDLED_AT_ONCE = 50
@@ -185,50 +186,6 @@ export function arrivalOf(
   }
 }
 
-/** The post as its thread keeps it. */
 function keptOf({ rules, descriptions }: IntakeContext, message: PostMessage): Post {
-  const { id, text, author, authorSince, lang, createdAt, media, odd } = message
-  const { maxTextChars: textChars, isPlaceholder } = rules
-  const described = descriptions(subjectOf(message))
-  return {
-    id,
-    ...shortened(text ?? '', textChars),
-    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
-    ...(authorSince === undefined ? {} : { authorSince }),
-    ...(lang === undefined ? {} : { lang }),
-    createdAt,
-    ...(media === undefined
-      ? {}
-      : {
-          media: media.map((medium, at) =>
-            mediumOf(
-              medium,
-              described[at],
-              Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / media.length)),
-            ),
-          ),
-        }),
-    ...(odd === undefined ? {} : { odd }),
-  }
-}
-
-/**
- * Longest image description that is kept, in characters: longer than social networks allow. A post may have sixteen, and they
- * are cleaned in one piece with its text: of many each may be shorter.
- */
-const MAX_ALT_CHARS = { each: 4_000, all: 16_000 }
-
-function mediumOf(
-  { kind, url, alt }: NonNullable<PostMessage['media']>[number],
-  description: string | undefined,
-  altChars: number,
-): Medium {
-  const words = description ?? alt
-  const { text, cut } = shortened(words ?? '', altChars)
-  return {
-    kind,
-    ...(url === undefined ? {} : { url }),
-    ...(words === undefined ? {} : description === undefined ? { alt: text } : { description: text }),
-    ...(cut === undefined ? {} : { cut }),
-  }
+  return keptPost(message, rules, descriptions(subjectOf(message)))
 }

@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { CORRUPT_BATCH } from '../src/service/adapters/kafka/corrupt-batch.ts'
-import { cut, type LeftOut } from '../src/service/domain/cut.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { DeadLetterReason } from '../src/service/domain/messages.ts'
 import { type ReadLimits, readValue } from '../src/service/domain/read-value.ts'
@@ -50,10 +49,4 @@ function dead(from: Incoming, reason: DeadLetterReason, detail: string): Unreada
 /** A message's position in its topic, which the thread store remembers. */
 export function placeOf({ partition, offset, timestamp }: Incoming): Place {
   return { partition, offset, timestamp }
-}
-
-/** A text shortened to this many characters, with the numbers of characters left out and in all if any are left out. */
-export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {
-  const { text: kept, left } = cut(text, characters)
-  return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }
 }

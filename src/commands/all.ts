@@ -9,7 +9,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'serve',
-    description: 'the HTTP door: messages in by POST, for services that judge them',
+    description: 'the HTTP door: messages in and verdicts now, by POST; services of "gavel run" judge',
     load: () => import('./serve.ts'),
   },
   {

@@ -39,11 +39,11 @@ async function start(environment: Record<string, string>, roles: string): Promis
   return service
 }
 
-test('judges what the door has acknowledged, though it be killed; a revoked key is refused within 10 s; a stop answers what was asked', {
+test('answers what is asked apart from the stream; judges what the door has acknowledged, though it be killed; a revoked key is refused within 10 s; a stop answers what was asked', {
   timeout: 300_000,
 }, async () => {
   const path = join(ownFolder('door'), 'keys.json')
-  const made = newApiKey({ tenant: 'acme', scopes: ['send'], by: 'acme', createdAt: AT, expiresAt: null })
+  const made = newApiKey({ tenant: 'acme', scopes: ['send', 'judge'], by: 'acme', createdAt: AT, expiresAt: null })
   await changeKeys(path, () => ({ keys: [made.kept], result: null }))
   const environment = environmentOn(stack, { GAVEL_DOOR_KEYS: path, GAVEL_DOOR_PORT: '0' })
   const [door] = await Promise.all([start(environment, 'door'), start(environment, 'intake,judge,publish')])
@@ -57,6 +57,25 @@ test('judges what the door has acknowledged, though it be killed; a revoked key 
     { type: 'post', id: `p${at}`, text: `The bridge number ${at} is closed.`, createdAt: AT },
     { type: 'comment', id: `c${at}`, postId: `p${at}`, text: 'That is not true.', createdAt: AT },
   ]
+
+  const judge = await fetch(`http://127.0.0.1:${portOf(door)}/v1/judge`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      post: { id: 'asked', text: 'The bridge is closed.' },
+      comments: [{ text: 'No.' }],
+      wait: 60,
+    }),
+  })
+  const judged = (await judge.json()) as {
+    done: boolean
+    url: string
+    verdicts: { protocol: string; subject: string; final: boolean }[]
+  }
+  expect([judge.status, judged.done]).toEqual([200, true])
+  expect(judged.verdicts).toMatchObject([{ protocol: 'rumor', subject: 'asked', final: true }])
+  const again = await fetch(judged.url, { headers: { authorization: `Bearer ${made.key}` } })
+  expect(((await again.json()) as typeof judged).verdicts).toEqual(judged.verdicts)
 
   const acknowledged = new Set<number>()
   const asked = Array.from({ length: POSTS }, async (_, at) => {
@@ -75,6 +94,8 @@ test('judges what the door has acknowledged, though it be killed; a revoked key 
   await allFinal(environment, POSTS, 120_000)
   const verdicts = await verdictsOf(environment)
   expect(new Set(verdicts.map(({ tenant }) => tenant))).toEqual(new Set(['acme']))
+  // What was asked apart from the stream is on no topic.
+  expect(JSON.stringify(verdicts)).not.toMatch(/asked/)
   expect(new Set(verdicts.filter(({ final }) => final).map(({ subjectId }) => subjectId)).size).toBe(POSTS)
   const texts = new Map(verdicts.map((verdict) => [verdict.id, JSON.stringify(verdict)]))
   for (const verdict of verdicts) expect(JSON.stringify(verdict)).toBe(texts.get(verdict.id))

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { shortened } from '../../consumers/read-message.ts'
 import { fences } from '../../src/service/domain/fence.ts'
 import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
 import type { Protocol } from '../../src/service/engine/script.ts'
 import { makeProtocols } from '../../src/service/protocols/make.ts'
 import { cutIn, partlyReadComments } from '../../src/service/protocols/unread.ts'
+import { shortened } from '../../src/service/threads/kept.ts'
 import { type Asked, drive, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})

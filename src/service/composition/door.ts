@@ -5,7 +5,9 @@ import { version } from '../../package-folder.js'
 import { serveDoor } from '../adapters/door-server.ts'
 import { type KeyFile, openKeyFile } from '../adapters/key-file.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { placeholders } from '../domain/placeholders.ts'
 import { door } from '../door/door.ts'
+import { judgeRoutes } from '../door/judge.ts'
 import { messagesRoute } from '../door/messages.ts'
 import { problemOf, Refused } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
@@ -16,6 +18,7 @@ import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
+import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -39,7 +42,7 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, loops, clock, report } = parts
+  const { writer, topics, signals, asking, answers, loops, clock, report } = parts
   return closable(async (keep) => {
     const keys = keysOf(settings, clock)
     loops.start('keys', KEYS_MS, async () => {
@@ -62,23 +65,37 @@ export function doorPart(
         if (name === 'intake:paused' && 'reason' in event) pressure = event.reason as string
       },
     })
-    loops.start('backpressure', PRESSURE_MS, watch)
+    loops.start('door backlog', PRESSURE_MS, watch)
     const closing = new AbortController()
+    const given = {
+      sending: sending({ writer, timeoutMs: settings.door.produceTimeout }),
+      topics: {
+        post: topics.posts,
+        comment: topics.comments,
+        counterspeech: topics.counterspeech,
+        feedback: topics.feedback,
+      },
+      limits: settings.intake,
+      items: settings.door.items,
+      pressure: () => pressure,
+      clock,
+    }
+    const { maxTextChars } = settings.threads
+    const kept = { maxTextChars, isPlaceholder: placeholders(settings.threads.placeholders) }
     const { fetch } = door({
       settings: settings.door,
       routes: [
-        messagesRoute({
-          sending: sending({ writer, timeoutMs: settings.door.produceTimeout }),
-          topics: {
-            post: topics.posts,
-            comment: topics.comments,
-            counterspeech: topics.counterspeech,
-            feedback: topics.feedback,
+        messagesRoute(given),
+        ...judgeRoutes({
+          ...given,
+          ...{ asking, answers, report },
+          kept: {
+            post: (message) => keptPost(message, kept),
+            comment: (message) => keptComment(message, kept),
+            reply: (message) => keptReply(message, kept),
           },
-          limits: settings.intake,
-          items: settings.door.items,
-          pressure: () => pressure,
-          clock,
+          waiting: settings.door.waiting,
+          waitingPerTenant: settings.door.waitingPerTenant,
         }),
       ],
       keys: () => keys.byId,

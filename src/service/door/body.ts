@@ -82,6 +82,54 @@ export function entriesOf(body: Buffer, most: number): Buffer[] | null {
   throw new Refused('not-json', 'the list does not end as a list')
 }
 
+const COLON = 0x3a
+/** More fields, and longer names, are in no body that is read here. */
+const [MOST_FIELDS, LONGEST_NAME] = [1_000, 100]
+
+/** The fields of a JSON object, each value as its bytes, of several of one name the last; null where the body is no object. */
+export function fieldsOf(body: Buffer): Map<string, Buffer> | null {
+  const first = skipSpace(body, 0)
+  if (body[first] !== OPEN_OBJECT) return null
+  const fields = new Map<string, Buffer>()
+  let [depth, quoted, nameFrom, nameTo, valueFrom, count] = [0, false, -1, -1, -1, 0]
+  const end = (to: number) => {
+    if (valueFrom < 0) return
+    if (++count > MOST_FIELDS) throw new Refused('invalid', `more than ${MOST_FIELDS} fields`)
+    if (nameTo - nameFrom <= LONGEST_NAME)
+      fields.set(nameIn(body.subarray(nameFrom, nameTo + 1)), body.subarray(valueFrom, to))
+    valueFrom = -1
+  }
+  for (let at = first; at < body.length; at++) {
+    const byte = body[at]
+    if (quoted) {
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) {
+        quoted = false
+        if (depth === 1 && valueFrom < 0) nameTo = at
+      }
+    } else if (byte === QUOTE) {
+      quoted = true
+      if (depth === 1 && valueFrom < 0) nameFrom = at
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth++
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
+      if (--depth > 0) continue
+      if (byte !== CLOSE_OBJECT || skipSpace(body, at + 1) !== body.length) break
+      end(at)
+      return fields
+    } else if (depth === 1 && byte === COLON && valueFrom < 0) valueFrom = at + 1
+    else if (depth === 1 && byte === COMMA) end(at)
+  }
+  throw new Refused('not-json', 'the object does not end as an object')
+}
+
+function nameIn(bytes: Buffer): string {
+  try {
+    return String(JSON.parse(bytes.toString('utf8')))
+  } catch {
+    throw new Refused('not-json', 'the name of a field is no JSON')
+  }
+}
+
 function skipSpace(body: Buffer, from: number): number {
   let at = from
   while (at < body.length && (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09)) at++

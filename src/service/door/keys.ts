@@ -32,7 +32,7 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
   return {
     /** Throws the problem of a key that is missing, unknown, or may not do this. */
     identify(
-      route: Pick<Route, 'scope' | 'googleKeys'>,
+      route: Pick<Route, 'scope' | 'orScope' | 'googleKeys'>,
       headers: Headers,
       query: URLSearchParams,
       address: string,
@@ -52,8 +52,10 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
         throw new Refused('key-unknown', 'the key is unknown, revoked or expired')
       }
       const caller = callerOf(key)
-      if (route.scope !== null && !caller.scopes.has(route.scope))
-        throw new Refused('scope', `the key has not the scope ${route.scope}`)
+      const isAllowed = [route.scope, route.orScope].some(
+        (scope) => scope === null || (scope && caller.scopes.has(scope)),
+      )
+      if (!isAllowed) throw new Refused('scope', `the key has not the scope ${route.scope}`)
       return caller
     },
     /** Counts so many requests. Throws the problem of a rate that is reached. */

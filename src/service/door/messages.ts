@@ -119,15 +119,24 @@ function itemOf(bytes: Buffer, tenant: string, { topics, limits }: MessageParts,
   const named = given.tenant
   if (named !== undefined && named !== null && named !== tenant)
     return { id, refused: new Refused('tenant', "another tenant than the key's") }
-  const known = MESSAGE_TYPES[type].fields.flatMap((field) => {
-    const value = entryOf(given, field)
-    return value === undefined ? [] : [[field, value]]
-  })
-  const message: Record<string, unknown> = { ...Object.fromEntries(known), tenant }
+  const message = sentAs(type, given, tenant)
   const value = JSON.stringify(message)
   if (Buffer.byteLength(value) > limits.maxMessageBytes)
     return { id, refused: new Refused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
   return { id, record: { topic: topics[type], key: keyOf(type, message), value } }
+}
+
+/** The message with the fields that are known, as this tenant's: what goes onto the topic. */
+export function sentAs(
+  type: MessageType,
+  given: Readonly<Record<string, unknown>>,
+  tenant: string,
+): Readonly<Record<string, unknown>> {
+  const known = MESSAGE_TYPES[type].fields.flatMap((field) => {
+    const value = entryOf(given, field)
+    return value === undefined ? [] : [[field, value]]
+  })
+  return { ...Object.fromEntries(known), tenant }
 }
 
 const ITEM = {

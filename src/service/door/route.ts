@@ -25,6 +25,8 @@ export interface Call {
   readonly base: string
   /** Aborts when the client has gone, or the door is about to close. */
   readonly signal: AbortSignal
+  /** Aborts when the client has gone. */
+  readonly gone: AbortSignal
   /** Counts so many more requests towards the key's rate. Throws the problem of a rate that is reached. */
   charge(cost: number): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
@@ -47,7 +49,7 @@ export interface Operation {
     readonly example?: unknown
   }[]
   readonly request?: { readonly schema: Schema; readonly example: unknown }
-  readonly response: { readonly status: number; readonly description: string; readonly schema: Schema }
+  readonly response: { readonly status: number; readonly description: string; readonly schema?: Schema }
   /** Other answers that are no problem. */
   readonly others?: readonly { readonly status: number; readonly description: string; readonly schema?: Schema }[]
 }
@@ -59,6 +61,8 @@ export interface Route {
   readonly path: string
   /** What a key must be allowed; null where none is asked for. */
   readonly scope: Scope | null
+  /** Another that is enough as well. */
+  readonly orScope?: Scope
   /** Keys are also taken where Google's clients put them: `key` in the query, and `x-goog-api-key`. */
   readonly googleKeys?: true
   readonly takesBody?: true

@@ -1,0 +1,284 @@
+import type { Answer, Answers, Asking } from '../ports/answers.ts'
+import { StoreSuspended } from '../ports/cases.ts'
+import type { Report } from '../ports/report.ts'
+import { MOST_WAIT, type ReadingParts, USUAL_WAIT, type Wanted, wantedOf } from './judge-body.ts'
+import { Refused } from './problem.ts'
+import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
+import type { Sending } from './sending.ts'
+
+export interface JudgeParts extends ReadingParts {
+  readonly asking: Asking
+  readonly answers: Pick<Answers, 'read' | 'changed'>
+  readonly sending: Sending
+  /** Most requests that wait at a time, in this process, and of one tenant. */
+  readonly waiting: number
+  readonly waitingPerTenant: number
+  readonly pressure: () => string | null
+  readonly report: Report
+}
+
+/** `POST /v1/judge` and what it answers later: verdicts on what a client asks, apart from the stream. */
+export function judgeRoutes(parts: JudgeParts): Route[] {
+  const waiters = waitersOf(parts)
+  return [
+    {
+      method: 'POST',
+      path: '/v1/judge',
+      scope: 'judge',
+      takesBody: true,
+      operation: JUDGE,
+      problems: [
+        ...(['invalid', 'too-deep', 'tenant', 'deleted', 'protocol-paused', 'protocol', 'waiting'] as const),
+        ...(['back-pressure', 'kafka-away', 'store-away'] as const),
+      ],
+      async answer(call) {
+        const { tenant } = call.caller
+        const wanted = wantedOf(call.body, tenant, parts)
+        call.charge(wanted.comments.length)
+        const pressure = parts.pressure()
+        if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+        const done = waiters.enter(tenant, wanted.wait)
+        try {
+          if (wanted.stream) await parts.sending.send(wanted.records)
+          const { id, until } = await askedOf(parts, tenant, wanted)
+          return await answered(call, id, until, wanted)
+        } finally {
+          done()
+        }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/judgements/{id}',
+      scope: 'judge',
+      orScope: 'read',
+      operation: JUDGEMENT,
+      problems: ['invalid', 'erased', 'waiting', 'store-away'],
+      async answer(call) {
+        const { query, caller } = call
+        const id = requestOf(call)
+        const wait = waitIn(query.get('wait') ?? '0')
+        const done = waiters.enter(caller.tenant, wait)
+        try {
+          const answer = await complete(parts, call, id, wait)
+          return said(call, id, answer, query.get('transcript') === 'true')
+        } finally {
+          done()
+        }
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/judgements/{id}',
+      scope: 'judge',
+      operation: ERASE,
+      problems: ['store-away'],
+      async answer(call) {
+        const id = requestOf(call)
+        if (!(await stored(parts, parts.asking.erase(call.caller.tenant, id)))) throw unknownRequest()
+        return new Response(null, { status: 204 })
+      },
+    },
+  ]
+
+  async function answered(call: Call, id: string, until: number, { wait, webhook }: Wanted): Promise<Response> {
+    try {
+      const answer = await complete(parts, call, id, wait)
+      if (!call.gone.aborted) return said(call, id, answer, false)
+    } catch (error) {
+      // It is asked: what can't be read now can be fetched.
+      if (!(error instanceof Refused) || error.problem !== 'store-away') throw error
+      if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [] })
+    }
+    // Nobody has its address: calls that are made for it alone are stopped, unless a webhook is to hear of it.
+    if (!webhook) await parts.asking.leave(call.caller.tenant, id)
+    return pending(call, { id, until, verdicts: [], missing: [] })
+  }
+}
+
+async function askedOf(parts: JudgeParts, tenant: string, wanted: Wanted): Promise<{ id: string; until: number }> {
+  const { post, comments, protocols, webhook } = wanted
+  const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook }))
+  switch (outcome.kind) {
+    case 'asked':
+      return outcome
+    case 'deleted':
+      throw new Refused('deleted', 'the subject of this id was deleted')
+    case 'paused':
+      throw new Refused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
+    case 'unjudged':
+      throw new Refused(
+        'protocol',
+        outcome.protocols.length === 0
+          ? 'no protocol judges it by itself: name some in protocols'
+          : `${outcome.protocols.length} of the protocols that are named are off, unknown, or don't judge such a subject`,
+      )
+  }
+}
+
+/** What the store answers. Where it does not, the request is refused for now. */
+async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (!(error instanceof StoreSuspended)) parts.report('error', { where: 'door', error })
+    throw new Refused('store-away', 'the store does not take or answer it now', { retryAfter: 3 })
+  }
+}
+
+/** The answer once it is complete, or as it is after so many seconds, when the client has gone, or when the door closes. */
+async function complete(parts: JudgeParts, call: Call, id: string, seconds: number): Promise<Answer> {
+  const { tenant } = call.caller
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(seconds * 1000)])
+  for (;;) {
+    const answer = await stored(parts, parts.answers.read(tenant, id))
+    if (answer === null) throw unknownRequest()
+    if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
+    if (answer.verdicts.size >= answer.protocols.length || signal.aborted || seconds === 0) return answer
+    await call.waiting(parts.answers.changed(id, signal).catch(() => undefined))
+  }
+}
+
+function said(call: Call, id: string, answer: Answer, withTranscripts: boolean): Response {
+  const verdicts = [...answer.verdicts.values()].map((text) => ({ ...JSON.parse(text), subject: answer.subjectId }))
+  const missing = answer.protocols.filter((name) => !answer.verdicts.has(name))
+  const transcripts = withTranscripts
+    ? { transcripts: [...answer.transcripts.values()].map((text) => JSON.parse(text)) }
+    : {}
+  if (missing.length > 0) return pending(call, { id, until: answer.until, verdicts, missing })
+  const until = new Date(answer.until).toISOString()
+  return json(200, { id, url: urlOf(call, id), until, done: true, verdicts, missing, ...transcripts })
+}
+
+function pending(
+  call: Call,
+  { id, until, verdicts, missing }: { id: string; until: number; verdicts: unknown[]; missing: readonly string[] },
+): Response {
+  const body = { id, url: urlOf(call, id), until: new Date(until).toISOString(), done: false, verdicts, missing }
+  return json(202, body, { location: `/v1/judgements/${id}`, 'retry-after': '1' })
+}
+
+function urlOf({ base }: Call, id: string): string {
+  return `${base}/v1/judgements/${id}`
+}
+
+/** The id of a request as the path has it: anything else is none, and asks no store. */
+function requestOf({ param }: Call): string {
+  const id = param('id')
+  if (!/^[0-9a-f]{32}$/.test(id)) throw unknownRequest()
+  return id
+}
+
+function unknownRequest(): Refused {
+  return new Refused('not-found', 'there is no such judgement, or it is kept no longer')
+}
+
+function waitIn(text: string): number {
+  const seconds = Number(text)
+  if (text.trim() === '' || !(seconds >= 0 && seconds <= MOST_WAIT))
+    throw new Refused('invalid', `wait: 0 to ${MOST_WAIT} seconds`)
+  return seconds
+}
+
+/** Counts who waits, in all and by tenant. Throws the problem of too many. */
+function waitersOf({ waiting, waitingPerTenant }: Pick<JudgeParts, 'waiting' | 'waitingPerTenant'>) {
+  const ofTenant = new Map<string, number>()
+  let all = 0
+  return {
+    enter(tenant: string, wait: number): () => void {
+      if (wait === 0) return () => {}
+      const own = ofTenant.get(tenant) ?? 0
+      if (all >= waiting || own >= waitingPerTenant)
+        throw new Refused('waiting', 'too many requests wait for verdicts', { retryAfter: 2 })
+      all++
+      ofTenant.set(tenant, own + 1)
+      return () => {
+        all--
+        const left = (ofTenant.get(tenant) ?? 1) - 1
+        if (left === 0) ofTenant.delete(tenant)
+        else ofTenant.set(tenant, left)
+      }
+    },
+  }
+}
+
+const ANSWER: Schema = {
+  type: 'object',
+  required: ['id', 'url', 'until', 'done', 'verdicts', 'missing'],
+  properties: {
+    id: { type: 'string', description: 'Of the request.' },
+    url: { type: 'string', description: 'Where it is answered.' },
+    until: { type: 'string', description: 'Until when it is.' },
+    done: { type: 'boolean' },
+    verdicts: {
+      type: 'array',
+      items: { type: 'object' },
+      description: 'As on the topic, with the id that you gave as `subject`.',
+    },
+    missing: { type: 'array', items: { type: 'string' }, description: 'Protocols whose verdict is to come.' },
+    transcripts: { type: 'array', items: { type: 'object' } },
+  },
+}
+const RESPONSES: Pick<Operation, 'response' | 'others'> = {
+  response: { status: 200, description: 'All verdicts.', schema: ANSWER },
+  others: [{ status: 202, description: 'Some are to come: ask at `url`.', schema: ANSWER }],
+}
+
+const JUDGE: Operation = {
+  operationId: 'judge',
+  summary: 'Judges a post, with comments or as a reply, and answers its verdicts',
+  description:
+    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered stops the calls that are made for it alone.',
+  request: {
+    schema: {
+      type: 'object',
+      properties: {
+        post: { type: 'object', description: 'A post; `id` and `createdAt` may be left out.' },
+        reply: { type: 'object', description: 'A reply (`hateSpeech`, `text`), in place of a post.' },
+        comments: {
+          type: 'array',
+          items: {},
+          description: 'Comments; `id`, `postId` and `createdAt` may be left out.',
+        },
+        protocols: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Who judges; left out, as the routes have it.',
+        },
+        wait: { type: 'number', minimum: 0, maximum: MOST_WAIT, default: USUAL_WAIT, description: 'Seconds.' },
+        stream: { type: 'boolean', default: false, description: 'Puts it on the topics, too.' },
+        webhook: {
+          type: 'boolean',
+          default: false,
+          description: 'Sends its verdicts to the webhooks of the tenant, too.',
+        },
+      },
+    },
+    example: { post: { text: 'The bridge is closed.' }, protocols: ['hate'], wait: 10 },
+  },
+  ...RESPONSES,
+}
+const JUDGEMENT: Operation = {
+  operationId: 'judgement',
+  summary: 'What was judged, or is being judged',
+  parameters: [
+    {
+      name: 'wait',
+      in: 'query',
+      description: 'Seconds to wait for what is missing.',
+      schema: { type: 'number', minimum: 0, maximum: MOST_WAIT },
+    },
+    {
+      name: 'transcript',
+      in: 'query',
+      description: 'true: with the debates.',
+      schema: { type: 'string', enum: ['true', 'false'] },
+    },
+  ],
+  ...RESPONSES,
+}
+const ERASE: Operation = {
+  operationId: 'eraseJudgement',
+  summary: 'Stops what is being judged, and erases what was said',
+  response: { status: 204, description: 'Nothing of it is kept.' },
+}

@@ -1,0 +1,244 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import { judgeRoutes } from '../../src/service/door/judge.ts'
+import type { Answer, Answers, Asked, AskedOutcome } from '../../src/service/ports/answers.ts'
+import { StoreSuspended } from '../../src/service/ports/cases.ts'
+import type { Outgoing } from '../../src/service/ports/topic.ts'
+import { keptComment, keptPost, keptReply } from '../../src/service/threads/kept.ts'
+import { NOW, testDoor } from './door-for-tests.ts'
+
+const REQUEST = 'a'.repeat(32)
+const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
+
+/** A door whose store is a map; `judge` gives a request its verdicts. */
+function judgingDoor(options: { outcome?: AskedOutcome; waiting?: number; fails?: Error; pressure?: string } = {}) {
+  const asked: { tenant: string; asked: Asked }[] = []
+  const sent: Outgoing[] = []
+  const left: string[] = []
+  const requests = new Map<string, Answer & { tenant: string }>()
+  const waiters = new Set<() => void>()
+  const answers: Pick<Answers, 'read' | 'changed'> = {
+    read: async (tenant, id) => {
+      const found = requests.get(id)
+      return found?.tenant === tenant ? found : null
+    },
+    changed: (_, signal) =>
+      new Promise<void>((resolve) => {
+        waiters.add(resolve)
+        signal.addEventListener('abort', () => resolve(), { once: true })
+      }),
+  }
+  const set = (change: Partial<Answer>) => {
+    const before = requests.get(REQUEST)
+    if (before !== undefined) requests.set(REQUEST, { ...before, ...change })
+    for (const waiter of waiters) waiter()
+  }
+  const door = testDoor({
+    rate: { perSecond: 1e6, burst: 1e6 },
+    routes: judgeRoutes({
+      asking: {
+        async ask(tenant, one) {
+          if (options.fails !== undefined) throw options.fails
+          asked.push({ tenant, asked: one })
+          const protocols = one.protocols ?? ['hate']
+          const [opened, until] = [NOW, NOW + 3_600_000]
+          const none = { verdicts: new Map(), transcripts: new Map(), erased: false }
+          requests.set(REQUEST, { tenant, subjectId: one.post.id, protocols, opened, until, ...none })
+          return options.outcome ?? { kind: 'asked', id: REQUEST, until, protocols }
+        },
+        leave: async (_, id) => void left.push(id),
+        erase: async (tenant, id) => requests.get(id)?.tenant === tenant && requests.delete(id),
+      },
+      answers,
+      sending: {
+        async send(all) {
+          sent.push(...all)
+          return all.map(() => 'acknowledged' as const)
+        },
+      },
+      topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
+      limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
+      items: 100,
+      kept: {
+        post: (message) => keptPost(message, RULES),
+        comment: (message) => keptComment(message, RULES),
+        reply: (message) => keptReply(message, RULES),
+      },
+      waiting: options.waiting ?? 100,
+      waitingPerTenant: options.waiting ?? 100,
+      pressure: () => options.pressure ?? null,
+      clock: () => NOW,
+      report: () => {},
+    }),
+  })
+  const judge = (protocol = 'hate') =>
+    set({
+      verdicts: new Map([[protocol, JSON.stringify({ id: 'v', subjectId: REQUEST, label: 'non-hate' })]]),
+      transcripts: new Map([[protocol, JSON.stringify({ turns: [] })]]),
+    })
+  return { ...door, asked, sent, left, judge, set, waiters }
+}
+
+const POST = { text: 'The bridge is closed.' }
+const waited = async (yes: () => boolean) => {
+  while (!yes()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe('what is asked', () => {
+  test('is answered when all its verdicts are there, under the client’s id', async () => {
+    const { ask, judge, asked, sent, waiters } = judgingDoor()
+    const answering = ask('POST', '/v1/judge', { post: { id: 'mine', ...POST }, protocols: ['hate'], wait: 20 })
+    await waited(() => waiters.size > 0)
+    judge()
+    const { status, body } = await answering
+    expect([status, body.done, body.missing]).toEqual([200, true, []])
+    expect(body.verdicts).toEqual([{ id: 'v', subjectId: REQUEST, label: 'non-hate', subject: 'mine' }])
+    expect(asked[0]?.tenant).toBe('acme')
+    expect(asked[0]?.asked.post).toMatchObject({ id: 'mine', text: POST.text, createdAt: NOW })
+    expect(sent).toEqual([])
+  })
+
+  test('is a 202 after its wait, with an address that answers, also with the debate, and is erased by DELETE', async () => {
+    const { ask, judge } = judgingDoor()
+    const { status, body, headers } = await ask('POST', '/v1/judge', { post: POST, wait: 0 })
+    expect([status, body.done, body.missing, headers.get('location')]).toEqual([
+      202,
+      false,
+      ['hate'],
+      `/v1/judgements/${REQUEST}`,
+    ])
+    expect(body.url).toBe(`http://localhost:8420/v1/judgements/${REQUEST}`)
+    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(202)
+    judge()
+    const later = await ask('GET', `/v1/judgements/${REQUEST}?transcript=true`)
+    expect([later.status, later.body.done, later.body.transcripts]).toEqual([200, true, [{ turns: [] }]])
+    expect((await ask('DELETE', `/v1/judgements/${REQUEST}`)).status).toBe(204)
+    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(404)
+    expect((await ask('DELETE', `/v1/judgements/${REQUEST}`)).status).toBe(404)
+  })
+
+  test('is nobody else’s: another tenant finds nothing of it', async () => {
+    const { ask, judge, keyOf } = judgingDoor()
+    await ask('POST', '/v1/judge', { post: POST, wait: 0 })
+    judge()
+    const as = { authorization: `Bearer ${keyOf('other', ['judge', 'read'])}` }
+    for (const method of ['GET', 'DELETE'])
+      expect((await ask(method, `/v1/judgements/${REQUEST}`, undefined, as)).status).toBe(404)
+    expect((await ask('POST', '/v1/judge', { post: { ...POST, tenant: 'acme' }, wait: 0 }, as)).status).toBe(403)
+    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(200)
+  })
+
+  test('may be a reply, or have comments, and goes onto the topics where it asks for that', async () => {
+    const { ask, asked, sent } = judgingDoor()
+    await ask('POST', '/v1/judge', { reply: { hateSpeech: 'x', text: 'y' }, wait: 0, stream: true })
+    expect(asked[0]?.asked.post).toMatchObject({ hateSpeech: 'x', text: 'y' })
+    const comments = [{ text: 'a' }, { id: 'c9', text: 'b', postId: 'another' }]
+    await ask('POST', '/v1/judge', { post: { id: 'p1', ...POST }, comments, wait: 0, stream: true })
+    expect(asked[1]?.asked.comments.map(({ id }) => id)).toEqual(['p1-c1', 'c9'])
+    expect(sent.map(({ topic }) => topic)).toEqual(['counterspeech', 'posts', 'comments', 'comments'])
+    expect(sent.slice(1).map(({ key }) => key)).toEqual(['p1', 'p1', 'p1'])
+    expect(sent.map(({ value }) => JSON.parse(String(value)).tenant)).toEqual(Array(4).fill('acme'))
+  })
+
+  test('is left when its client goes, and not when a webhook is to hear of it', async () => {
+    for (const webhook of [false, true]) {
+      const { fetch, from, key, waiters, left } = judgingDoor()
+      const going = new AbortController()
+      const request = new Request('http://localhost:8420/v1/judge', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ post: POST, wait: 30, webhook }),
+        signal: going.signal,
+      })
+      const answering = fetch(request, from)
+      await waited(() => waiters.size > 0)
+      going.abort()
+      await answering
+      expect(left).toEqual(webhook ? [] : [REQUEST])
+    }
+  })
+
+  test('is a 202 when the door closes', async () => {
+    const { ask, closing, waiters, left } = judgingDoor()
+    const answering = ask('POST', '/v1/judge', { post: POST, wait: 60 })
+    await waited(() => waiters.size > 0)
+    closing.abort()
+    const { status, headers } = await answering
+    expect([status, headers.get('connection'), left]).toEqual([202, 'close', []])
+  })
+})
+
+test('the document of these routes is OpenAPI 3.1, and its example is taken', async () => {
+  const { ask, asked, document, judge, waiters } = judgingDoor()
+  expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true })
+  const { paths } = document as {
+    paths: Record<string, { post: { requestBody: { content: Record<string, { example: unknown }> } } }>
+  }
+  const answering = ask('POST', '/v1/judge', paths['/v1/judge']?.post.requestBody.content['application/json']?.example)
+  await waited(() => waiters.size > 0)
+  judge()
+  expect([(await answering).status, asked.length]).toEqual([200, 1])
+})
+
+describe('a refusal', () => {
+  test.each([
+    ['neither post nor reply', {}, 400, 'invalid'],
+    ['both', { post: POST, reply: { hateSpeech: 'x', text: 'y' } }, 400, 'invalid'],
+    ['a list', [POST], 400, 'not-json'],
+    ['a wait of an hour', { post: POST, wait: 3_600 }, 400, 'invalid'],
+    ['a deletion', { post: { id: 'x', deleted: true } }, 400, 'invalid'],
+    ['a post of nothing', { post: {} }, 400, 'invalid'],
+    ['comments that are none', { post: POST, comments: {} }, 400, 'invalid'],
+    ['one bad comment', { post: POST, comments: [{ text: 'a' }, { id: 7.5 }] }, 400, 'invalid'],
+    ['more comments than may be', { post: POST, comments: Array(101).fill({ text: 'a' }) }, 413, 'too-large'],
+  ])('names %s', async (_, body, status, problem) => {
+    const { ask, asked } = judgingDoor()
+    const said = await ask('POST', '/v1/judge', body)
+    expect([said.status, said.body.type, asked]).toEqual([status, `/problems/${problem}`, []])
+  })
+
+  test.each([
+    [{ kind: 'deleted' }, 409, 'deleted'],
+    [{ kind: 'paused', protocols: ['hate'] }, 409, 'protocol-paused'],
+    [{ kind: 'unjudged', protocols: [] }, 422, 'protocol'],
+  ] as const)('says of %o what it is', async (outcome, status, problem) => {
+    const { ask } = judgingDoor({ outcome })
+    const said = await ask('POST', '/v1/judge', { post: POST, wait: 0 })
+    expect([said.status, said.body.type]).toEqual([status, `/problems/${problem}`])
+  })
+
+  test('is a 503 while the store can’t be trusted or does not answer', async () => {
+    for (const fails of [new StoreSuspended(), new Error('no connection')]) {
+      const said = await judgingDoor({ fails }).ask('POST', '/v1/judge', { post: POST, wait: 0 })
+      expect([said.status, said.body.type, said.headers.get('retry-after')]).toEqual([503, '/problems/store-away', '3'])
+    }
+  })
+
+  test('meets who would wait when enough do; those that don’t wait are taken, and ten thousand leave nothing behind', async () => {
+    const { ask, judge, waiters } = judgingDoor({ waiting: 3 })
+    const waiting = Array.from({ length: 3 }, () => ask('POST', '/v1/judge', { post: POST, wait: 60 }))
+    await waited(() => waiters.size === 3)
+    const many = await Promise.all(
+      Array.from({ length: 10_000 }, () => ask('POST', '/v1/judge', { post: POST, wait: 60 })),
+    )
+    expect(new Set(many.map(({ body }) => body.type))).toEqual(new Set(['/problems/waiting']))
+    expect((await ask('POST', '/v1/judge', { post: POST, wait: 0 })).status).toBe(202)
+    judge()
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200])
+    expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=5`)).status).toBe(200)
+  })
+
+  test('meets ids that are none before any store is asked', async () => {
+    const { ask } = judgingDoor({ fails: new Error('asked') })
+    for (const id of ['x', '__proto__', '%2e%2e%2f', 'A'.repeat(32)])
+      expect((await ask('GET', `/v1/judgements/${id}`)).status).toBe(404)
+    expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=x`)).status).toBe(400)
+  })
+
+  test('says that it was erased', async () => {
+    const { ask, set } = judgingDoor()
+    await ask('POST', '/v1/judge', { post: POST, wait: 0 })
+    set({ erased: true })
+    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(410)
+  })
+})
