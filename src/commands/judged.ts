@@ -1,11 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
 import type { topicsOf } from '../../config/topics.ts'
-import { linesOf } from '../lab/evaluation/lines.ts'
+import { linesOf, unreadable } from '../lab/evaluation/lines.ts'
 import { readTopic } from '../service/adapters/kafka/bounded-reader.ts'
 import { type Argument, argumentOf } from '../service/curator/case.ts'
 import { type Decided, type Judged, subjectKey } from '../service/curator/feedback.ts'
-import { OperatorError } from '../service/domain/errors.ts'
 import { jsonOf } from '../service/domain/json-of.ts'
 import { transcript, type Verdict, verdict } from '../service/domain/verdict.ts'
 import type { Terminal } from './terminal.ts'
@@ -67,8 +66,7 @@ export async function eachLine<Line>(
       else bad(line)
     }
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error
-    throw new OperatorError(`${file} cannot be read: ${String(error.code)}.`, { cause: error })
+    throw unreadable(file, error)
   }
 }
 

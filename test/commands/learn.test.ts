@@ -561,8 +561,8 @@ describe('gavel learn', () => {
     const given = file('feedback.jsonl', feedback('p1', other(labels.get('p1'))))
     expect(await learn(given, path, false, none)).toMatchObject({ proposed: 1 })
     expect(said[0]).toContain('understudy')
-    await expect(learn(join(folder, 'absent'), path)).rejects.toThrow(/absent cannot be read: ENOENT/)
-    await expect(learn(given, join(folder, 'absent'))).rejects.toThrow(/absent cannot be read: ENOENT/)
+    await expect(learn(join(folder, 'absent'), path)).rejects.toThrow(/absent cannot be read: there is no such file/)
+    await expect(learn(given, join(folder, 'absent'))).rejects.toThrow(/absent cannot be read: there is no such file/)
     await expect(learnFile(settings(), given, { all: false, json: true }, io())).rejects.toThrow('Kafka is not set')
   })
 

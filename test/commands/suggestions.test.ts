@@ -6,6 +6,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { labelName } from '../../src/commands/label-name.ts'
 import { listOf, protocolName } from '../../src/commands/options.ts'
 import { roleQuestions } from '../../src/commands/role-questions.ts'
+import { mustBeReadable } from '../../src/lab/evaluation/lines.ts'
 import { didYouMean } from '../../src/service/domain/did-you-mean.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -86,6 +87,16 @@ describe('a misspelt', () => {
     expect(faultsIn('http:\n  port: 1\n', { GAVEL_HTTP_PORT: 'x' })).toMatch(
       /http\.port: .* \(set by GAVEL_HTTP_PORT\)$/,
     )
+  })
+
+  it('file is named with the one that lies beside it', async () => {
+    writeFileSync(join(folder, 'posts.jsonl'), '')
+    await expect(mustBeReadable(join(folder, 'post.jsonl'))).rejects.toThrow(
+      /post\.jsonl cannot be read: there is no such file\. Did you mean "posts\.jsonl"\?$/,
+    )
+    await expect(mustBeReadable(join(folder, 'nowhere', 'x'))).rejects.toThrow(/there is no such file\.$/)
+    await expect(mustBeReadable(folder)).rejects.toThrow(/it is a folder\.$/)
+    await expect(mustBeReadable(join(folder, 'posts.jsonl'))).resolves.toBeUndefined()
   })
 
   it('role is refused, and named with its line', () => {

@@ -155,7 +155,9 @@ describe('KOLD', () => {
   it('that is broken is one clear error with its line, and shows nothing of the file', async () => {
     const file = fileOf('broken.json', '[', '{"guid": "1", "comment": "secret words" "OFF": true}', ']')
     await expect(read(file, 'kold', HATE)).rejects.toThrow(new RegExp(`^${file}:2 is not JSON\\.$`))
-    await expect(read(join(folder, 'absent.json'), 'kold', HATE)).rejects.toThrow('absent.json cannot be read: ENOENT')
+    await expect(read(join(folder, 'absent.json'), 'kold', HATE)).rejects.toThrow(
+      'absent.json cannot be read: there is no such file',
+    )
   })
 })
 
@@ -294,7 +296,7 @@ describe('Twitter-COVID19 and Weibo-COVID19', () => {
     const gold = (name: string) => goldOf(join(folder, name), 'weibo-covid19', RUMOR, () => {})
     const tree = '1\tNone\t1\t0\ta claim'
     fileOf('alone_data.txt', tree)
-    await expect(gold('alone_data.txt')).rejects.toThrow('alone_label.txt cannot be read: ENOENT')
+    await expect(gold('alone_data.txt')).rejects.toThrow('alone_label.txt cannot be read: there is no such file')
     fileOf('trees.txt', tree)
     await expect(gold('trees.txt')).rejects.toThrow('its labels lie beside it under the same name, with "label" for')
     fileOf('a_data.txt', tree)

@@ -125,7 +125,7 @@ describe('Gavel’s own JSON Lines', () => {
 
   it('that cannot be read are one clear error', async () => {
     const reading = all((bad) => fileMessages(join(folder, 'none'), 'gavel', bad))
-    await expect(reading).rejects.toThrow(/none cannot be read: ENOENT/)
+    await expect(reading).rejects.toThrow(/none cannot be read: there is no such file/)
   })
 })
 

@@ -183,7 +183,9 @@ describe('labels of a team’s own', () => {
     )
     const { items, bad } = await gold(file, 'kodoli', 'hate')
     expect([items.length, bad]).toEqual([1, ['2 is not JSON', '3 is no sample of kodoli']])
-    await expect(gold(join(folder, 'absent.jsonl'), 'kodoli', 'hate')).rejects.toThrow('cannot be read: ENOENT')
+    await expect(gold(join(folder, 'absent.jsonl'), 'kodoli', 'hate')).rejects.toThrow(
+      'cannot be read: there is no such file',
+    )
   })
 })
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { mustBeReadable } from '../../lab/evaluation/lines.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 
 /** A command's input, which may be read several times. */
@@ -21,7 +22,7 @@ const STANDARD_INPUT = '-'
 const CALLED = 'standard input'
 
 /**
- * Runs `work` with the file; what `-` stands for is kept in a file of its own meanwhile, which only this user can read. Errors that
+ * Runs `work` with the file, if it can be read; what `-` stands for is kept in a file of its own meanwhile, which only this user can read. Errors that
  * name that file call it standard input.
  */
 export async function withInput<Result>(
@@ -30,7 +31,10 @@ export async function withInput<Result>(
   signal: AbortSignal,
   work: (file: InputFile) => Promise<Result>,
 ): Promise<Result> {
-  if (file !== STANDARD_INPUT) return work({ path: file, called: file, source: file })
+  if (file !== STANDARD_INPUT) {
+    await mustBeReadable(file)
+    return work({ path: file, called: file, source: file })
+  }
   const folder = await mkdtemp(join(tmpdir(), 'gavel-input-'))
   const path = join(folder, 'standard-input')
   try {

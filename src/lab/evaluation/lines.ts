@@ -1,4 +1,7 @@
-import { createReadStream } from 'node:fs'
+import { constants, createReadStream, readdirSync } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { didYouMean } from '../../service/domain/did-you-mean.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 
 /**
@@ -29,5 +32,30 @@ export async function* linesOf(file: string): AsyncGenerator<string> {
 /** An `OperatorError` in place of what reading a file throws; every other error as it is. */
 export function unreadable(file: string, error: unknown): unknown {
   if (!(error instanceof Error && 'code' in error)) return error
-  return new OperatorError(`${file} cannot be read: ${String(error.code)}`, { cause: error })
+  return new OperatorError(`${file} cannot be read: ${whyNot(file, String(error.code))}`, { cause: error })
+}
+
+/** Throws an `OperatorError` where a file cannot be read. */
+export async function mustBeReadable(file: string): Promise<void> {
+  try {
+    await access(file, constants.R_OK)
+    if ((await stat(file)).isDirectory()) throw Object.assign(new Error('is a folder'), { code: 'EISDIR' })
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+function whyNot(file: string, code: string): string {
+  if (code === 'EISDIR') return 'it is a folder.'
+  if (code === 'EACCES') return 'this user may not.'
+  if (code !== 'ENOENT') return `${code}.`
+  return `there is no such file.${didYouMean(basename(file), namesBeside(file))}`
+}
+
+function namesBeside(file: string): string[] {
+  try {
+    return readdirSync(dirname(file))
+  } catch {
+    return []
+  }
 }
