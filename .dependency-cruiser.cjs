@@ -162,7 +162,7 @@ module.exports = {
     only(
       'producers',
       ['src/service/domain/', 'src/service/ports/', 'src/service/adapters/kafka/'],
-      'What goes out to Kafka is ready when it comes here.',
+      'What goes out is ready when it comes here.',
     ),
     only(
       'consumers',

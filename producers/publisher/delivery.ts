@@ -5,7 +5,8 @@ import type { Clock } from '../../src/service/ports/clock.ts'
 import type { Report } from '../../src/service/ports/report.ts'
 import { type Outgoing, RefusedRecord, type TopicWriter } from '../../src/service/ports/topic.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
-import type { PendingEntry, PublishedTopics } from './records.ts'
+import type { PublishedVerdict } from '../webhooks/matching.ts'
+import { type PendingEntry, type PublishedTopics, subjectOf } from './records.ts'
 
 /** What entries are delivered with. */
 export interface DeliveryContext {
@@ -13,6 +14,10 @@ export interface DeliveryContext {
   readonly writer: TopicWriter
   /** Takes the verdicts on what was asked apart from the stream. */
   readonly answers: Pick<Answers, 'put'>
+  /** Has verdicts sent to webhooks, once they are published: durable when it resolves. Repeatable. */
+  readonly hook?: (published: readonly PublishedVerdict[]) => Promise<void>
+  /** Whether a protocol judges replies. */
+  readonly judgesReplies?: (protocol: string) => boolean
   readonly topics: PublishedTopics
   readonly clock: Clock
   readonly report: Report
@@ -34,6 +39,7 @@ export async function deliver(
   const unsent = pending.flatMap((one) =>
     one.records.filter((record) => !one.sent.has(record)).map((record) => ({ one, record })),
   )
+  if (unsent.length === 0) return
   if (atOnce) {
     try {
       await context.writer.send(unsent.map(({ record }) => record))
@@ -51,8 +57,25 @@ export async function deliver(
 }
 
 /** Puts verdicts on requests where their clients find them: on no topic. */
-export async function answerRequests({ answers }: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
-  await Promise.all(pending.map(async ({ answer }) => answer && answers.put(answer)))
+export async function answerRequests(context: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
+  const wanted = await Promise.all(
+    pending.map(async ({ answer }) => answer !== undefined && (await context.answers.put(answer))),
+  )
+  await hookVerdicts(
+    context,
+    pending.filter((_, nth) => wanted[nth] === true),
+  )
+}
+
+/** Has published verdicts sent to webhooks. */
+export async function hookVerdicts(context: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
+  const { hook, judgesReplies = () => false } = context
+  const published = pending.flatMap(({ entry, verdict }) =>
+    verdict === undefined || entry.kind !== 'verdict'
+      ? []
+      : [{ verdict, json: entry.verdict, ref: subjectOf(entry.caseId, verdict, judgesReplies) }],
+  )
+  if (hook !== undefined && published.length > 0) await hook(published)
 }
 
 type PendingRecord = { readonly one: PendingEntry; readonly record: Outgoing }

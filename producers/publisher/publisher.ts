@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import { casesNamed } from '../../src/service/ports/report.ts'
-import { answerRequests, type DeliveryContext, deliver, park } from './delivery.ts'
+import { answerRequests, type DeliveryContext, deliver, hookVerdicts, park } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 
 /** Most entries sent together… */
@@ -161,6 +161,7 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
     else await deliver(publishing, first, !queue.isBlocked)
+    if (queue.what === 'verdict') await hookVerdicts(publishing, first)
   } catch (error) {
     tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)
     throw error

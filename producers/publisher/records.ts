@@ -1,6 +1,7 @@
 import { jsonOf } from '../../src/service/domain/json-of.ts'
 import { deadLetter } from '../../src/service/domain/messages.ts'
-import { requestIn, type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import { isCrossKind, requestIn, type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
 import type { Answers } from '../../src/service/ports/answers.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
@@ -47,6 +48,16 @@ export function pendingOf(entry: OutboxEntry, topics: PublishedTopics): PendingE
     { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
   ]
   return { entry, records, sent: new Set(), ...known }
+}
+
+/** The thread that a verdict is about. */
+export function subjectOf(
+  caseId: string,
+  { tenant, subjectId, protocol }: Verdict,
+  judgesReplies: (protocol: string) => boolean,
+): ThreadRef {
+  if (requestIn(caseId) !== null) return { tenant, postId: subjectId, kind: 'asked' }
+  return { tenant, postId: subjectId, kind: judgesReplies(protocol) || isCrossKind(caseId) ? 'reply' : 'post' }
 }
 
 /** The cases whose verdicts are in these entries. */

@@ -54,6 +54,18 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'lists open cases, the longest untouched first, and what each waits for',
     load: () => import('./cases/list.ts'),
   },
+  { path: 'webhooks', description: 'verdicts that could not be sent to their receivers' },
+  {
+    path: 'webhooks list',
+    description: 'verdicts that no try has brought to their receivers',
+    load: () => import('./webhooks/list.ts'),
+  },
+  {
+    path: 'webhooks retry',
+    argument: '<ids...>',
+    description: 'tries parked verdicts again, none behind a newer one on the same subject',
+    load: () => import('./webhooks/retry.ts'),
+  },
   {
     path: 'cases retry',
     argument: '<ids...>',

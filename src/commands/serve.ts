@@ -4,16 +4,27 @@ import { runService } from './run.ts'
 
 interface Options {
   readonly waitForDependencies?: true
+  readonly embedded?: true
 }
 
-/** `gavel serve`: the HTTP door by itself, until the signal; what it takes is judged by processes of `gavel run`. */
+/**
+ * `gavel serve`: the HTTP door by itself, until the signal; what it takes is judged by processes of `gavel run`, or, embedded, by
+ * this one.
+ */
 export const command: Command<Options, void> = {
   options: [
+    new Option('--embedded', 'judge in this process too, without Kafka and Redis; all ends with it').conflicts(
+      'waitForDependencies',
+    ),
     new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
   ],
   json: false,
-  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door"; docs/door.md says what it answers.',
-  async run({ options: { waitForDependencies }, settings, stopped }) {
+  help: 'Examples:\n  $ gavel serve --embedded\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door"; docs/door.md says what it answers.',
+  async run({ options: { waitForDependencies, embedded }, settings, terminal, stopped }) {
+    if (embedded === true) {
+      const { serveEmbedded } = await import('../kit/embedded/serve-embedded.ts')
+      return serveEmbedded(settings(), { terminal, stopped })
+    }
     await runService(settings(), ['door'], { waits: waitForDependencies === true, stopped })
   },
   print() {},

@@ -161,22 +161,35 @@ export function askedContract(name: string, make: MakeStores): void {
       expect([await stores.outbox.size(), await due(), await traces('what p1 says')]).toEqual([0, [], []])
     })
 
-    it('hands out verdicts for webhooks until they are among them, and none of a request that was dropped', async () => {
+    it('says of each verdict whether its client wants it by webhook, until the request is dropped', async () => {
       await put(ASKED, { webhook: true })
       await put(thread('q-2', 'acme', 'asked'))
-      await put(thread('q-3', 'acme', 'asked'), { webhook: true })
-      await answer('rumor', 'for the hook')
-      await answer('rumor', 'no hook', thread('q-2', 'acme', 'asked'))
-      await answer('hate', 'dropped', thread('q-3', 'acme', 'asked'))
-      await stores.threads.dropAsked(thread('q-3', 'acme', 'asked'))
-      const hooked = await stores.answers.takeHooked(9)
-      const known = { tenant: 'acme', request: 'q-1', protocol: 'rumor', verdict: '{"words":"for the hook"}' }
-      expect(hooked).toEqual([known])
-      await stores.answers.hooked(hooked)
-      expect(await stores.answers.takeHooked(9)).toEqual([])
       // The publisher may put it again.
-      await answer('rumor', 'for the hook')
-      expect(await stores.answers.takeHooked(9)).toEqual([])
+      for (const _ of [1, 2]) expect(await answer('rumor')).toBe(true)
+      expect(await answer('rumor', 'no hook', thread('q-2', 'acme', 'asked'))).toBe(false)
+      await stores.threads.dropAsked(ASKED)
+      expect(await answer('hate')).toBe(false)
+    })
+
+    it('takes back what was to be sent of a subject when it is deleted or dropped, or loses comments', async () => {
+      const p1 = thread('p1', 'acme')
+      await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+      await put(ASKED, { subject: thread('p2', 'acme') })
+      const of = { hook: 'shop', protocol: 'rumor', revision: 1, retracts: false }
+      const deliver = (ref: ThreadRef) =>
+        stores.webhooks.put([{ ...of, ref, verdictId: `of ${ref.kind} ${ref.postId}`, body: 'words to be sent' }])
+      const left = async () => (await stores.webhooks.take(['shop'], 9, 1)).map(({ verdictId }) => verdictId)
+      await deliver(p1)
+      await deliver(ASKED)
+      await stores.threads.deletePost(p1, retractionOf(p1))
+      await stores.threads.dropAsked(ASKED)
+      expect(await left()).toEqual([])
+      const p3 = thread('p3', 'acme')
+      await stores.threads.putPost(p3, postOf(p3), ARRIVAL, RULES)
+      await deliver(p3)
+      await stores.threads.eraseLeft(p3, { openIds: [], without: () => null, caseId: () => 'none' })
+      expect(await left()).toEqual([])
+      expect(await traces('words to be sent')).toEqual([])
     })
 
     it('counts its cases as those of its tenant, whose turn it takes', async () => {

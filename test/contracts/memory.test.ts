@@ -1,4 +1,5 @@
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
+import { memoryWebhooks } from '../../src/service/adapters/memory/webhooks.ts'
 import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { erasureContract } from './erasure.ts'
@@ -10,6 +11,7 @@ import type { MakeStores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
+import { webhookContract } from './webhooks.ts'
 
 const make: MakeStores = async () => {
   let now = T0
@@ -31,3 +33,16 @@ shownContract('in memory', make)
 streamMarksContract('in memory', make)
 judgeAgainContract('in memory', make)
 askedContract('in memory', make)
+webhookContract('in memory', async () => {
+  let now = T0
+  const webhooks = memoryWebhooks(() => now)
+  return {
+    webhooks,
+    forget: async (ref) => webhooks.forget(ref),
+    now: () => now,
+    async pass(ms) {
+      now += ms
+    },
+    close: async () => {},
+  }
+})

@@ -23,6 +23,7 @@ import { redisRecovery } from '../../src/service/adapters/redis/recovery.ts'
 import { luaOf } from '../../src/service/adapters/redis/script.ts'
 import { secretOf } from '../../src/service/adapters/redis/shared-key.ts'
 import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
+import { hookContent, redisWebhooks } from '../../src/service/adapters/redis/webhooks.ts'
 import { knownDeletions } from '../../src/service/composition/redis.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
 import { ownerOf } from '../../src/service/library/names.ts'
@@ -40,6 +41,7 @@ import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type St
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
+import { webhookContract } from './webhooks.ts'
 
 const KEEP_JOURNAL = 60_000
 const KEEP_THREAD = 120_000
@@ -217,6 +219,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     erasures: redisErasures(client, keys),
     judgeAgain: redisJudgeAgain(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
     answers,
+    webhooks: redisWebhooks(client, keys),
     async pass(ms) {
       now += ms
       await sleep(ms)
@@ -257,6 +260,16 @@ erasureContract('in Redis', make)
 shownContract('in Redis', make)
 judgeAgainContract('in Redis', make)
 askedContract('in Redis', make)
+webhookContract('in Redis', async () => {
+  const keys = keysUnder(`test-${randomUUID()}`)
+  return {
+    webhooks: redisWebhooks(client, keys),
+    forget: async (ref) => void (await client.unlink(hookContent(keys, memberOf(ref)))),
+    now: Date.now,
+    pass: (ms) => sleep(ms),
+    close: async () => {},
+  }
+})
 
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''

@@ -5,6 +5,7 @@ import type { CaseStore, Outbox, TakenCase } from '../../src/service/ports/cases
 import type { Erasures } from '../../src/service/ports/erasures.ts'
 import type { JudgeAgainStore } from '../../src/service/ports/judge-again.ts'
 import type { StreamMarks, ThreadState, ThreadStore } from '../../src/service/ports/threads.ts'
+import type { Webhooks } from '../../src/service/ports/webhooks.ts'
 import { endOf, recordOf } from './samples.ts'
 
 /** The stores of one Gavel: they share their state, and a contract of one needs the others. */
@@ -16,6 +17,7 @@ export interface Stores {
   readonly erasures: Erasures
   readonly judgeAgain: JudgeAgainStore
   readonly answers: Answers
+  readonly webhooks: Webhooks
   /** Lets this much time pass, for the clock that was handed in and for the server's own. */
   pass(ms: number): Promise<void>
   /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */

@@ -5,11 +5,14 @@ import type { Topics } from '../../../config/topics.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { publisher } from '../../../producers/publisher/publisher.ts'
 import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
+import type { Protocol } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
+import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { KafkaClient } from './kafka.ts'
 import type { RedisPart } from './redis.ts'
+import { hookingOf, webhooksPart } from './webhooks.ts'
 
 /**
  * Sends verdicts from the outbox to Kafka. When closed, it has sent what Kafka accepts, and leaves the rest to other
@@ -19,12 +22,16 @@ export function publicationPart(
   settings: Settings,
   {
     redis,
+    protocols,
+    loops,
     kafka,
     topics,
     clock,
     report,
   }: {
-    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels' | 'answers'>
+    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels' | 'answers' | 'webhooks'>
+    protocols: readonly Protocol[]
+    loops: Loops
     kafka: KafkaClient
     topics: Topics
     clock: Clock
@@ -34,10 +41,12 @@ export function publicationPart(
   return closable(async (keep) => {
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
-    const { sentinels, answers } = redis
+    const { sentinels, answers, webhooks } = redis
     const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
     const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
-    keep(publisher({ outbox, writer, answers, topics, name, clock, report })).start()
+    keep(webhooksPart(settings, { webhooks, loops, clock, report }))
+    const hooking = hookingOf(settings, webhooks, protocols)
+    keep(publisher({ outbox, writer, answers, ...hooking, topics, name, clock, report })).start()
     return {}
   })
 }

@@ -16,6 +16,7 @@ import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { redisThreads } from '../adapters/redis/threads.ts'
+import { redisWebhooks } from '../adapters/redis/webhooks.ts'
 import { OperatorError, RetryLaterError } from '../domain/errors.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import { type Closable, closable } from '../operations/closable.ts'
@@ -147,6 +148,7 @@ function storesOn(
       keepAskedMs: settings.door.keepAnswers,
       clock,
     }),
+    webhooks: redisWebhooks(working, keys),
     answers: redisAnswers(working, keys, { report, ...(subscribe === undefined ? {} : { subscribe }) }),
   }
 }

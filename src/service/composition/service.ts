@@ -136,16 +136,17 @@ async function assemble(
   const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })
   const lookups = lookupsOf(settings, { clock, report })
 
-  if (roles.includes('publish')) keep(await publicationPart(settings, { redis, kafka, topics, clock, report }))
+  const happening = activity()
+  listen(happening.listen)
+  const loops = namedLoops(report, happening)
+  if (roles.includes('publish'))
+    keep(await publicationPart(settings, { redis, protocols, kafka, topics, loops, clock, report }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
   const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opened = openedCases(clock)
   const opener = openerOf(settings, { routes, opened, ...stream })
 
-  const happening = activity()
-  listen(happening.listen)
-  const loops = namedLoops(report, happening)
   const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)

@@ -7,7 +7,7 @@ export interface Asked {
   readonly comments: readonly Comment[]
   /** The protocols that are to judge it; null leaves the choice to the routes. */
   readonly protocols: readonly string[] | null
-  /** Its verdicts are also handed to the tenant's webhooks (`Answers.takeHooked`). */
+  /** Its verdicts are also handed to the tenant's webhooks. */
   readonly webhook: boolean
 }
 
@@ -46,31 +46,21 @@ export interface Answer {
   readonly erased: boolean
 }
 
-/** A verdict on a request whose client wants it by webhook. */
-export interface HookedVerdict {
-  readonly tenant: string
-  readonly request: string
-  readonly protocol: string
-  readonly verdict: string
-}
-
 /** Verdicts on requests, kept for a set time, then forgotten. */
 export interface Answers {
-  /** Repeatable. Nothing is kept if the request was dropped or forgotten. */
+  /**
+   * Repeatable. Nothing is kept if the request was dropped or forgotten. Resolves to whether its client wants it by webhook too.
+   */
   put(of: {
     readonly tenant: string
     readonly request: string
     readonly protocol: string
     readonly verdict: string
     readonly transcript: string
-  }): Promise<void>
+  }): Promise<boolean>
   /** Null if this tenant has no such request, or it has been forgotten. */
   read(tenant: string, request: string): Promise<Answer | null>
   /** Resolves when the request may have another answer or was dropped, at `signal`, and after a second at the latest. */
   changed(request: string, signal: AbortSignal): Promise<void>
-  /** Some verdicts for webhooks, those first that have waited longest; they are handed out until they are `hooked`. */
-  takeHooked(limit: number): Promise<readonly HookedVerdict[]>
-  /** These have been put among the webhooks. */
-  hooked(some: readonly HookedVerdict[]): Promise<void>
   close(): Promise<void>
 }

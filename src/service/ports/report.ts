@@ -167,6 +167,10 @@ export function casesNamed(caseIds: Iterable<string>): ManyIds {
   return all.length === 0 ? {} : { cases: all.length, caseIds: all.slice(0, MOST_CASES) }
 }
 
+/** How a try to send a verdict to a receiver ended; `parked`: it was the last. */
+export const WEBHOOK_OUTCOMES = ['sent', 'failed', 'parked'] as const
+export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number]
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
@@ -303,6 +307,8 @@ export interface Events {
    * verdict.
    */
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
+  /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
+  'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
   /** The door's keys were read, or could not be: then those that were known still count, since that many seconds. */
   'keys:read': { keys: number; ageSeconds: number }
   'service:started': { roles: readonly string[]; httpPort: number }

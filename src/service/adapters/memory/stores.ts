@@ -4,6 +4,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Erasures } from '../../ports/erasures.ts'
 import type { JudgeAgainStore } from '../../ports/judge-again.ts'
 import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
+import type { Webhooks } from '../../ports/webhooks.ts'
 import { memoryAnswers } from './answers.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
@@ -13,6 +14,7 @@ import { memoryMarks } from './marks.ts'
 import { memoryOutbox, outboxEntries } from './outbox.ts'
 import { threadTable } from './thread-table.ts'
 import { memoryThreads } from './threads.ts'
+import { memoryWebhooks } from './webhooks.ts'
 
 /**
  * The stores in memory: the same promises within one process. For judging a file without servers, and for quick tests.
@@ -29,18 +31,21 @@ export function memoryStores(
   erasures: Erasures
   judgeAgain: JudgeAgainStore
   answers: Answers
+  webhooks: Webhooks
 } {
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
   const answers = memoryAnswers(clock)
+  const webhooks = memoryWebhooks(clock)
   return {
-    threads: memoryThreads(threads, cases, entries, erasures, answers),
+    threads: memoryThreads(threads, cases, entries, erasures, answers, webhooks),
     cases: memoryCases(cases, threads, entries, erasures, clock),
     outbox: memoryOutbox(entries, cases, threads, erasures, clock),
     marks: memoryMarks(),
     erasures,
     judgeAgain: memoryJudgeAgain(threads),
     answers,
+    webhooks,
   }
 }

@@ -2,7 +2,6 @@ import { charactersIn } from '../../domain/characters-in.ts'
 import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
-import { putAsked } from '../../threads/asked.ts'
 import { takeComments } from '../../threads/comments.ts'
 import { wake } from '../../threads/due.ts'
 import { deletePost, expireOrphans } from '../../threads/ending.ts'
@@ -15,6 +14,7 @@ import type { AnswerTable } from './answers.ts'
 import { type CaseTable, openedCase } from './case-table.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
+import { memoryRequests } from './requests.ts'
 import { nameOf, type ThreadTable } from './thread-table.ts'
 
 /**
@@ -27,6 +27,7 @@ export function memoryThreads(
   entries: OutboxEntries,
   erasures: Pick<MemoryErasures, 'noteNow'>,
   answers: AnswerTable,
+  webhooks: { forget(ref: ThreadRef): void },
 ): ThreadStore {
   const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
@@ -43,6 +44,7 @@ export function memoryThreads(
   }
 
   const store: ThreadStore = {
+    ...memoryRequests({ threads, requests, answers, webhooks, withdrawCase }),
     async putPost(ref, post, arrival, rules) {
       return threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
     },
@@ -52,6 +54,7 @@ export function memoryThreads(
 
     async deletePost(ref, retraction) {
       erasures.noteNow(ref)
+      webhooks.forget(ref)
       const known = threads.find(ref)
       const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
       const inFlight = new Set(revisions.flatMap(([protocol, { openId }]) => (withdrawCase(openId) ? [protocol] : [])))
@@ -74,6 +77,7 @@ export function memoryThreads(
       })
     },
     async eraseLeft(ref, { openIds, without }) {
+      webhooks.forget(ref)
       return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
     },
 
@@ -87,26 +91,6 @@ export function memoryThreads(
     repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
     async unlinkReplies(post, some) {
       for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
-    },
-
-    async putAsked({ thread, subject, protocols, webhook, until }, now) {
-      if (threads.find(subject)?.status === 'deleted') return 'deleted'
-      threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
-      answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
-      requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
-      return 'asked'
-    },
-    async dropAsked(ref) {
-      const known = threads.find(ref)
-      for (const { openId } of known?.revisions.values() ?? []) withdrawCase(openId)
-      threads.step(ref, () => ({ thread: null, outcome: null }))
-      for (const some of requests.values()) some.delete(nameOf(ref))
-      const wasAnswered = answers.erase(ref)
-      return known !== null || wasAnswered
-    },
-    requestsFor: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
-    async unlinkRequests(subject, some) {
-      for (const request of some) requests.get(nameOf(subject))?.delete(nameOf(request))
     },
 
     async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {

@@ -1,15 +1,12 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import type { Answers, HookedVerdict } from '../../ports/answers.ts'
+import type { Answers } from '../../ports/answers.ts'
 import type { Report } from '../../ports/report.ts'
 import { answerWaiters } from '../answer-waiters.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
 import { script } from './script.ts'
 
-const putAnswer = script('answers/put', {
-  keys: ['answers', 'hooked'],
-  args: ['member', 'protocol', 'verdict', 'transcript'],
-})
+const putAnswer = script('answers/put', { keys: ['answers'], args: ['protocol', 'verdict', 'transcript'] })
 
 /**
  * Answers in Redis: a hash for each request, which expires. `subscribe` opens a connection of its own, once somebody waits for
@@ -42,8 +39,10 @@ export function redisAnswers(
   return {
     async put({ tenant, request, protocol, verdict, transcript }) {
       const member = memberOf({ tenant, postId: request, kind: 'asked' })
-      const given = { answers: keys.answers(member), hooked: keys.hooked, member, protocol, verdict, transcript }
-      if ((await putAnswer(client, given)) === 1) await announced(() => client.publish(channel, request))
+      const given = { answers: keys.answers(member), protocol, verdict, transcript }
+      const [kept, hooked] = z.tuple([z.number(), z.number()]).parse(await putAnswer(client, given))
+      if (kept === 1) await announced(() => client.publish(channel, request))
+      return hooked === 1
     },
     async read(tenant, request) {
       const fields = await client.hgetall(keys.answers(memberOf({ tenant, postId: request, kind: 'asked' })))
@@ -68,27 +67,6 @@ export function redisAnswers(
     async changed(request, signal) {
       void listen()
       await waiters.wait(request, signal)
-    },
-    async takeHooked(limit) {
-      const waitingOnes = await client.zrange(keys.hooked, '0', String(limit - 1))
-      const hooked = await Promise.all(
-        waitingOnes.map(async (one): Promise<HookedVerdict[]> => {
-          const [protocol = '', member = ''] = one.split(/ (.*)/s)
-          const verdict = await client.hget(keys.answers(member), `verdict:${protocol}`)
-          const { tenant, postId: request } = refOf(member)
-          if (verdict !== null) return [{ tenant, request, protocol, verdict }]
-          // The answer was erased, or is forgotten.
-          await client.zrem(keys.hooked, one)
-          return []
-        }),
-      )
-      return hooked.flat()
-    },
-    async hooked(some) {
-      const them = some.map(
-        ({ tenant, request, protocol }) => `${protocol} ${memberOf({ tenant, postId: request, kind: 'asked' })}`,
-      )
-      if (them.length > 0) await client.zrem(keys.hooked, ...them)
     },
     async close() {
       waiters.wakeAll()

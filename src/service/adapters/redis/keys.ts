@@ -104,8 +104,6 @@ export interface Keys {
    * (its verdicts go to webhooks), and by protocol verdict: and transcript:; of an erased one only erased, protocols and times.
    */
   answers(member: string): string
-  /** Sorted set: verdicts on requests that wait to be put among the webhooks (protocol and thread member), by when, ms. */
-  readonly hooked: string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -145,7 +143,6 @@ export function keysUnder(prefix: string): Keys {
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
     answers: (member) => `${root}:answers:${member}`,
-    hooked: `${root}:answers/hooked`,
   }
 }
 

@@ -5,6 +5,7 @@ import { memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 import { keptOf, notSuspended } from './thread-intake.ts'
+import { hookContent } from './webhooks.ts'
 
 const putAsked = script('threads/put-asked', {
   keys: ['thread', 'comments', 'answers', 'subject', 'requests', 'due', 'incarnation'],
@@ -16,7 +17,7 @@ const putAsked = script('threads/put-asked', {
 })
 const dropAsked = script('threads/drop-asked', {
   keys: [
-    ...(['thread', 'comments', 'revisions', 'answers', 'hooked', 'requests', 'due', 'open', 'unworked'] as const),
+    ...(['thread', 'comments', 'revisions', 'answers', 'hookContent', 'requests', 'due', 'open', 'unworked'] as const),
     ...(['outbox', 'erased', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const),
   ],
   args: ['member', 'group', 'scope'],
@@ -62,7 +63,7 @@ export function threadAsked({
       const answers = keys.answers(member)
       const requests = keys.requests((await client.hget(answers, 'subject')) ?? '')
       const dropped = await dropAsked(client, {
-        ...{ thread, comments, revisions, answers, requests, hooked: keys.hooked },
+        ...{ thread, comments, revisions, answers, requests, hookContent: hookContent(keys, member) },
         ...{ due: keys.due, open: keys.open, unworked: keys.unworked, outbox: keys.outbox, erased: keys.erased },
         ...{ casePrefix: keys.case(''), journalPrefix: keys.journal(''), lostPrefix: keys.lost('') },
         member,

@@ -8,6 +8,7 @@ import { askedAbout } from './memo.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 import { type Fields, lastRevisions, revisionsOf } from './thread-state.ts'
+import { hookContent } from './webhooks.ts'
 
 const deletePost = script('threads/delete-post', {
   keys: [
@@ -26,6 +27,7 @@ const deletePost = script('threads/delete-post', {
     'shelfErasures',
     'caseErasures',
     'shown',
+    'hookContent',
     'casePrefix',
     'caseKeys[]',
   ],
@@ -60,7 +62,7 @@ const deleteUnknown = script('threads/delete-unknown', {
   args: ['subjects[].owner', 'keep'],
 })
 const eraseCarries = script('threads/erase-carries', {
-  keys: ['thread', 'caseKeys[]'],
+  keys: ['thread', 'hookContent', 'caseKeys[]'],
   args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
 })
 const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
@@ -113,6 +115,7 @@ export function threadErasure({
       outbox: keys.outbox,
       erased: keys.erased,
       casePrefix: keys.case(''),
+      hookContent: hookContent(keys, member),
       caseKeys: keysOfCases(ids),
       member,
       keep: settings.keepTombstoneMs,
@@ -137,7 +140,9 @@ export function threadErasure({
         .map((number) => caseId(protocol, number))
         .filter((id) => id !== revisions.get(protocol)?.openId),
     )
-    const given = { thread: keys.thread(memberOf(ref)), caseKeys: keysOfCases(published), openIds, changes }
+    const member = memberOf(ref)
+    const [thread, content] = [keys.thread(member), hookContent(keys, member)]
+    const given = { thread, hookContent: content, caseKeys: keysOfCases(published), openIds, changes }
     const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
     return done === 'changed' ? null : done === 'erased'
   }

@@ -1,13 +1,10 @@
--- Adds a verdict to the answer to a request. Returns 0, with nothing done, if the request was erased or its answer is forgotten.
---@include time
+-- Adds a verdict to the answer to a request. Returns whether it is kept, not if the request was erased or its answer is forgotten, and
+-- whether its client wants it by webhook; each as 1 or 0.
 --@key answers
---@key hooked
---@arg member
 --@arg protocol
 --@arg verdict           JSON
 --@arg transcript        JSON
 local opened, gone, hook = unpack(redis.call('HMGET', answers, 'opened', 'erased', 'hook'))
-if not opened or gone then return 0 end
-local is_new = redis.call('HSET', answers, 'verdict:' .. protocol, verdict, 'transcript:' .. protocol, transcript) > 0
-if is_new and hook then redis.call('ZADD', hooked, redis_now(), protocol .. ' ' .. member) end
-return 1
+if not opened or gone then return { 0, 0 } end
+redis.call('HSET', answers, 'verdict:' .. protocol, verdict, 'transcript:' .. protocol, transcript)
+return { 1, hook and 1 or 0 }

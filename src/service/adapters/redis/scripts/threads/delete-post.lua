@@ -23,6 +23,7 @@
 --@key shelf_erasures
 --@key case_erasures
 --@key shown
+--@key hook_content      what webhooks are to be sent of it
 --@key case_keys[]       case, journal and lost calls of each of the thread's cases
 --@arg member
 --@arg owner             the subject as shelves know it
@@ -66,7 +67,7 @@ for _, field in ipairs(fields) do
     end
   end
 end
-redis.call('DEL', thread, comments, sample, authors, orphans)
+redis.call('DEL', thread, comments, sample, authors, orphans, hook_content)
 for _, key in ipairs(case_keys) do redis.call('DEL', key) end
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)

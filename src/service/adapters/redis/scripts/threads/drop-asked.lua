@@ -7,7 +7,7 @@
 --@key comments
 --@key revisions
 --@key answers
---@key hooked
+--@key hook_content      what webhooks are to be sent of it
 --@key requests          what was asked under the same subject's id
 --@key due
 --@key open
@@ -37,13 +37,11 @@ for i = 1, #fields, 2 do
   local protocol = string.match(fields[i], '^rev:(.+)$')
   if protocol then drop_revisions(protocol, fields[i + 1]) end
 end
-redis.call('DEL', thread, comments, revisions)
+redis.call('DEL', thread, comments, revisions, hook_content)
 not_due(due, member)
 redis.call('SREM', requests, member)
 for _, field in ipairs(redis.call('HKEYS', answers)) do
-  local protocol = string.match(field, '^verdict:(.+)$')
-  if protocol then redis.call('ZREM', hooked, protocol .. ' ' .. member) end
-  if protocol or string.match(field, '^transcript:') then redis.call('HDEL', answers, field) end
+  if string.match(field, '^verdict:') or string.match(field, '^transcript:') then redis.call('HDEL', answers, field) end
 end
 if redis.call('EXISTS', answers) == 1 then
   redis.call('HSET', answers, 'erased', 1)

@@ -2,12 +2,14 @@
 -- `opened` if a case is open that the caller does not know, `changed` if a carry is not as it was read; either leaves the
 -- carries as they were.
 --@key thread
+--@key hook_content      what webhooks are to be sent of it
 --@key case_keys[]       case, journal and lost calls of published cases
 --@arg open_ids[]        the open cases that the caller knows
 --@arg changes[].protocol
 --@arg changes[].before  the carry as it was read
 --@arg changes[].after   empty if nothing is left of it
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
+redis.call('UNLINK', hook_content)
 -- A deleted post has no carry left, even if a publisher still has its last verdict.
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 'erased' end
 local known = {}

@@ -1,0 +1,83 @@
+import { entryOf } from '../../src/service/domain/entry-of.ts'
+import type { Clock } from '../../src/service/ports/clock.ts'
+import type { Report } from '../../src/service/ports/report.ts'
+import type { Claimed, Receiver, SendWebhook, Tried, TryEnd, Webhooks } from '../../src/service/ports/webhooks.ts'
+
+/** A receiver's Retry-After counts up to this, in ms. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000
+/** What settling and a busy process may take beside the try itself, in ms. */
+const MARGIN_MS = 10_000
+/** The status by which a receiver says that it wants nothing any more. */
+const GONE = 410
+
+/**
+ * Sends what is due to receivers, a bounded number at a time, and tries again what failed, later each time; what fails to the end is
+ * parked. It is sent at least once: a process that dies between sending and noting it has it sent again, under the same id.
+ */
+export function delivering(deps: {
+  readonly webhooks: Webhooks
+  readonly hooks: Readonly<Record<string, Receiver>>
+  readonly send: SendWebhook
+  readonly settings: { readonly atOnce: number; readonly timeoutMs: number; readonly retriesMs: readonly number[] }
+  readonly clock: Clock
+  readonly report: Report
+}) {
+  const { webhooks, hooks, send, settings, clock, report } = deps
+  const leaseMs = 2 * settings.timeoutMs + MARGIN_MS
+  const inFlight = new Set<Promise<void>>()
+  /** Receivers that are gone: what is for them waits until their settings are others, and this process starts with them. */
+  const gone = new Set<string>()
+  let isClosing = false
+
+  async function deliver(claim: Claimed, takenAt: number): Promise<void> {
+    const receiver = entryOf(hooks, claim.hook)
+    // A process that stood still sends nothing that another may have by now.
+    if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeoutMs) return
+    const tried = await send(receiver, { id: claim.id, body: claim.body, at: clock() })
+    const end = endOf(claim, tried, settings.retriesMs, clock())
+    if (tried.status === GONE) gone.add(claim.hook)
+    const outcome = end === 'sent' ? 'sent' : 'again' in end ? 'failed' : 'parked'
+    if (!(await webhooks.settle(claim, end))) return
+    report('webhook:tried', {
+      hook: claim.hook,
+      outcome,
+      why: end === 'sent' ? '' : tried.why,
+      caseId: claim.verdictId,
+    })
+  }
+
+  return {
+    /** Begins what is due, as far as there is room, and does not wait for its end. */
+    async look(): Promise<void> {
+      for (let room = settings.atOnce - inFlight.size; room > 0 && !isClosing; room = settings.atOnce - inFlight.size) {
+        const open = Object.keys(hooks).filter((hook) => !gone.has(hook))
+        const takenAt = clock()
+        const claims = await webhooks.take(open, room, leaseMs)
+        if (claims.length === 0) return
+        for (const claim of claims) {
+          const one = deliver(claim, takenAt)
+            .catch((error: unknown) => report('error', { where: 'webhooks', error }))
+            .finally(() => inFlight.delete(one))
+          inFlight.add(one)
+        }
+      }
+    },
+    /** What has begun ends. */
+    async close(): Promise<void> {
+      isClosing = true
+      await Promise.all(inFlight)
+    },
+  }
+}
+
+function endOf(
+  { tries }: Claimed,
+  { status, why, retryAfterMs }: Tried,
+  retriesMs: readonly number[],
+  now: number,
+): TryEnd {
+  if (typeof status === 'number' && status >= 200 && status < 300) return 'sent'
+  const waitMs = retriesMs[tries]
+  if (waitMs === undefined || status === 'refused' || status === GONE) return { park: why }
+  return { again: now + Math.max(waitMs, Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS)) }
+}

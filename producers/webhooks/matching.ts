@@ -1,0 +1,51 @@
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import type { Verdict } from '../../src/service/domain/verdict.ts'
+import type { Delivery, Receiver } from '../../src/service/ports/webhooks.ts'
+
+/** A receiver, and which verdicts it is sent; without a list all of them. */
+export interface Hook extends Receiver {
+  readonly tenant: string
+  readonly protocols?: readonly string[] | undefined
+  readonly labels?: readonly string[] | undefined
+  /** Final verdicts alone. */
+  readonly final?: boolean | undefined
+}
+
+/** A verdict that has been published, and its bytes. */
+export interface PublishedVerdict {
+  readonly verdict: Verdict
+  readonly json: string
+  readonly ref: ThreadRef
+}
+
+/** What is to be sent of published verdicts, and to whom. */
+export function deliveriesOf(
+  hooks: Readonly<Record<string, Hook>>,
+  published: readonly PublishedVerdict[],
+): readonly Delivery[] {
+  return published.flatMap(({ verdict, json, ref }) =>
+    Object.entries(hooks)
+      .filter(([, hook]) => wants(hook, verdict))
+      .map(([hook]) => {
+        const { id: verdictId, protocol, revision, timing } = verdict
+        const retracts = isRetraction(verdict)
+        const type = retracts ? 'verdict.retracted' : 'verdict.published'
+        // The verdict's own bytes, as they are on the topic.
+        const body = `{"type":"${type}","timestamp":${JSON.stringify(timing.decidedAt)},"data":${json}}`
+        return { hook, verdictId, ref, protocol, revision, retracts, body }
+      }),
+  )
+}
+
+/** A retraction goes to all who may have been sent what it retracts. */
+function wants({ tenant, protocols, labels, final }: Hook, verdict: Verdict): boolean {
+  if (verdict.tenant !== tenant) return false
+  if (protocols !== undefined && !protocols.includes(verdict.protocol)) return false
+  if (isRetraction(verdict)) return true
+  if (labels !== undefined && (verdict.label === null || !labels.includes(verdict.label))) return false
+  return final !== true || verdict.final
+}
+
+function isRetraction({ decidedBy }: Verdict): boolean {
+  return decidedBy === 'deleted'
+}

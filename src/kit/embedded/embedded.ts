@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import type { Settings } from '../../../config/schema.ts'
+import { topicsOf } from '../../../config/topics.ts'
+import { intake } from '../../../consumers/intake.ts'
+import { publisher } from '../../../producers/publisher/publisher.ts'
+import { logListener } from '../../service/adapters/log.ts'
+import { memoryQueues } from '../../service/adapters/memory/queues.ts'
+import { memoryStores } from '../../service/adapters/memory/stores.ts'
+import { memoryTopics } from '../../service/adapters/memory/topics.ts'
+import { askingPart } from '../../service/composition/asking.ts'
+import { doorPart } from '../../service/composition/door.ts'
+import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
+import { inputOf, openerOf } from '../../service/composition/intake.ts'
+import { stagesOf, startErasing, startJudging } from '../../service/composition/judging.ts'
+import { libraryOf, lookupsOf } from '../../service/composition/library.ts'
+import { protocolsOf } from '../../service/composition/protocols.ts'
+import { hookingOf, webhooksPart } from '../../service/composition/webhooks.ts'
+import { closable } from '../../service/operations/closable.ts'
+import { identityOf } from '../../service/operations/identity.ts'
+import { namedLoops } from '../../service/operations/loop.ts'
+import type { Model } from '../../service/ports/model.ts'
+import type { Report } from '../../service/ports/report.ts'
+import type { TopicWriter } from '../../service/ports/topic.ts'
+
+/** How often an ask is tried, and the wait between tries, in ms. */
+const RETRY = { attempts: 3, backoffMs: 1_000 }
+/** How often the ends of topics are noted, in ms. */
+const MARKS_MS = 1_000
+
+/**
+ * The door and all behind it in this process, over the memory twins of Kafka and Redis: every protocol that the settings have on,
+ * by their routes. All ends with it. Whoever reaches its port, on loopback alone, needs no key.
+ */
+export function startEmbedded(
+  given: Settings,
+  { model, report: told }: { model?: Model; report?: Report } = {},
+): Promise<{ doorPort: number; close(): Promise<void> }> {
+  const settings: Settings = { ...given, door: { ...given.door, openOnLoopback: true } }
+  const report = told ?? logListener(settings.log.level, Date.now, identityOf(settings, ['door']))
+  return closable(async (keep) => {
+    const clock = Date.now
+    const secret = settings.fences.key === '' ? randomBytes(32).toString('hex') : settings.fences.key
+    const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
+    const { threads, cases, outbox, marks, erasures, answers, webhooks } = memoryStores(clock)
+    const stores = memoryGatewayStores(settings, clock)
+    const library = keep(libraryOf(settings, clock, erasures))
+    const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
+    const lookups = lookupsOf(settings, { clock, report })
+    const topics = topicsOf(settings)
+    const { reader, send } = memoryTopics()
+    const writer: TopicWriter = {
+      async send(records) {
+        for (const { topic, key, value } of records)
+          if (taken.has(topic))
+            await send(topic, [{ key: key === null ? null : String(key), value: Buffer.from(value) }])
+      },
+      close: async () => {},
+    }
+    const taken = new Set([topics.posts, topics.comments, topics.counterspeech])
+
+    keep(answers)
+    const hooking = hookingOf(settings, webhooks, protocols)
+    const publishing = publisher({ outbox, writer, answers, ...hooking, topics, name: 'embedded', clock, report })
+    keep(publishing).start()
+    const loops = namedLoops(report)
+    keep(webhooksPart(settings, { webhooks, loops, clock, report }))
+    const queues = memoryQueues({ stages: stagesOf(protocols), ...RETRY, clock, report })
+    keep({ close: () => queues.close(settings.drain / 2) })
+    startJudging(settings, {
+      ...{ protocols, cases, gateway, library, queues, loops, clock, report },
+      ...(lookups === null ? {} : { lookups }),
+    })
+    const { memo } = stores
+    startErasing(settings, {
+      ...{ threads, cases, memo, erasures, library, protocols },
+      ...{ queues, loops, clock, report },
+    })
+    const stream = { routes, threads, marks, cases, queues, clock, report, partitions: null }
+    const opener = openerOf(settings, stream)
+    const opening = loops.start('opener', settings.clock.poll, async () => {
+      while ((await opener.openDue()) > 0);
+    })
+    const subjects = { threads, cases, outbox, queues, protocols, routes, memo, samplingRank, clock, report }
+    const taking = intake({ reader, ...inputOf(settings, topics, subjects), marks, handled: opening.wake })
+    await taking.start()
+    keep(taking)
+    loops.start('stream marks', MARKS_MS, taking.noteEnds)
+    const watch = { problem: null }
+    const asking = askingPart(settings, { ...stream, memo, protocols, samplingRank, watch, loops })
+    const { doorPort } = keep(
+      await doorPart(settings, { writer, topics, signals: [], asking, answers, loops, clock, report }),
+    )
+    keep(loops)
+    return { doorPort }
+  })
+}

@@ -1,0 +1,15 @@
+-- A delivery is a hash (hooks:delivery:ID) with hook, lane, member, verdictId, revision, at, tries, token while a process has it, and
+-- why and parkedAt once it is parked. Its body is in hooks:content:MEMBER, so that a deletion erases it without knowing it. A lane is a
+-- hash (hooks:lane:LANE: newest, and parked:ID) and a sorted set (hooks:queue:LANE: ids by revision); hooks:due:HOOK has the lanes of
+-- a hook by when their heads may be tried.
+local function forget_delivery(root, id, lane, member)
+  redis.call('ZREM', root .. 'queue:' .. lane, id)
+  redis.call('ZREM', root .. 'waiting', id)
+  redis.call('HDEL', root .. 'content:' .. member, id)
+  redis.call('DEL', root .. 'delivery:' .. id)
+end
+-- The next of the lane is due at once.
+local function next_in_lane(root, hook, lane, now)
+  if redis.call('EXISTS', root .. 'queue:' .. lane) == 1 then redis.call('ZADD', root .. 'due:' .. hook, now, lane)
+  else redis.call('ZREM', root .. 'due:' .. hook, lane) end
+end

@@ -1,0 +1,144 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { ThreadRef } from '../../src/service/domain/thread.ts'
+import type { Delivery, Webhooks } from '../../src/service/ports/webhooks.ts'
+import { thread } from './samples.ts'
+
+/** Deliveries, apart from those of every other test. */
+export interface WebhookStore {
+  readonly webhooks: Webhooks
+  /** As a deletion of the thread does, in its own step. */
+  forget(ref: ThreadRef): Promise<void>
+  now(): number
+  pass(ms: number): Promise<void>
+  close(): Promise<void>
+}
+
+const LEASE = 60_000
+/** Long enough that a slow machine does not end it, short enough to wait for. */
+const SHORT = 300
+
+/** What any store of deliveries promises. */
+export function webhookContract(name: string, make: () => Promise<WebhookStore>): void {
+  describe(`deliveries to webhooks ${name}`, () => {
+    let store: WebhookStore
+    beforeEach(async () => {
+      store = await make()
+    })
+    afterEach(() => store.close())
+
+    const delivery = (postId: string, revision: number, change: Partial<Delivery> = {}): Delivery => ({
+      ...{ hook: 'shop', protocol: 'hate', ref: thread(postId, 'acme'), revision, retracts: false },
+      verdictId: `hate@acme~${postId}~r${revision}`,
+      body: `body of ${postId} r${revision}`,
+      ...change,
+    })
+    const take = async (limit = 9, lease = LEASE, hooks = ['shop', 'club']) => store.webhooks.take(hooks, limit, lease)
+    const bodies = async () => (await take()).map(({ body }) => body).sort()
+    const first = async (lease = LEASE) => {
+      const [claim] = await take(1, lease)
+      if (claim === undefined) throw new Error('nothing is due')
+      return claim
+    }
+
+    it('go out in order of revision, the next of a lane when the one before was sent, and lanes side by side', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 2), delivery('p2', 7), delivery('p1', 3)])
+      const claims = await take()
+      expect(claims.map(({ body }) => body).sort()).toEqual(['body of p1 r1', 'body of p2 r7'])
+      expect(await take()).toEqual([])
+      for (const claim of claims) expect(await store.webhooks.settle(claim, 'sent')).toBe(true)
+      const second = await first()
+      expect([second.body, second.tries]).toEqual(['body of p1 r2', 0])
+      await store.webhooks.settle(second, 'sent')
+      expect(await bodies()).toEqual(['body of p1 r3'])
+    })
+
+    it('of several hooks and protocols are lanes of their own, and hooks take turns', async () => {
+      const many = Array.from({ length: 20 }, (_, nth) => delivery(`p${nth}`, 1))
+      await store.webhooks.put([
+        ...many,
+        delivery('p0', 1, { hook: 'club' }),
+        delivery('p0', 1, { protocol: 'safety' }),
+      ])
+      const hooks = (await take(4)).map(({ hook }) => hook)
+      expect(hooks.filter((hook) => hook === 'club')).toHaveLength(1)
+      expect(hooks.filter((hook) => hook === 'shop').length).toBeGreaterThanOrEqual(2)
+      expect(await take(9, LEASE, ['nobody'])).toEqual([])
+    })
+
+    it('are known when they come again, and so is what is older than their lane', async () => {
+      await store.webhooks.put([delivery('p1', 2)])
+      await store.webhooks.put([delivery('p1', 2), delivery('p1', 1)])
+      const claim = await first()
+      await store.webhooks.settle(claim, 'sent')
+      await store.webhooks.put([delivery('p1', 2), delivery('p1', 1)])
+      expect([await take(), await store.webhooks.counts()]).toEqual([[], { waiting: 0, parked: 0, oldestMs: null }])
+    })
+
+    it('have the same id at each try, and are tried again at their time', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 2)])
+      const claim = await first()
+      expect(claim.id).toMatch(/^msg_[\w-]{27}$/)
+      expect(await store.webhooks.settle(claim, { again: store.now() + SHORT })).toBe(true)
+      expect(await take()).toEqual([])
+      await store.pass(SHORT + 20)
+      const again = await first()
+      expect(again).toMatchObject({ id: claim.id, body: 'body of p1 r1', tries: 1 })
+      expect(again.token).not.toBe(claim.token)
+    })
+
+    it('pass to another process when a lease has ended, and the first one’s word counts no more', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 2)])
+      const dead = await first(SHORT)
+      await store.pass(SHORT + 20)
+      const other = await first()
+      expect(other.id).toBe(dead.id)
+      for (const end of ['sent', { again: 0 }, { park: 'why' }] as const)
+        expect(await store.webhooks.settle(dead, end)).toBe(false)
+      expect(await store.webhooks.settle(other, 'sent')).toBe(true)
+      expect(await store.webhooks.settle(other, 'sent')).toBe(false)
+      expect(await bodies()).toEqual(['body of p1 r2'])
+    })
+
+    it('that are parked let the next go out, and come back only where nothing newer is known', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 2), delivery('p2', 1)])
+      for (const claim of await take()) await store.webhooks.settle(claim, { park: 'status 500' })
+      const parked = await store.webhooks.parked(9)
+      expect(parked.map(({ verdictId, why, erased }) => [verdictId, why, erased]).sort()).toEqual([
+        ['hate@acme~p1~r1', 'status 500', false],
+        ['hate@acme~p2~r1', 'status 500', false],
+      ])
+      expect(await store.webhooks.counts()).toMatchObject({ waiting: 1, parked: 2 })
+      const idOf = (verdictId: string) => parked.find((one) => one.verdictId === verdictId)?.id ?? ''
+      expect(await store.webhooks.retry(idOf('hate@acme~p1~r1'))).toBe('superseded')
+      expect(await store.webhooks.retry(idOf('hate@acme~p2~r1'))).toBe('queued')
+      expect(await store.webhooks.retry(idOf('hate@acme~p2~r1'))).toBe('unknown')
+      expect(await bodies()).toEqual(['body of p1 r2', 'body of p2 r1'])
+      expect(await store.webhooks.retry(idOf('hate@acme~p1~r1'))).toBe('superseded')
+      expect(await store.webhooks.parked(1)).toHaveLength(1)
+    })
+
+    it('lose their content when their subject is deleted, waiting, claimed and parked, and the next goes out', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p2', 1), delivery('p3', 1)])
+      const park = (await take()).find(({ body }) => body === 'body of p1 r1')
+      await store.webhooks.settle({ id: park?.id ?? '', token: park?.token ?? '' }, { park: 'status 500' })
+      await store.forget(thread('p1', 'acme'))
+      expect(await store.webhooks.parked(9)).toMatchObject([{ erased: true }])
+      expect(await store.webhooks.retry(park?.id ?? '')).toBe('erased')
+      await store.webhooks.put([delivery('p4', 1), delivery('p4', 2)])
+      await store.forget(thread('p4', 'acme'))
+      await store.forget(thread('p4', 'other'))
+      await store.webhooks.put([delivery('p4', 3)])
+      expect(await bodies()).toEqual(['body of p4 r3'])
+      expect(await store.webhooks.counts()).toMatchObject({ waiting: 3, parked: 1 })
+    })
+
+    it('lose it to a retraction in their own lane', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 1, { hook: 'club' })])
+      const park = (await take()).find(({ hook }) => hook === 'shop')
+      await store.webhooks.settle({ id: park?.id ?? '', token: park?.token ?? '' }, { park: 'gone' })
+      await store.webhooks.put([delivery('p1', 2), delivery('p1', 3, { retracts: true })])
+      expect(await store.webhooks.parked(9)).toMatchObject([{ erased: true }])
+      expect(await bodies()).toEqual(['body of p1 r3'])
+    })
+  })
+}

@@ -1,0 +1,100 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
+import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
+
+const SOON = { timeout: 30_000, interval: 50 }
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+
+interface Judged {
+  readonly id: string
+  readonly done: boolean
+  readonly verdicts: readonly { readonly protocol: string; readonly label: string | null; readonly subject: string }[]
+}
+
+describe('the door in one process, without servers', { timeout: 60_000 }, () => {
+  let understudy: Understudy
+  let embedded: Awaited<ReturnType<typeof startEmbedded>>
+  let base: string
+  const hooked: { headers: Record<string, string>; body: string }[] = []
+  const receiver = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    hooked.push({ headers: request.headers as Record<string, string>, body })
+    response.end()
+  })
+
+  beforeAll(async () => {
+    understudy = await startUnderstudy()
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+    const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0' })
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+    const to = { shop: { url, tenant: 'default', protocols: ['hate' as const], secrets: [SECRET], allowPrivate: true } }
+    embedded = await startEmbedded({ ...settings, webhooks: { ...settings.webhooks, to } }, { report: () => {} })
+    base = `http://127.0.0.1:${embedded.doorPort}`
+  })
+  afterAll(async () => {
+    await embedded.close()
+    await understudy.close()
+    receiver.closeAllConnections()
+    receiver.close()
+  })
+
+  const post = async (path: string, body: unknown) => {
+    const response = await fetch(`${base}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    })
+    return { status: response.status, body: (await response.json()) as Judged }
+  }
+  const status = async (path: string, method = 'GET') => (await fetch(`${base}${path}`, { method })).status
+
+  it('judges ten posts at a time', async () => {
+    const texts = Array.from({ length: 10 }, (_, nth) =>
+      nth % 2 === 0 ? `The bridge is closed, ${nth}.` : `Hello ${nth}.`,
+    )
+    const all = await Promise.all(texts.map((text) => post('/v1/judge', { post: { text }, protocols: ['hate'] })))
+    for (const { status, body } of all) {
+      expect([status, body.done]).toEqual([200, true])
+      expect(body.verdicts.map(({ protocol, label }) => [protocol, label])).toEqual([['hate', 'non-hate']])
+    }
+  })
+
+  it('judges a post with its comments by all that the routes choose', async () => {
+    const comments = ['It is not.', 'I was there, and it is.'].map((text, nth) => ({ id: `c${nth}`, text }))
+    const { status, body } = await post('/v1/judge', { post: { text: 'The bridge is closed.' }, comments })
+    expect(status).toBe(200)
+    expect(body.verdicts.map(({ protocol }) => protocol).sort()).toEqual(['hate', 'rumor', 'safety'])
+  })
+
+  it('sends what is published to a receiver, signed, and its retraction when it is deleted', async () => {
+    const createdAt = new Date(Date.now() - 60_000).toISOString()
+    const said = { type: 'post', id: 'p-hook', text: 'The tram is late again.', createdAt }
+    expect((await post('/v1/messages', said)).status).toBe(200)
+    const of = (type: string) =>
+      hooked.filter(({ body }) => body.includes(`"type":"${type}"`) && body.includes('"subjectId":"p-hook"'))
+    await expect.poll(() => of('verdict.published').length, SOON).toBe(1)
+    const [one] = of('verdict.published')
+    expect(new Webhook(SECRET).verify(one?.body ?? '', one?.headers ?? {})).toMatchObject({
+      data: { label: 'non-hate' },
+    })
+    expect((await post('/v1/messages', { type: 'post', id: 'p-hook', createdAt, deleted: true })).status).toBe(200)
+    await expect.poll(() => of('verdict.retracted').length, SOON).toBe(1)
+  })
+
+  it('forgets what was asked when its client erases it, or the subject of its id is deleted', async () => {
+    const asked = (id: string) => post('/v1/judge', { post: { id, text: 'Some words.' }, protocols: ['hate'] })
+    const [one, two] = [await asked('p-1'), await asked('p-2')]
+    expect(await status(`/v1/judgements/${one.body.id}`)).toBe(200)
+    expect(await status(`/v1/judgements/${one.body.id}`, 'DELETE')).toBeLessThan(300)
+    expect(await status(`/v1/judgements/${one.body.id}`)).toBe(410)
+    const deletion = { type: 'post', id: 'p-2', createdAt: new Date().toISOString(), deleted: true }
+    expect((await post('/v1/messages', deletion)).status).toBe(200)
+    expect(await status(`/v1/judgements/${two.body.id}`)).toBe(410)
+    expect((await asked('p-2')).status).toBe(409)
+  })
+})

@@ -1,0 +1,276 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Webhook } from 'standardwebhooks'
+import { afterEach, describe, expect, test } from 'vitest'
+import { delivering } from '../../producers/webhooks/delivering.ts'
+import { deliveriesOf, type Hook } from '../../producers/webhooks/matching.ts'
+import { memoryWebhooks } from '../../src/service/adapters/memory/webhooks.ts'
+import { webhookSender } from '../../src/service/adapters/webhook-sender.ts'
+import type { Receiver, SendWebhook } from '../../src/service/ports/webhooks.ts'
+import { T0, thread } from '../contracts/samples.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_3Zp0mB6g0V3v5m1nQqYc8eN7uR2tXaKd']
+const SOON = { timeout: 8_000, interval: 5 }
+const hook = (change: Partial<Hook> = {}): Hook => ({
+  ...{ url: 'https://shop.example/', tenant: 'acme', secrets: SECRETS, allowPrivate: false },
+  ...change,
+})
+
+interface Received {
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+/** A receiver on loopback that answers so; what it was sent, and its address. */
+async function receiver(answer: RequestListener): Promise<{ url: string; received: Received[] }> {
+  const received: Received[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += String(chunk)
+    received.push({ url: request.url ?? '', headers: request.headers, body })
+    answer(request, response)
+  })
+  servers.push(server.listen(0, '127.0.0.1'))
+  await once(server, 'listening')
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received }
+}
+
+const MESSAGE = { id: 'msg_1', body: '{"type":"verdict.published"}', at: Date.now() }
+const send = webhookSender({ timeoutMs: 1_000 })
+
+describe('a message to a receiver', () => {
+  test('is signed by each of its secrets, as Standard Webhooks has it', async () => {
+    const { url, received } = await receiver((_, response) => response.writeHead(204).end())
+    expect(await send({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)).toMatchObject({ status: 204 })
+    const [one] = received
+    expect(one).toMatchObject({ url: '/hook', body: MESSAGE.body })
+    expect(one?.headers).toMatchObject({ 'content-type': 'application/json', 'webhook-id': 'msg_1' })
+    const headers = one?.headers as Record<string, string>
+    for (const secret of SECRETS) expect(new Webhook(secret).verify(one?.body ?? '', headers)).toBeTruthy()
+    expect(() => new Webhook('whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA').verify(one?.body ?? '', headers)).toThrow()
+  })
+
+  test('goes to no address that is not public, whatever leads there, and to none without TLS', async () => {
+    const { url, received } = await receiver((_, response) => response.end())
+    const port = new URL(url).port
+    const looked = webhookSender({ timeoutMs: 1_000, lookup: async () => ['93.184.216.34', '127.0.0.1'] })
+    const to = (address: string): Receiver => ({ url: address, secrets: SECRETS, allowPrivate: false })
+    for (const address of [url, `https://127.0.0.1:${port}/`, `https://[::1]:${port}/`, `https://2130706433:${port}/`])
+      expect(await send(to(address), MESSAGE)).toMatchObject({ status: 'refused' })
+    expect(await looked(to(`https://rebound.example:${port}/`), MESSAGE)).toMatchObject({ status: 'refused' })
+    expect(await send(to(`https://localhost:${port}/`), MESSAGE)).toMatchObject({ status: 'refused' })
+    expect(received).toEqual([])
+  })
+
+  test('follows no redirect', async () => {
+    const inside = await receiver((_, response) => response.end())
+    const { url } = await receiver((_, response) => response.writeHead(307, { location: inside.url }).end())
+    expect(await send({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)).toMatchObject({ status: 307 })
+    expect(inside.received).toEqual([])
+  })
+
+  test('waits for no slow receiver beyond its time, and reads no endless answer', async () => {
+    const quick = webhookSender({ timeoutMs: 100 })
+    const slow = await receiver(() => {})
+    const endless = await receiver((_, response) => {
+      response.writeHead(200)
+      const pour = () => {
+        while (!response.destroyed && response.write('x'.repeat(65_536)));
+      }
+      response.on('drain', pour)
+      pour()
+    })
+    const to = (url: string): Receiver => ({ url, secrets: SECRETS, allowPrivate: true })
+    expect(await quick(to(slow.url), MESSAGE)).toMatchObject({ status: null, why: 'no answer within 100 ms' })
+    expect(await send(to(endless.url), MESSAGE)).toMatchObject({ status: 200 })
+  })
+
+  test('says when the receiver wants to be asked again', async () => {
+    const in30 = await receiver((_, response) => response.writeHead(503, { 'retry-after': '30' }).end())
+    const odd = await receiver((_, response) => response.writeHead(503, { 'retry-after': 'soon' }).end())
+    const to = (url: string): Receiver => ({ url, secrets: SECRETS, allowPrivate: true })
+    expect(await send(to(in30.url), MESSAGE)).toEqual({ status: 503, why: 'status 503', retryAfterMs: 30_000 })
+    expect(await send(to(odd.url), MESSAGE)).toMatchObject({ retryAfterMs: null })
+  })
+})
+
+describe('verdicts', () => {
+  const of = (change: Parameters<typeof aVerdict>[1]) => {
+    const verdict = aVerdict('2026-01-01T00:00:00.000Z', { tenant: 'acme', protocol: 'hate', label: 'hate', ...change })
+    return { verdict, json: JSON.stringify(verdict), ref: thread('p1', 'acme') }
+  }
+  const names = (hooks: Record<string, Hook>, change: Parameters<typeof aVerdict>[1] = {}) =>
+    deliveriesOf(hooks, [of(change)]).map((one) => one.hook)
+
+  test('go to the receivers of their tenant that want such', () => {
+    const hooks = {
+      all: hook(),
+      others: hook({ tenant: 'other' }),
+      safety: hook({ protocols: ['safety'] }),
+      benign: hook({ labels: ['non-hate'] }),
+      final: hook({ final: true }),
+    }
+    expect(names(hooks, { final: true })).toEqual(['all', 'final'])
+    expect(names(hooks, { final: false, label: 'non-hate' })).toEqual(['all', 'benign'])
+    expect(names(hooks, { tenant: 'other' })).toEqual(['others'])
+  })
+
+  test('that are retracted go to all who may have been sent them, as what they are', () => {
+    const hooks = { benign: hook({ labels: ['non-hate'] }), safety: hook({ protocols: ['safety'] }) }
+    const [one, ...more] = deliveriesOf(hooks, [of({ decidedBy: 'deleted', label: null })])
+    expect([one?.hook, one?.retracts, more]).toEqual(['benign', true, []])
+    expect(JSON.parse(one?.body ?? '')).toMatchObject({ type: 'verdict.retracted', data: { label: null } })
+  })
+
+  test('are sent as they are on the topic, byte for byte', () => {
+    const { verdict, json, ref } = of({})
+    const odd = json.replace('{', '{ ')
+    const [one] = deliveriesOf({ all: hook() }, [{ verdict, json: odd, ref }])
+    expect(one?.body).toContain(`"data":${odd}}`)
+    expect(JSON.parse(one?.body ?? '')).toEqual({
+      type: 'verdict.published',
+      timestamp: verdict.timing.decidedAt,
+      data: verdict,
+    })
+  })
+})
+
+describe('what is due', () => {
+  const RETRIES = [1_000, 5_000]
+  function setUp(answers: SendWebhook, hooks: Record<string, Receiver> = { shop: hook(), club: hook() }) {
+    let now = T0
+    const webhooks = memoryWebhooks(() => now)
+    const told: string[] = []
+    const work = delivering({
+      ...{ webhooks, hooks, clock: () => now, send: answers },
+      settings: { atOnce: 2, timeoutMs: 15_000, retriesMs: RETRIES },
+      report: (name, event) => {
+        if (name === 'webhook:tried' && 'outcome' in event) told.push(String(event.outcome))
+      },
+    })
+    const put = (postId: string, revision: number, name = 'shop') =>
+      webhooks.put([
+        {
+          ...{ hook: name, protocol: 'hate', revision, retracts: false, ref: thread(postId, 'acme') },
+          ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}` },
+        },
+      ])
+    const look = async (later = 0) => {
+      now += later
+      await work.look()
+      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    return { webhooks, work, put, look, told }
+  }
+  const answered = (status: number | null, retryAfterMs: number | null = null) => ({
+    ...{ status, why: `status ${status}`, retryAfterMs },
+  })
+
+  test('is sent in order, tried again later each time, and parked when the last try has failed', async () => {
+    const sent: string[] = []
+    let status = 500
+    const { put, look, told, webhooks } = setUp(async (_, { body }) => {
+      sent.push(body)
+      return answered(status)
+    })
+    await put('p1', 1)
+    await put('p1', 2)
+    await look()
+    await look(999)
+    expect(sent).toEqual(['p1 r1'])
+    await look(1)
+    await look(5_000)
+    expect([sent.length, told]).toEqual([3, ['failed', 'failed', 'parked']])
+    expect(await webhooks.parked(9)).toMatchObject([{ verdictId: 'hate@acme~p1~r1', why: 'status 500' }])
+    status = 200
+    await look(1)
+    expect([sent.at(-1), told.at(-1)]).toEqual(['p1 r2', 'sent'])
+  })
+
+  test('waits as long as the receiver says, up to an hour', async () => {
+    let tries = 0
+    const { put, look } = setUp(async () => {
+      tries++
+      return answered(429, 24 * 3_600_000)
+    })
+    await put('p1', 1)
+    await look()
+    await look(3_599_000)
+    expect(tries).toBe(1)
+    await look(1_000)
+    expect(tries).toBe(2)
+  })
+
+  test('is left alone where a receiver is gone, and parked at once where it may not be reached', async () => {
+    const sent: string[] = []
+    const { put, look, webhooks } = setUp(
+      async ({ url }, { body }) => {
+        sent.push(body)
+        return url.includes('gone') ? answered(410) : { status: 'refused', why: 'not public', retryAfterMs: null }
+      },
+      { gone: hook({ url: 'https://gone.example' }), inside: hook({ url: 'https://inside.example' }) },
+    )
+    await put('p1', 1, 'gone')
+    await look()
+    await put('p2', 1, 'gone')
+    await put('p3', 1, 'inside')
+    await look(60_000)
+    expect(sent).toEqual(['p1 r1', 'p3 r1'])
+    expect(await webhooks.counts()).toMatchObject({ waiting: 1, parked: 2 })
+  })
+
+  test('of other receivers does not wait for a slow one, and no more is begun than there is room for', async () => {
+    const slow = Promise.withResolvers<void>()
+    const sent: string[] = []
+    const { put, look, work } = setUp(async (_, { body }) => {
+      sent.push(body)
+      if (body.startsWith('slow')) await slow.promise
+      return answered(200)
+    })
+    for (const postId of ['slow1', 'p2', 'p3', 'p4']) await put(postId, 1, postId === 'slow1' ? 'club' : 'shop')
+    await look()
+    await look()
+    await look()
+    await expect.poll(() => sent.length, SOON).toBe(4)
+    slow.resolve()
+    await work.close()
+  })
+
+  test('is not sent by a process that stood still until another may have it', async () => {
+    const sent: string[] = []
+    let now = T0
+    const webhooks = memoryWebhooks(() => now)
+    const { take } = webhooks
+    webhooks.take = async (...given) => {
+      const claims = await take(...given)
+      if (claims.length > 0) now += 30_000
+      return claims
+    }
+    const work = delivering({
+      ...{ webhooks, hooks: { shop: hook() }, clock: () => now, report: () => {} },
+      send: async (_, { body }) => {
+        sent.push(body)
+        return answered(200)
+      },
+      settings: { atOnce: 1, timeoutMs: 15_000, retriesMs: RETRIES },
+    })
+    const ref = thread('p1', 'acme')
+    const of = { hook: 'shop', protocol: 'hate', revision: 1, retracts: false, verdictId: 'hate@acme~p1~r1' }
+    await webhooks.put([{ ...of, ref, body: 'x' }])
+    await work.look()
+    await work.close()
+    expect(sent).toEqual([])
+  })
+})
