@@ -38,6 +38,11 @@ module.exports = {
       'Names no protocol and no client library.',
     ),
     only(
+      'src/service/scoring',
+      ['src/service/domain/', 'src/service/ports/', 'src/service/gateway/', 'src/service/protocols/prompts\\.ts'],
+      'One call a text, through the gateway: no case, no engine.',
+    ),
+    only(
       'src/service/door',
       ['src/service/domain/', 'src/service/ports/', 'src/service/scoring/'],
       'A door is a function of requests over ports: it can be tried without a server, Kafka or Redis.',

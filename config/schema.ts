@@ -124,9 +124,9 @@ const routes = z.partialRecord(
   z.array(route).min(1, 'no route leads to it: set protocols.NAME.enabled to false instead'),
 )
 
-/** Whom models may be given to: everybody whom a protocol asks, by protocol or not, and the baselines of an evaluation. */
+/** Whom models may be given to: everybody whom a protocol asks, by protocol or not, the baselines of an evaluation, and who scores texts at the door. */
 const ROLES: ReadonlySet<string> = new Set([
-  ...['default', 'baseline'],
+  ...['default', 'baseline', 'moderator'],
   ...PROTOCOLS.flatMap(({ name, roles = [] }) => [
     ...roles,
     ...[...roles, 'baseline'].map((role) => `${name}.${role}`),

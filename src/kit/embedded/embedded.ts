@@ -14,6 +14,7 @@ import { inputOf, openerOf } from '../../service/composition/intake.ts'
 import { stagesOf, startErasing, startJudging } from '../../service/composition/judging.ts'
 import { libraryOf, lookupsOf } from '../../service/composition/library.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
+import { scoringPart } from '../../service/composition/scoring.ts'
 import { hookingOf, webhooksPart } from '../../service/composition/webhooks.ts'
 import { closable } from '../../service/operations/closable.ts'
 import { identityOf } from '../../service/operations/identity.ts'
@@ -87,8 +88,9 @@ export function startEmbedded(
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
     const asking = askingPart(settings, { ...stream, memo, protocols, samplingRank, watch, loops })
+    const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
-      await doorPart(settings, { writer, topics, signals: [], asking, answers, loops, clock, report }),
+      await doorPart(settings, { writer, topics, signals: [], asking, answers, scoring, loops, clock, report }),
     )
     keep(loops)
     return { doorPort }

@@ -7,6 +7,7 @@ import { type ChatRequest, type Question, readQuestion, tokens } from './questio
 import type { Role, Said } from './role.ts'
 import { rumor } from './rumor.ts'
 import { safety } from './safety.ts'
+import { scores } from './scores.ts'
 
 /** What the understudy calls itself, whichever model was asked for. */
 export const MODEL = 'understudy'
@@ -44,7 +45,7 @@ export function answered({ promptTokens }: Question, content: string): Answer {
 }
 
 /** Every part it can play, the first that fits the question. */
-const ROLES: readonly Role[] = [rumor, hate, safety, counterspeech, curator]
+const ROLES: readonly Role[] = [scores, rumor, hate, safety, counterspeech, curator]
 
 /** What the understudy knows to say; what it leaves out is filled in. */
 function known(question: Question, schema: JsonSchema): Said | undefined {

@@ -6,9 +6,12 @@ import { serveDoor } from '../adapters/door-server.ts'
 import { type KeyFile, openKeyFile } from '../adapters/key-file.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { placeholders } from '../domain/placeholders.ts'
+import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
 import { judgeRoutes } from '../door/judge.ts'
 import { messagesRoute } from '../door/messages.ts'
+import { moderationsRoute } from '../door/moderations.ts'
+import { perspectiveRoutes } from '../door/perspective.ts'
 import { problemOf, Refused } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
@@ -19,6 +22,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
 import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
+import type { scoringPart } from './scoring.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -37,12 +41,14 @@ export function doorPart(
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
     asking: Asking
     answers: Answers
+    /** Scores single texts. */
+    scoring: ReturnType<typeof scoringPart>
     loops: Loops
     clock: Clock
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, loops, clock, report } = parts
+  const { writer, topics, signals, asking, answers, scoring, loops, clock, report } = parts
   return closable(async (keep) => {
     const keys = keysOf(settings, clock)
     loops.start('keys', KEYS_MS, async () => {
@@ -97,6 +103,15 @@ export function doorPart(
           waiting: settings.door.waiting,
           waitingPerTenant: settings.door.waitingPerTenant,
         }),
+        ...perspectiveRoutes({
+          scorer: scoring.scorer,
+          sending: given.sending,
+          feedbackTopic: topics.feedback,
+          languages: settings.door.scores.languages,
+          clock,
+        }),
+        moderationsRoute({ ...scoring, flagAt: settings.door.scores.flagAt }),
+        discoveryRoute(),
       ],
       keys: () => keys.byId,
       openAs: settings.door.openOnLoopback ? DEFAULT_TENANT : null,

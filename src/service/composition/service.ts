@@ -41,6 +41,7 @@ import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+import { scoringPart } from './scoring.ts'
 
 export const ROLES = ['intake', 'judge', 'publish', 'door'] as const
 export type Role = (typeof ROLES)[number]
@@ -195,19 +196,13 @@ async function assemble(
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   if (roles.includes('door')) {
-    const signals = pressureSignals(settings, {
-      redis,
-      opener,
-      watch,
-      redisSettings,
-      threads,
-      backlog: state.backlog,
-      clock,
-    })
+    const pressing = { redis, opener, watch, redisSettings, threads, backlog: state.backlog, clock }
+    const signals = pressureSignals(settings, pressing)
     const judging = { ...stream, routes, opened, protocols, samplingRank, memo: stores.memo, watch }
     const asked = { asking: askingPart(settings, { ...judging, loops }), answers: redis.answers }
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
-    keep(await doorPart(settings, { writer, topics, signals, ...asked, loops, clock, report }))
+    const scoring = scoringPart(settings, { gateway, secret, clock })
+    keep(await doorPart(settings, { writer, topics, signals, ...asked, scoring, loops, clock, report }))
   }
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))

@@ -135,3 +135,35 @@ function skipSpace(body: Buffer, from: number): number {
   while (at < body.length && (body[at] === 0x20 || body[at] === 0x0a || body[at] === 0x0d || body[at] === 0x09)) at++
   return at
 }
+const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
+/** Nested deeper than this, and with more lists, objects and values than that, a body is not parsed: V8 would take seconds. */
+const [MOST_DEPTH, MOST_PARTS] = [32, 20_000]
+
+/** A body of a form that others have laid down, parsed as a whole. Refuses what is too deep or holds too many parts. */
+export function jsonOf(body: Buffer): unknown {
+  let [depth, parts, quoted] = [0, 0, false]
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at]
+    if (quoted) {
+      if (byte === BACKSLASH) at++
+      else if (byte === QUOTE) quoted = false
+    } else if (byte === QUOTE) quoted = true
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+      if (++depth > MOST_DEPTH) throw new Refused('too-deep', `nested deeper than ${MOST_DEPTH} levels`)
+      parts++
+    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--
+    else if (byte === COMMA) parts++
+  }
+  if (parts > MOST_PARTS) throw new Refused('too-deep', `holds more than ${MOST_PARTS} values`)
+  let text: string
+  try {
+    text = strictUtf8.decode(body)
+  } catch {
+    throw new Refused('bad-encoding', 'the body is not UTF-8')
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Refused('not-json', 'the body is not JSON')
+  }
+}

@@ -156,7 +156,7 @@ export function refusal(refused: Refused, instance: string): Response {
 }
 
 /** Headers that go with a refusal, in whatever form its body is. */
-function headersOf({ problem, more }: Refused): Record<string, string> {
+export function headersOf({ problem, more }: Refused): Record<string, string> {
   const { status } = PROBLEMS[problem]
   const seconds = more.retryAfter ?? (status === 429 || status === 503 ? 1 : undefined)
   return {

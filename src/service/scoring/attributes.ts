@@ -1,0 +1,49 @@
+import { z } from 'zod'
+
+/** Perspective's attributes that are scored, and what the question calls each. */
+export const ATTRIBUTES = {
+  TOXICITY: 'toxicity',
+  SEVERE_TOXICITY: 'severeToxicity',
+  IDENTITY_ATTACK: 'identityAttack',
+  INSULT: 'insult',
+  PROFANITY: 'profanity',
+  THREAT: 'threat',
+} as const
+export type Attribute = keyof typeof ATTRIBUTES
+
+/** The categories of OpenAI's moderation endpoint, and what the question calls each. */
+export const CATEGORIES = {
+  harassment: 'harassment',
+  'harassment/threatening': 'harassmentThreatening',
+  hate: 'hate',
+  'hate/threatening': 'hateThreatening',
+  illicit: 'illicit',
+  'illicit/violent': 'illicitViolent',
+  'self-harm': 'selfHarm',
+  'self-harm/intent': 'selfHarmIntent',
+  'self-harm/instructions': 'selfHarmInstructions',
+  sexual: 'sexual',
+  'sexual/minors': 'sexualMinors',
+  violence: 'violence',
+  'violence/graphic': 'violenceGraphic',
+} as const
+export type Category = keyof typeof CATEGORIES
+
+/** Readers of a hundred. */
+const share = z.number().min(0).max(100)
+
+/** All attributes are asked for at once, so that one remembered answer serves any selection of them. */
+export const attributesAnswer = z.object({
+  language: z.string().max(35),
+  ...(Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
+    (typeof ATTRIBUTES)[Attribute],
+    typeof share
+  >),
+})
+
+export const categoriesAnswer = z.object(
+  Object.fromEntries(Object.values(CATEGORIES).map((name) => [name, share])) as Record<
+    (typeof CATEGORIES)[Category],
+    typeof share
+  >,
+)

@@ -1,0 +1,154 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { z } from 'zod'
+import type { Call } from '../domain/case.ts'
+import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import type { Fence } from '../domain/fence.ts'
+import { fairSlots } from '../domain/slots.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
+import { askContext } from '../gateway/context.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Prompts } from '../protocols/prompts.ts'
+import { attributesAnswer, categoriesAnswer } from './attributes.ts'
+
+/** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
+export const SCORING_VERSION = 1
+
+/** The prompt files of scores, and the places in each. */
+export const SCORE_PROMPTS = { system: [], perspective: ['context', 'text'], moderation: ['text'] } as const
+
+export interface ScoringSettings {
+  /** Longest time for one score, in ms. */
+  readonly timeout: number
+  /** Most at a time, in this process. */
+  readonly atOnce: number
+}
+
+/** A text to be scored, and for whom. */
+export interface Scored {
+  readonly text: string
+  /** What it answers, the oldest first. */
+  readonly context?: readonly string[]
+  readonly tenant: string
+  /** One of many who ask for the tenant. */
+  readonly part: string
+  /** False: nothing of the answer is kept. */
+  readonly remember: boolean
+  readonly signal: AbortSignal
+}
+
+/** Why there is no score. */
+export type Unscored = 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
+
+export class NoScore extends Error {
+  override readonly name = 'NoScore'
+  readonly why: Unscored
+  constructor(why: Unscored, cause: unknown) {
+    super(why, { cause })
+    this.why = why
+  }
+}
+
+/** Scores and the model that gave them. */
+export interface Score<Answer> {
+  readonly scores: Answer
+  readonly model: string
+}
+
+/** Scores single texts, each by one call. Rejects with a `NoScore`. */
+export interface Scorer {
+  attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
+  categories(text: Scored): Promise<Score<z.infer<typeof categoriesAnswer>>>
+}
+
+export function scorer(parts: {
+  readonly gateway: Pick<Gateway, 'ask'>
+  readonly prompts: Prompts
+  readonly fence: Fence
+  readonly settings: ScoringSettings
+  readonly clock: Clock
+}): Scorer {
+  const { gateway, prompts, fence, settings, clock } = parts
+  const { atOnce } = settings
+  // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
+  const slots = fairSlots({ all: atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
+  const system = prompts.get('system').render()
+
+  async function score<Answer>(
+    given: Scored,
+    messages: readonly ChatMessage[],
+    answer: z.ZodType<Answer>,
+  ): Promise<Score<Answer>> {
+    const { tenant, part, remember, text } = given
+    const late = AbortSignal.timeout(settings.timeout)
+    const signal = AbortSignal.any([given.signal, late])
+    const deadline = clock() + settings.timeout
+    const calls: Call[] = []
+    const context = {
+      ask: {
+        stage: 'score',
+        role: 'moderator',
+        messages: [...system, ...messages],
+        answer,
+        temperature: 0,
+        maxTokens: 400,
+      },
+      protocol: 'score',
+      subject: { tenant, postId: `text-${createHash('sha256').update(text).digest('hex')}`, kind: 'post' as const },
+      ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, deadline, calls },
+    }
+    try {
+      return await slots.run({ name: tenant, part }, signal, async () => {
+        for (let attempt = 1; ; attempt++)
+          try {
+            const settled = await gateway.ask(askContext({ ...context, attempt }))
+            if (settled.failed !== undefined) throw new NoScore(whyOf(settled.failed.code), settled.failed.detail)
+            return { scores: answer.parse(settled.answer), model: settled.model }
+          } catch (error) {
+            if (!(error instanceof RetryLaterError) || signal.aborted) throw error
+            const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
+            if (clock() + ms >= deadline) throw error
+            await sleep(ms, undefined, { signal })
+          }
+      })
+    } catch (error) {
+      if (error instanceof NoScore) throw error
+      if (late.aborted) throw new NoScore('late', error)
+      if (error instanceof PermanentError || error instanceof RetryLaterError)
+        throw new NoScore(whyOf(error.code), error)
+      throw error
+    }
+  }
+
+  return {
+    attributes: (given) => {
+      const context = (given.context ?? []).map((text, at) => fence('context', text, at + 1)).join('\n\n')
+      const messages = prompts.get('perspective').render({ context, text: fence('text', given.text) })
+      return score(given, messages, attributesAnswer)
+    },
+    categories: (given) =>
+      score(given, prompts.get('moderation').render({ text: fence('text', given.text) }), categoriesAnswer),
+  }
+}
+
+const FIRST_WAIT_MS = 200
+
+function whyOf(code: string): Unscored {
+  switch (code) {
+    case 'content-filter':
+    case 'refused':
+      return 'filtered'
+    case 'unreadable':
+      return 'unreadable'
+    case 'budget':
+    case 'limited':
+    case 'rate-limited':
+      return 'budget'
+    case 'deadline':
+    case 'timeout':
+      return 'late'
+    default:
+      return 'away'
+  }
+}
