@@ -70,6 +70,20 @@ it('tells searches that found something from those that had nothing to show, she
   ])
 })
 
+it('counts tries of webhooks by how they ended, and says nothing of what waits where no receiver is set', async () => {
+  const { listen, valuesOf } = metrics()
+  expect(await valuesOf('gavel_webhooks_waiting')).toEqual([])
+  listen('webhooks:counted', { waiting: 3, parked: 2, oldestSeconds: 7 })
+  listen('webhook:tried', { hook: 'shop', outcome: 'parked', why: 'status 500' })
+  expect(await valuesOf('gavel_webhook_tries_total')).toEqual([
+    '{outcome="sent"} 0',
+    '{outcome="failed"} 0',
+    '{outcome="parked"} 1',
+  ])
+  const gauges = ['gavel_webhooks_waiting', 'gavel_webhooks_parked', 'gavel_webhook_oldest_seconds']
+  expect(await Promise.all(gauges.map(valuesOf))).toEqual([[' 3'], [' 2'], [' 7']])
+})
+
 it('counts an event in its own series alone', async () => {
   const { listen, text } = metrics()
   const before = new Set((await text()).split('\n'))

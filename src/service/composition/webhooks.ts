@@ -12,6 +12,8 @@ import type { Webhooks } from '../ports/webhooks.ts'
 
 /** How often to look for what is due, in ms. */
 const LOOK_MS = 500
+/** How often to count what waits and what is parked, in ms. */
+const COUNT_MS = 10_000
 
 /** How the publisher has verdicts sent to the receivers that the settings name. */
 export function hookingOf(
@@ -38,5 +40,9 @@ export function webhooksPart(
     settings: { atOnce, timeoutMs: timeout, retriesMs: retries },
   })
   loops.start('webhooks', LOOK_MS, work.look)
+  loops.start('webhooks count', COUNT_MS, async () => {
+    const { waiting, parked, oldestMs } = await webhooks.counts()
+    report('webhooks:counted', { waiting, parked, oldestSeconds: (oldestMs ?? 0) / 1_000 })
+  })
   return work
 }

@@ -12,6 +12,7 @@ const LOOKS: ReadonlySet<keyof Events> = new Set<keyof Events>([
   'state:counted',
   'state:exported',
   'store:watched',
+  'webhooks:counted',
 ])
 /** A process in which nothing has happened for this long is quiet, in ms. */
 const QUIET_AFTER_MS = 5_000

@@ -309,6 +309,8 @@ export interface Events {
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
   /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
   'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
+  /** What waits to be sent to receivers, and what is parked, in all processes. */
+  'webhooks:counted': { waiting: number; parked: number; oldestSeconds: number }
   /** The door's keys were read, or could not be: then those that were known still count, since that many seconds. */
   'keys:read': { keys: number; ageSeconds: number }
   'service:started': { roles: readonly string[]; httpPort: number }

@@ -7,9 +7,19 @@ import { callMetrics, gatewayMetrics } from './models.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
+import { webhookMetrics } from './webhooks.ts'
 
 /** In the order in which data passes through what they measure. */
-const GROUPS = [intakeMetrics, stageMetrics, gatewayMetrics, callMetrics, libraryMetrics, verdictMetrics, stateMetrics]
+const GROUPS = [
+  intakeMetrics,
+  stageMetrics,
+  gatewayMetrics,
+  callMetrics,
+  libraryMetrics,
+  verdictMetrics,
+  webhookMetrics,
+  stateMetrics,
+]
 
 /** Of what prom-client measures of a process by itself: what no page shows, a hundred series. */
 const UNUSED = [
