@@ -158,6 +158,12 @@ describe('what is asked', () => {
     }
   })
 
+  test('may wait for a part of a millisecond', async () => {
+    const { ask } = judgingDoor()
+    expect((await ask('POST', '/v1/judge', { post: POST, wait: 0.0123456 })).status).toBe(202)
+    expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=0.0123456`)).status).toBe(202)
+  })
+
   test('is a 202 when the door closes', async () => {
     const { ask, closing, waiters, left } = judgingDoor()
     const answering = ask('POST', '/v1/judge', { post: POST, wait: 60 })

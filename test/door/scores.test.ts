@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
 import OpenAI from 'openai'
 import { afterAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -240,6 +241,17 @@ test('the discovery document leads Google’s clients back to where it was asked
   expect([body.rootUrl, body.servicePath]).toEqual(['http://localhost:8420/', ''])
   expect(body.resources.comments.methods.analyze.path).toBe('v1alpha1/comments:analyze')
   expect((await ask('GET', '/$discovery/rest?version=v2')).status).toBe(404)
+})
+
+test('the document of these routes is OpenAPI 3.1, and names both forms of their refusals', async () => {
+  const { document } = scoringDoor()
+  expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true })
+  const { paths } = document as { paths: Record<string, { post: { responses: Record<string, { content: object }> } }> }
+  for (const path of [ANALYZE, '/v1/moderations'])
+    expect(Object.keys(paths[path]?.post.responses['400']?.content ?? {})).toEqual([
+      'application/problem+json',
+      'application/json',
+    ])
 })
 
 test('prompts of scores change together with their version', () => {

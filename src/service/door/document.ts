@@ -104,7 +104,7 @@ function pathOf(route: Route) {
       },
     }),
     responses: {
-      ...byStatus(problems),
+      ...byStatus(problems, route.refuse !== undefined),
       ...Object.fromEntries(
         [response, ...others].map(({ status, description, schema }) => [
           status,
@@ -115,7 +115,8 @@ function pathOf(route: Route) {
   }
 }
 
-function byStatus(problems: readonly ProblemName[]): Record<string, object> {
+/** `inOwnForm`: most of them have the form of the interface that the route answers for, those before it is found have not. */
+function byStatus(problems: readonly ProblemName[], inOwnForm: boolean): Record<string, object> {
   const groups = Map.groupBy(new Set(problems), (name) => PROBLEMS[name].status)
   return Object.fromEntries(
     [...groups].map(([status, names]) => [
@@ -125,7 +126,10 @@ function byStatus(problems: readonly ProblemName[]): Record<string, object> {
         ...(status === 429 || status === 503
           ? { headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } }
           : {}),
-        content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        content: {
+          'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+          ...(inOwnForm && { 'application/json': { schema: { type: 'object', required: ['error'] } } }),
+        },
       },
     ]),
   )

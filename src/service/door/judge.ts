@@ -129,7 +129,7 @@ async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<R
 /** The answer once it is complete, or as it is after so many seconds, when the client has gone, or when the door closes. */
 async function complete(parts: JudgeParts, call: Call, id: string, seconds: number): Promise<Answer> {
   const { tenant } = call.caller
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(seconds * 1000)])
+  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
   for (;;) {
     const answer = await stored(parts, parts.answers.read(tenant, id))
     if (answer === null) throw unknownRequest()
