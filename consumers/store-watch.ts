@@ -45,7 +45,7 @@ export function storeWatch(deps: {
   let refusal: Refusal | null = null
   let isScarce = false
   /** What has waited for lost data. */
-  let startLater: (() => Promise<void>) | null = null
+  const startLater: (() => Promise<void>)[] = []
 
   function reportLoss(): void {
     const { lost } = incarnation
@@ -140,20 +140,16 @@ export function storeWatch(deps: {
       }
       reportLoss()
       report('store:watched', { memoryShare: share, lost: incarnation.lost !== null })
-      if (incarnation.lost === null && startLater !== null) {
-        const start = startLater
-        startLater = null
-        void start()
-      }
+      if (incarnation.lost === null) for (const start of startLater.splice(0)) void start()
     },
     /** Starts now or, if data are missing, once they have been recovered. */
     async onceWhole(start: () => Promise<void>): Promise<void> {
       if (incarnation.lost === null) return start()
-      startLater = start
+      startLater.push(start)
     },
     /** Whether something waits for lost data to be recovered. */
     get isAwaited() {
-      return startLater !== null
+      return startLater.length > 0
     },
     /** Does the work again until the store has accepted it; rejects with what is no refusal of it, and once given up. */
     untilStored,
@@ -166,7 +162,7 @@ export function storeWatch(deps: {
     /** Nothing is tried again, or started, any more. */
     giveUp(): void {
       stopping.abort()
-      startLater = null
+      startLater.splice(0)
     },
   }
 }

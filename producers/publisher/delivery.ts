@@ -143,6 +143,6 @@ export async function park(
   const name = key === null ? null : String(key)
   const record = { ...place, key: name, value: Buffer.from(value), headers: {}, timestamp: clock() }
   await outbox.putDeadLetters([deadLetterOf(record, { reason: 'refused', detail })])
-  const ids = entry.kind === 'verdict' ? { caseId: entry.caseId } : {}
+  const ids = 'caseId' in entry ? { caseId: entry.caseId } : {}
   report('message:dead', { ...place, reason: 'refused', detail, ...ids })
 }

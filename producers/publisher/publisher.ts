@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
-import { casesNamed } from '../../src/service/ports/report.ts'
+import { casesNamed, type PublishedKind } from '../../src/service/ports/report.ts'
 import { answerRequests, type DeliveryContext, deliver, hookVerdicts, park } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 
@@ -34,7 +33,7 @@ const FORGET_EVERY_MS = 60_000
 
 /** Entries of one kind that wait to be sent, in order: for their own topics only, or for none, and not for those of other kinds. */
 interface Queue {
-  readonly what: 'verdict' | 'dead-letter' | 'answer'
+  readonly what: PublishedKind | 'answer'
   readonly pending: PendingEntry[]
   /** The last delivery failed: a topic accepts nothing. */
   isBlocked: boolean
@@ -46,19 +45,19 @@ interface Queue {
 interface Publishing extends DeliveryContext {
   /** This publisher's name, unique among all. */
   readonly name: string
-  readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue]
+  readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue, decisions: Queue]
   isStopping: boolean
 }
 
 /**
  * Sends outbox entries to Kafka, and removes them once they are acknowledged: at least once, byte-identical, with the
- * same id. Adopts entries that a dead publisher left behind. Verdicts and dead letters wait for their topics separately; verdicts
- * on what was asked apart from the stream wait for none, and go to their answers.
+ * same id. Adopts entries that a dead publisher left behind. Verdicts, dead letters and what is said of decisions wait for their
+ * topics separately; verdicts on what was asked apart from the stream wait for none, and go to their answers.
  * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
  * topic that accepts nothing is retried without end.
  */
 export function publisher(given: DeliveryContext & { readonly name: string }) {
-  const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer')] as const
+  const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer'), queueOf('decision')] as const
   const publishing: Publishing = { ...given, queues, isStopping: false }
   let running: Promise<unknown> = Promise.resolve()
   return {
@@ -125,13 +124,22 @@ async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
   const { topics, outbox } = publishing
   const pending = pendingOf(entry, topics)
   if (pending === null) {
-    const json = entry.kind === 'verdict' ? entry.verdict : entry.kind === 'unknown' ? entry.json : ''
+    const json =
+      entry.kind === 'verdict'
+        ? entry.verdict
+        : entry.kind === 'proposal'
+          ? entry.proposal
+          : entry.kind === 'unknown'
+            ? entry.json
+            : ''
     const record = { topic: topics.verdicts, key: entry.id, value: json }
     await park(publishing, record, 'this version of Gavel can’t read it', entry)
     return outbox.done([entry])
   }
-  const [verdicts, letters, answers] = publishing.queues
-  const queue = entry.kind === 'dead-letter' ? letters : pending.answer === undefined ? verdicts : answers
+  const [verdicts, letters, answers, decisions] = publishing.queues
+  const isSaid = entry.kind === 'review' || entry.kind === 'outcome'
+  const ruled = pending.answer === undefined ? verdicts : answers
+  const queue = entry.kind === 'dead-letter' ? letters : isSaid ? decisions : ruled
   queue.pending.push(pending)
   queue.wake()
 }
@@ -170,7 +178,7 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   await outbox.done(first.map(({ entry }) => entry))
   queue.pending.splice(0, first.length)
   const published = clock()
-  for (const { verdict } of first) if (verdict !== undefined) tellPublished(publishing, verdict, published)
+  for (const one of first) tellPublished(publishing, one, published)
 }
 
 /** Tries once to send what is queued and what the outbox still has, and leaves the publishers. */
@@ -206,7 +214,10 @@ function tellBlocked(
     report('publication:held', { what, held, why, ...casesNamed(caseIdsOf(first)) })
 }
 
-function tellPublished({ report }: Publishing, verdict: Verdict, published: number): void {
+function tellPublished({ report }: Publishing, { entry, verdict, proposal }: PendingEntry, published: number): void {
+  if (proposal !== undefined) report('proposal:published', { protocol: proposal.protocol, differs: proposal.differs })
+  if (entry.kind === 'review') report('review:published', { protocol: entry.review.protocol, why: entry.review.why })
+  if (verdict === undefined) return
   const sinceDecided = Math.max(0, published - Date.parse(verdict.timing.decidedAt))
   report('verdict:published', {
     verdict,

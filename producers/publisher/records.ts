@@ -1,3 +1,4 @@
+import { type Proposal, proposal as proposalSchema, type Review } from '../../src/service/domain/decisions.ts'
 import { jsonOf } from '../../src/service/domain/json-of.ts'
 import { deadLetter } from '../../src/service/domain/messages.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
@@ -9,6 +10,9 @@ import type { Outgoing } from '../../src/service/ports/topic.ts'
 export interface PublishedTopics {
   readonly verdicts: string
   readonly transcripts: string
+  readonly proposals: string
+  readonly reviews: string
+  readonly decisionOutcomes: string
   readonly deadLetters: string
 }
 
@@ -24,6 +28,7 @@ export interface PendingEntry {
   readonly answer?: Parameters<Answers['put']>[0]
   /** Absent if another version wrote it. */
   readonly verdict?: Verdict
+  readonly proposal?: Proposal
 }
 
 /** The entry with its records, whose values are the outbox's own bytes; null if this version can't read it. */
@@ -33,6 +38,8 @@ export function pendingOf(entry: OutboxEntry, topics: PublishedTopics): PendingE
     const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter, headers }
     return { entry, records: [record], sent: new Set() }
   }
+  if (entry.kind === 'review' || entry.kind === 'outcome') return decisionOf(entry, topics)
+  if (entry.kind === 'proposal') return proposalOf(entry, topics)
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') return null
   const { subjectId, verdict } = read
@@ -60,9 +67,36 @@ export function subjectOf(
   return { tenant, postId: subjectId, kind: judgesReplies(protocol) || isCrossKind(caseId) ? 'reply' : 'post' }
 }
 
+function proposalOf(entry: Extract<OutboxEntry, { kind: 'proposal' }>, topics: PublishedTopics): PendingEntry | null {
+  const given = jsonOf({ value: entry.proposal })
+  const read = proposalSchema.safeParse(given)
+  const { subjectId } = (given ?? {}) as Partial<Proposal>
+  if (typeof subjectId !== 'string') return null
+  const headers = read.success ? subjectHeaders(read.data) : {}
+  const records = [
+    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
+    { topic: topics.proposals, key: subjectId, value: entry.proposal, headers },
+  ]
+  return { entry, records, sent: new Set(), ...(read.success ? { proposal: read.data } : {}) }
+}
+
+function decisionOf(
+  entry: Extract<OutboxEntry, { kind: 'review' | 'outcome' }>,
+  topics: PublishedTopics,
+): PendingEntry {
+  const said = entry.kind === 'review' ? entry.review : entry.outcome
+  const topic = entry.kind === 'review' ? topics.reviews : topics.decisionOutcomes
+  const record = { topic, key: said.subjectId, value: JSON.stringify(said), headers: subjectHeaders(said) }
+  return { entry, records: [record], sent: new Set() }
+}
+
+function subjectHeaders({ schema, protocol, tenant }: Pick<Review, 'schema' | 'protocol' | 'tenant'>) {
+  return { 'gavel-schema': String(schema), 'gavel-protocol': protocol, 'gavel-tenant': tenant }
+}
+
 /** The cases whose verdicts are in these entries. */
 export function caseIdsOf(pending: readonly PendingEntry[]): string[] {
-  return pending.flatMap(({ entry }) => (entry.kind === 'verdict' ? [entry.caseId] : []))
+  return pending.flatMap(({ entry }) => ('caseId' in entry ? [entry.caseId] : []))
 }
 
 export function charactersIn({ records, answer }: PendingEntry): number {
@@ -71,13 +105,21 @@ export function charactersIn({ records, answer }: PendingEntry): number {
 }
 
 /** What consumers filter by without parsing the record. */
-function verdictHeaders({ schema, protocol, revision, final, tenant }: Verdict): Readonly<Record<string, string>> {
+function verdictHeaders({
+  schema,
+  protocol,
+  revision,
+  final,
+  tenant,
+  decidedBy,
+}: Verdict): Readonly<Record<string, string>> {
   return {
     'gavel-schema': String(schema),
     'gavel-protocol': protocol,
     'gavel-revision': String(revision),
     'gavel-final': String(final),
     'gavel-tenant': tenant,
+    'gavel-decided-by': decidedBy,
   }
 }
 

@@ -27,6 +27,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./show/show.ts'),
   },
   {
+    path: 'decide',
+    argument: '<id>',
+    argumentIs: 'the id of a post, or with --kind reply of a reply',
+    description: 'a person’s verdict on one subject in place of the machines’, or its withdrawal',
+    load: () => import('./decide.ts'),
+  },
+  {
     path: 'top',
     description: 'how the service stands, live: stages, lag, slots, tenants, spend, oldest waits',
     load: () => import('./top/top.ts'),

@@ -301,7 +301,13 @@ describe('an incarnation of the data', () => {
       }
       await expect.poll(stillQuiet, { timeout: 10_000, interval: 100 }).toBe(false)
       expect(await threads.open(state, opening)).toEqual([record.id])
-      const end = { verdict: '{}', transcript: '{}', carry: null }
+      const end = {
+        verdict: '{}',
+        transcript: '{}',
+        carry: null,
+        label: null,
+        proposal: () => ({ verdict: '{}', transcript: '{}' }),
+      }
       const { epoch = 0 } = (await cases.take(record.id)) ?? {}
       await moving.hset(keys.incarnation, 'run', 'another')
       expect(await cases.conclude(record, epoch, end)).toBe(false)
@@ -381,7 +387,13 @@ describe('on data that a process does not know', () => {
     }
     return { incarnation, threads, cases, open }
   }
-  const END = { verdict: '{}', transcript: '{}', carry: null }
+  const END = {
+    verdict: '{}',
+    transcript: '{}',
+    carry: null,
+    label: null,
+    proposal: () => ({ verdict: '{}', transcript: '{}' }),
+  }
 
   it.each([
     ['emptied', async (_: unknown) => clean()],

@@ -2,6 +2,7 @@ import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { memoryWebhooks } from '../../src/service/adapters/memory/webhooks.ts'
 import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
+import { decisionsContract } from './decisions.ts'
 import { erasureContract } from './erasure.ts'
 import { judgeAgainContract } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
@@ -46,3 +47,4 @@ webhookContract('in memory', async () => {
     close: async () => {},
   }
 })
+decisionsContract('in memory', make)

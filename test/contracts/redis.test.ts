@@ -13,7 +13,9 @@ import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { redisAnswers } from '../../src/service/adapters/redis/answers.ts'
 import { redisCases } from '../../src/service/adapters/redis/cases.ts'
 import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { redisDecisions } from '../../src/service/adapters/redis/decisions.ts'
 import { redisErasures } from '../../src/service/adapters/redis/erasures.ts'
+import { NO_FENCING } from '../../src/service/adapters/redis/incarnation.ts'
 import { redisJudgeAgain } from '../../src/service/adapters/redis/judge-again.ts'
 import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
 import { redisMarks } from '../../src/service/adapters/redis/marks.ts'
@@ -32,10 +34,23 @@ import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { startProxy } from '../chaos/proxy.ts'
 import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
+import { decisionsContract } from './decisions.ts'
 import { erasureContract } from './erasure.ts'
 import { asked, judgeAgainContract, remembered } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
-import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread, unsaid } from './samples.ts'
+import {
+  ARRIVAL,
+  DECISION_TOPICS,
+  HOUR,
+  postOf,
+  RULES,
+  recordOf,
+  retractionOf,
+  said,
+  T0,
+  thread,
+  unsaid,
+} from './samples.ts'
 import { shownContract } from './shown.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
@@ -217,6 +232,12 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     }),
     marks: redisMarks(client, keys),
     erasures: redisErasures(client, keys),
+    decisions: redisDecisions({
+      client,
+      keys,
+      settings: { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD },
+      token: NO_FENCING,
+    }),
     judgeAgain: redisJudgeAgain(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
     answers,
     webhooks: redisWebhooks(client, keys),
@@ -270,6 +291,7 @@ webhookContract('in Redis', async () => {
     close: async () => {},
   }
 })
+decisionsContract('in Redis', make)
 
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''
@@ -844,7 +866,7 @@ describe('in Redis', () => {
         clock: Date.now,
         report: () => {},
         name,
-        topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd' },
+        topics: { verdicts: 'v', transcripts: 't', deadLetters: 'd', ...DECISION_TOPICS },
       })
     const forget = vi.spyOn(outbox, 'forget')
     const [first, second] = [publishing('first'), publishing('second', true)]

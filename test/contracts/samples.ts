@@ -2,6 +2,7 @@ import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
 import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/service/domain/thread.ts'
 import { noUsage, verdictId } from '../../src/service/domain/verdict.ts'
+import type { Above } from '../../src/service/ports/cases.ts'
 import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/service/ports/threads.ts'
 
 // Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
@@ -93,10 +94,16 @@ export function seenBy(state: ThreadState, protocol = 'rumor', change: Partial<C
 /** A verdict and its transcript, as far as the stores look into them. */
 export function endOf(record: CaseRecord, words = 'so it is', carry: string | null = null) {
   const { id, protocol, tenant, subjectId, revision } = record
+  const ruled = { protocol, tenant, subjectId, rationale: words }
   return {
-    verdict: JSON.stringify({ id, protocol, tenant, subjectId, revision, rationale: words }),
+    verdict: JSON.stringify({ id, ...ruled, revision }),
     transcript: JSON.stringify({ verdictId: id, subject: record.subject }),
     carry,
+    label: null,
+    proposal: (above: Above) => ({
+      verdict: JSON.stringify({ id: id.replace('~r', '~p'), ...ruled, beneath: above.id }),
+      transcript: JSON.stringify({ verdictId: id.replace('~r', '~p'), subject: record.subject }),
+    }),
   }
 }
 
@@ -124,3 +131,5 @@ export function entryOf(answer: unknown): JournalEntry {
     memo: false,
   }
 }
+
+export const DECISION_TOPICS = { proposals: 'proposals', reviews: 'reviews', decisionOutcomes: 'outcomes' }

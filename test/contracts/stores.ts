@@ -2,6 +2,7 @@ import type { CaseRecord } from '../../src/service/domain/case.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Answers } from '../../src/service/ports/answers.ts'
 import type { CaseStore, Outbox, TakenCase } from '../../src/service/ports/cases.ts'
+import type { DecisionStore } from '../../src/service/ports/decisions.ts'
 import type { Erasures } from '../../src/service/ports/erasures.ts'
 import type { JudgeAgainStore } from '../../src/service/ports/judge-again.ts'
 import type { StreamMarks, ThreadState, ThreadStore } from '../../src/service/ports/threads.ts'
@@ -18,6 +19,7 @@ export interface Stores {
   readonly judgeAgain: JudgeAgainStore
   readonly answers: Answers
   readonly webhooks: Webhooks
+  readonly decisions: DecisionStore
   /** Lets this much time pass, for the clock that was handed in and for the server's own. */
   pass(ms: number): Promise<void>
   /** Where in the store this text stands: names of places, of whatever kind. Undefined where nobody can look. */

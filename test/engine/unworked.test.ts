@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { transcript, verdict } from '../../src/service/domain/verdict.ts'
 import { unworkedCases } from '../../src/service/engine/unworked.ts'
-import { ARRIVAL, entryOf, HOUR, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, endOf, entryOf, HOUR, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
 
 const p1 = thread('p1')
@@ -81,7 +81,7 @@ test('one that was concluded meanwhile is not ended again', async () => {
   await look()
   const taken = await stores.cases.take(id)
   if (taken === null) throw new Error('not open')
-  await stores.cases.conclude(taken.record, taken.epoch, { verdict: '{}', transcript: '{}', carry: null })
+  await stores.cases.conclude(taken.record, taken.epoch, { ...endOf(taken.record), verdict: '{}', transcript: '{}' })
   now = DEADLINE + HAND_BACK + 1
   expect(await look()).toEqual([])
   expect(await stores.outbox.size()).toBe(1)

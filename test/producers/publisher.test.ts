@@ -8,10 +8,10 @@ import type { Outbox, OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
 import { askedThread } from '../../src/service/threads/asked.ts'
-import { ARRIVAL, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, DECISION_TOPICS, endOf, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
 
-const topics = { verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead' }
+const topics = { verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead', ...DECISION_TOPICS }
 const SOON = { timeout: 8_000, interval: 5 }
 
 /** What a topic of the broker takes: anything up to this many bytes, or nothing for now. */
@@ -99,6 +99,7 @@ async function conclude(ref: ThreadRef, { reason = 10, argument = 10 }, change: 
     leftOut: 0,
   }
   await stores.cases.conclude(record, taken?.epoch ?? 0, {
+    ...endOf(record),
     verdict: JSON.stringify({ id: record.id, subjectId: postId, rationale: 'y'.repeat(reason), ...change }),
     transcript: JSON.stringify({ schema: 1, verdictId: record.id, subject, turns: [], cut: [] }),
     carry: null,
@@ -441,7 +442,7 @@ describe('a record’s headers', () => {
     start()
     const headers = {
       ...{ 'gavel-schema': '1', 'gavel-protocol': 'hate', 'gavel-revision': '3' },
-      ...{ 'gavel-final': 'true', 'gavel-tenant': 'north' },
+      ...{ 'gavel-final': 'true', 'gavel-tenant': 'north', 'gavel-decided-by': 'none' },
     }
     await expect.poll(() => stands.length, SOON).toBe(2)
     for (const record of stands) expect(record.headers).toEqual(headers)

@@ -65,6 +65,20 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
     }),
   },
   { weight: 10, arbitrary: fc.record({ do: fc.constant('judge'), thread, protocol, final: sometimes(2) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('decide'),
+      thread,
+      protocol,
+      label: fc.nat({ max: 1 }),
+      withdraw: sometimes(3),
+      wrong: sometimes(5),
+      force: sometimes(5),
+      opinion: sometimes(8),
+      repeated: sometimes(8),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('take'), thread, protocol }) },
   {
     weight: 2,

@@ -43,6 +43,10 @@ export type Step =
   | OfCase<'answer', { key: number; text: number }>
   | OfCase<'lose', { call: number }>
   | OfCase<'conclude', { carry: boolean; again: boolean; fenced: boolean }>
+  | OfCase<
+      'decide',
+      { label: number; withdraw: boolean; wrong: boolean; force: boolean; opinion: boolean; repeated: boolean }
+    >
   | OfCase<'restart', { fenced: boolean }>
   | OfCase<'restart unpublished', { changed: boolean; unseen: boolean }>
   | OfThread<'erase left', { known: boolean; keep: boolean }>

@@ -7,13 +7,15 @@ import type { Thread } from '../../src/service/threads/thread.ts'
 
 type Plain = Record<string, unknown>
 
+const UNPUBLISHED = { published: undefined, ruling: null }
+
 /** A thread as the rules state it, with the index of comments by author that Redis keeps beside it; in plain objects. */
 export function plain(
   thread: Thread | null,
   { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
 ): Plain | null {
   if (thread === null) return null
-  const { ref: _, comments, ranks, orphans, revisions, absent, ...rest } = thread
+  const { ref: _, comments, ranks, orphans, revisions, decided, absent, ...rest } = thread
   const byAuthor = [...comments].flatMap(([id, comment]) =>
     comment === null || (comment.author === undefined ? maxUnnamed : maxPerAuthor) === null
       ? []
@@ -24,7 +26,8 @@ export function plain(
     comments: Object.fromEntries(comments),
     ranks: Object.fromEntries(ranks),
     orphans: Object.fromEntries(orphans),
-    revisions: Object.fromEntries(revisions),
+    revisions: Object.fromEntries([...revisions].map(([protocol, one]) => [protocol, { ...UNPUBLISHED, ...one }])),
+    decided: Object.fromEntries(decided),
     absent: Object.fromEntries(absent),
     byAuthor: byAuthor.sort(),
   }
@@ -34,18 +37,25 @@ export function plain(
 /** The same, read from Redis. */
 export async function inRedis(client: Redis, keys: Keys, ref: ThreadRef): Promise<Plain | null> {
   const member = memberOf(ref)
-  const [hash, comments, orphans] = await Promise.all(
-    [keys.thread(member), keys.comments(member), keys.orphans(member)].map((key) => client.hgetall(key)),
+  const [hash, comments, orphans, decided] = await Promise.all(
+    [keys.thread(member), keys.comments(member), keys.orphans(member), keys.decided(member)].map((key) =>
+      client.hgetall(key),
+    ),
   )
   const [sample, authors, score] = await Promise.all([
     client.zrange(keys.sample(member), '0', '-1', 'WITHSCORES'),
     client.zrange(keys.authors(member), '0', '-1'),
     client.zscore(`${keys.due}:${ref.tenant}`, member),
   ])
-  if (Object.keys({ ...hash, ...comments, ...orphans }).length === 0 && sample.length === 0 && score === null)
+  if (
+    Object.keys({ ...hash, ...comments, ...orphans, ...decided }).length === 0 &&
+    sample.length === 0 &&
+    score === null
+  )
     return null
   const all: Plain = {
     ...fields(hash ?? {}),
+    decided: decidedOf(decided ?? {}),
     due: score === null ? null : Number(score),
     comments: Object.fromEntries(Object.entries(comments ?? {}).map(([id, json]) => [id, commentOf(id, json)])),
     ranks: ranksOf(sample),
@@ -109,11 +119,35 @@ function revisionsOf(hash: Record<string, string>): Plain {
         protocol,
         {
           revision: Number(revision),
-          seen: Number(hash[`seen:${protocol}`]),
+          seen: Number(hash[`seen:${protocol}`] ?? 0),
           final: hash[`final:${protocol}`] === '1',
           openId: hash[`open:${protocol}`] ?? null,
           again: hash[`again:${protocol}`] !== undefined,
           carry: carry === undefined ? null : (JSON.parse(carry) as unknown),
+          published: hash[`last:${protocol}`] === undefined ? undefined : Number(hash[`last:${protocol}`]),
+          ruling: hash[`ruling:${protocol}`] ?? null,
+        },
+      ]
+    }),
+  )
+}
+
+function decidedOf(hash: Record<string, string>): Plain {
+  return Object.fromEntries(
+    named(hash, 'last:').map(([protocol, last]) => {
+      const of = (name: string) => hash[`${name}:${protocol}`]
+      return [
+        protocol,
+        {
+          ...{ stands: of('id') ?? null, top: of('top') ?? null, label: of('label') || null },
+          ...{
+            revision: Number(of('rev') ?? 0),
+            of: of('of') ?? '',
+            by: of('by') ?? '',
+            deciding: of('deciding') ?? null,
+          },
+          ...{ last: placeOf(last), machine: of('machine') ?? null },
+          asked: (of('asked') ?? '').split('\n').filter((one) => one !== ''),
         },
       ]
     }),

@@ -29,14 +29,15 @@ export interface HistoryRules {
 
 /** Runs a history's steps on one store, one after the other; each gives what the store said, without what no two can share. */
 export function runOn(
-  stores: Pick<Stores, 'threads' | 'cases' | 'outbox'>,
+  stores: Pick<Stores, 'threads' | 'cases' | 'outbox' | 'decisions'>,
   clock: { now: number },
   given: HistoryRules,
 ) {
-  const { threads, cases, outbox } = stores
+  const { threads, cases, outbox, decisions } = stores
   const stale = new Map<number, ThreadState | null>()
   let keyVersion = 1
   let inHand: OutboxEntry[] = []
+  let offset = 0
 
   const rules = (): ThreadRules => {
     const version = keyVersion
@@ -113,9 +114,44 @@ export function runOn(
     return contentsOf(some)
   }
 
+  const decide = async (step: Extract<Step, { do: 'decide' }>) => {
+    const { thread: at, protocol, withdraw, wrong, repeated, force, opinion } = step
+    const ref = refOf(at)
+    // Of what has no post the stores know different things: one forgets, the other does not (test/contracts/decisions.ts).
+    if ((await threads.read(ref))?.post == null && (await threads.statusOf(ref)) !== 'deleted') return 'no post'
+    const published = await decisions.published(ref, protocol)
+    const last = withdraw ? ((await decisions.decided(ref)).get(protocol)?.revision ?? 0) : published
+    if (!repeated) offset++
+    const place = { partition: at, offset: String(offset), timestamp: T0 + offset }
+    const label = withdraw ? null : `label ${step.label}`
+    const scope = retractionOf(ref)(protocol, 0).caseId.slice(0, -1)
+    const given = {
+      ref,
+      protocol,
+      place,
+      withdraw,
+      label,
+      against: last + (wrong ? 1 : 0),
+      force,
+      opinion,
+      by: 'ann',
+      why: '',
+    }
+    return decisions.decide(given, scope, clock.now, (on) =>
+      withdraw && on.machine === null && on.isLive
+        ? null
+        : {
+            label: withdraw ? 'restored' : label,
+            verdict: JSON.stringify([on.number, on.published, on.machine, on.isLive, label]),
+            transcript: '{}',
+          },
+    )
+  }
+
   const ofCase = async (step: Extract<Step, { protocol: Protocol; thread: number }>): Promise<unknown> => {
     const { thread: at, protocol } = step
     if (step.do === 'judge') return judge(step)
+    if (step.do === 'decide') return decide(step)
     if (step.do === 'restart unpublished') return restartUnpublished(at, protocol, step.changed, step.unseen)
     const id = await caseOf(at, protocol)
     if (id === null) return 'none'
@@ -127,7 +163,11 @@ export function runOn(
     const epoch = held.epoch - (step.fenced ? 1 : 0)
     if (step.do === 'restart') return cases.restart(id, epoch, { ...held.record, restartedAt: clock.now })
     const carry = step.carry ? JSON.stringify({ scores: clock.now }) : null
-    return cases.conclude(held.record, epoch, { ...endOf(held.record, 'so it is', carry), again: step.again })
+    return cases.conclude(held.record, epoch, {
+      ...endOf(held.record, 'so it is', carry),
+      label: step.carry ? 'label 0' : null,
+      again: step.again,
+    })
   }
 
   const onThread = async (
@@ -207,11 +247,17 @@ export function runOn(
 
 /** Entries' contents without their ids: stores number them, and order what one step puts, each in its own way. */
 function contentsOf(entries: readonly OutboxEntry[]): unknown[] {
-  return inOrder(entries).map(({ id: _, ...content }) => content)
+  return inOrder(entries).map((entry) => contentOf(entry))
+}
+
+/** Some are noted by the server's own time. */
+function contentOf({ id: _, ...content }: OutboxEntry): object {
+  if ('review' in content) return { ...content, review: { ...content.review, at: '' } }
+  return 'outcome' in content ? { ...content, outcome: { ...content.outcome, at: '' } } : content
 }
 
 function inOrder(entries: readonly OutboxEntry[]): OutboxEntry[] {
-  const content = ({ id: _, ...rest }: OutboxEntry) => JSON.stringify(rest)
+  const content = (entry: OutboxEntry) => JSON.stringify(contentOf(entry))
   return entries.toSorted((a, b) => (content(a) < content(b) ? -1 : 1))
 }
 

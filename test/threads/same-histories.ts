@@ -5,6 +5,8 @@ import type { Redis } from 'ioredis'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { threadTable } from '../../src/service/adapters/memory/thread-table.ts'
 import { redisCases } from '../../src/service/adapters/redis/cases.ts'
+import { redisDecisions } from '../../src/service/adapters/redis/decisions.ts'
+import { NO_FENCING } from '../../src/service/adapters/redis/incarnation.ts'
 import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
 import { redisOutbox } from '../../src/service/adapters/redis/outbox.ts'
 import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
@@ -58,6 +60,7 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
     threads: redisThreads(client, keys, keep),
     cases: redisCases(client, keys, now),
     outbox: redisOutbox(client, client, keys, { ...keep, clock: now }),
+    decisions: redisDecisions({ client, keys, settings: keep, token: NO_FENCING }),
   }
   const [inMemory, onRedis] = [runOn(memory, clock, rules), runOn(redis, clock, rules)]
   const ends: string[] = []
@@ -97,7 +100,7 @@ type Readable = Pick<ReturnType<typeof memoryStores>, 'threads' | 'cases' | 'out
 async function readingOf({ threads, cases, outbox }: Readable, inTurn: boolean) {
   const states = await Promise.all(REFS.map((ref) => threads.read(ref)))
   const openIds = states.flatMap((state) =>
-    [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? []),
+    [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? []).sort(),
   )
   const [due, paused, countDue, size, countOpen, idle, replies] = await Promise.all([
     threads.due(Number.POSITIVE_INFINITY, 100),

@@ -103,6 +103,7 @@ const VERDICT_HEADERS = {
   'gavel-revision': "The verdict's revision.",
   'gavel-final': 'true or false, as the verdict’s final.',
   'gavel-tenant': "The verdict's tenant.",
+  'gavel-decided-by': 'As the verdict’s decidedBy.',
 }
 const SUBJECT_HEADERS = {
   'gavel-schema': "The record's schema.",

@@ -5,9 +5,10 @@ import { redisCases } from '../adapters/redis/cases.ts'
 import { redisFindings, refusalFor } from '../adapters/redis/checks.ts'
 import { redisClock } from '../adapters/redis/clock.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
+import { redisDecisions } from '../adapters/redis/decisions.ts'
 import { redisErasures } from '../adapters/redis/erasures.ts'
 import { redisExporter } from '../adapters/redis/exporter.ts'
-import { checkSchema, type FencingToken, redisIncarnation } from '../adapters/redis/incarnation.ts'
+import { checkSchema, type FencingToken, NO_FENCING, redisIncarnation } from '../adapters/redis/incarnation.ts'
 import { type Keys, keysUnder } from '../adapters/redis/keys.ts'
 import { redisLimits } from '../adapters/redis/limits.ts'
 import { redisMarks } from '../adapters/redis/marks.ts'
@@ -138,6 +139,7 @@ function storesOn(
   const times = keepTimes(settings)
   return {
     threads: redisThreads(failFast, keys, times, token),
+    decisions: redisDecisions({ client: failFast, keys, settings: times, token: token ?? NO_FENCING }),
     marks: redisMarks(failFast, keys, token),
     cases: redisCases(working, keys, clock, token, { keepShownMs: keepShown(settings) }),
     erasures: redisErasures(working, keys),

@@ -32,6 +32,7 @@ import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
 import { askingPart } from './asking.ts'
 import { boundsSet } from './bounds-set.ts'
+import { decisionsPart } from './decisions.ts'
 import { doorPart } from './door.ts'
 import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
 import { intakePart, openerOf, pressureSignals } from './intake.ts'
@@ -193,6 +194,7 @@ async function assemble(
   if (roles.includes('intake')) {
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo: stores.memo, samplingRank, clock }
     const intakeDeps = { redis, kafka, topics, opener, watch, redisSettings, loops, backlog: state.backlog, report }
+    keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
   }
   if (roles.includes('door')) {

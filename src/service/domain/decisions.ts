@@ -138,6 +138,11 @@ export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | '
   return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
 }
 
+/** The kind of what people decide on: nobody decides on what was asked apart from the stream. */
+export function decidableKind(kind: SubjectKind): (typeof STREAMED_KINDS)[number] {
+  return kind === 'reply' ? 'reply' : 'post'
+}
+
 /** The subject of a decision, for a protocol whose own subjects are of this kind. */
 export function subjectOf(
   decision: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind'>,

@@ -13,7 +13,8 @@ import {
   type Turn,
   type Verdict,
 } from '../domain/verdict.ts'
-import type { LostCall } from '../ports/cases.ts'
+import type { CaseEnd, LostCall } from '../ports/cases.ts'
+import { proposalOf } from './decided.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 
@@ -173,6 +174,22 @@ function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: 
   return {
     modelMs: rounds.reduce((sum, { ms }) => sum + ms, 0),
     heldMs: rounds.reduce((sum, { heldMs }) => sum + heldMs, 0),
+  }
+}
+
+/** What an ended case leaves to be published: its verdict, or the proposal that it is beneath a person's. */
+export function endOf(
+  ended: Ended,
+  sent: Parameters<typeof transcriptOf>[1],
+  maxBytes: number,
+): Pick<CaseEnd, 'label' | 'verdict' | 'transcript' | 'proposal'> {
+  const ruled = verdictOf(ended)
+  const transcript = (id: string) => transcriptOf({ ...ended, record: { ...ended.record, id } }, sent, maxBytes)
+  return {
+    label: ruled.label,
+    verdict: JSON.stringify(ruled),
+    transcript: transcript(ruled.id),
+    proposal: (above) => proposalOf(ruled, above, transcript),
   }
 }
 

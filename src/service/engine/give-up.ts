@@ -1,7 +1,7 @@
 import { undecided } from '../domain/verdict.ts'
 import { type CaseStore, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { type Ended, endOf } from './conclude.ts'
 import { callsIn } from './lost-calls.ts'
 
 interface GiveUpParts {
@@ -35,8 +35,7 @@ export async function giveUp(
     decidedAt: clock(),
   }
   return cases.conclude(record, epoch, {
-    verdict: JSON.stringify(verdictOf(ended)),
-    transcript: transcriptOf(ended, () => [], transcriptBytes),
+    ...endOf(ended, () => [], transcriptBytes),
     carry: null,
   })
 }

@@ -11,7 +11,7 @@ import type { Advance, Work } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import { type AnswerParts, answer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
-import { type Ended, faithfully, transcriptOf, verdictOf } from './conclude.ts'
+import { type Ended, endOf, faithfully } from './conclude.ts'
 import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
 import { hasWaited } from './erase.ts'
 import { type LargeCases, largeCases } from './large-cases.ts'
@@ -181,8 +181,7 @@ async function conclude(
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
   const won = await cases.conclude(record, epoch, {
-    verdict: JSON.stringify(verdictOf(ended)),
-    transcript: transcriptOf(ended, sentAs, settings.transcriptBytes),
+    ...endOf(ended, sentAs, settings.transcriptBytes),
     // No revision follows what was asked apart from the stream.
     carry: carry === undefined || wasShown || record.kind === 'asked' ? null : JSON.stringify(carry),
     again: ruling.decidedBy === 'none' && hasWaited(record),

@@ -41,7 +41,7 @@ export function newCase(
     // A post that is judged by itself changes only when it is edited, so each of its revisions is final.
     final: protocol.subject === 'thread' ? atFinalAge : true,
     share: shareOf(tenant, kind, post),
-    supersedes: before === undefined ? null : id(before.revision),
+    supersedes: before === undefined ? null : id(before.published ?? before.revision),
     ...snapshotOf(protocol, state, post, settings),
     overloaded,
     carry: before?.carry ?? null,

@@ -1,4 +1,5 @@
 import type { Call, CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
+import type { DecisionOutcome, Review } from '../domain/decisions.ts'
 
 /** A case as its worker sees it. */
 export interface TakenCase {
@@ -76,6 +77,27 @@ export interface RoundEnd {
   readonly known: KnownCase
 }
 
+/** The verdict above a proposal. */
+export interface Above {
+  readonly id: string
+  readonly label: string | null
+}
+
+/** What a case ends with. */
+export interface CaseEnd extends Written {
+  /** Its ruling's. */
+  readonly label: string | null
+  readonly proposal: (above: Above) => Written
+  readonly carry: string | null
+  readonly again?: boolean
+}
+
+/** Both as JSON. */
+export interface Written {
+  readonly verdict: string
+  readonly transcript: string
+}
+
 /** Open cases and their journals. All of it is durable: when a promise resolves, the effect is in the store. */
 export interface CaseStore {
   /**
@@ -128,13 +150,10 @@ export interface CaseStore {
   /**
    * Ends the case: puts verdict and transcript into the outbox and keeps `carry` for the next revision, in one atomic step
    * that does nothing and returns false unless `epoch` is the latest, and the case is open and not withheld. With `again`
-   * the thread is due for its protocol once more as soon as the verdict is published.
+   * the thread is due for its protocol once more as soon as the verdict is published. A case that a person's decision came
+   * before ends as a proposal instead.
    */
-  conclude(
-    record: CaseRecord,
-    epoch: number,
-    end: { verdict: string; transcript: string; carry: string | null; again?: boolean },
-  ): Promise<boolean>
+  conclude(record: CaseRecord, epoch: number, end: CaseEnd): Promise<boolean>
   /**
    * Ids of open cases that nobody has taken for `idleMs`, longest untouched first, without the first `skip` of them.
    * Taking a case while it is unworked does not count.
@@ -167,6 +186,15 @@ export type OutboxEntry =
       readonly verdict: string
       readonly transcript: string
     }
+  | {
+      readonly id: string
+      readonly kind: 'proposal'
+      readonly caseId: string
+      readonly proposal: string
+      readonly transcript: string
+    }
+  | { readonly id: string; readonly kind: 'review'; readonly review: Review }
+  | { readonly id: string; readonly kind: 'outcome'; readonly outcome: DecisionOutcome }
   | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
   /** An entry that only another version of Gavel understands, as JSON. */
   | { readonly id: string; readonly kind: 'unknown'; readonly json: string }

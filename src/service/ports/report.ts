@@ -4,6 +4,7 @@ import type { Filtered } from '../domain/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../domain/messages.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
+import type { Decided } from './decisions.ts'
 import type { LimitKind } from './limits.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
@@ -14,6 +15,7 @@ export const ERROR_SOURCES = [
   'budgets',
   'bullmq',
   'clock',
+  'decisions',
   'door',
   'erasure',
   'gateway',
@@ -122,8 +124,8 @@ export interface PartitionLag {
   readonly seconds: number | null
 }
 
-/** The kinds of published records. */
-export const PUBLISHED_KINDS = ['verdict', 'dead-letter'] as const
+/** The kinds of published records: proposals go with verdicts; what asks for reviews, and what became of decisions, by itself. */
+export const PUBLISHED_KINDS = ['verdict', 'dead-letter', 'decision'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
 
 /** How many calls to a model this process may have in flight now, by what the model has been seen to bear. */
@@ -240,6 +242,12 @@ export interface Events {
   'model:away': { model: string; reason: AwayReason; why: string; advice: string }
   /** A model that was left alone answers again, and has gone on to for a while: from when to when it was away. */
   'model:answers': { model: string; reason: AwayReason; since: string; until: string; afterSeconds: number }
+  /** A proposal was acknowledged by Kafka. */
+  'proposal:published': { protocol: string; differs: boolean }
+  /** A request for a review was. */
+  'review:published': { protocol: string; why: string }
+  /** A decision was handled. */
+  'decision:handled': { protocol: string; outcome: Decided['outcome'] | 'opinion'; overrules: boolean }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   /**

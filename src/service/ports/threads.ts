@@ -125,6 +125,8 @@ export interface ThreadState {
     string,
     {
       revision: number
+      /** The last one that was published, if that is known: later numbers may be proposals', or were withdrawn. */
+      published?: number
       seen: number
       final: boolean
       /** Its case, from opening until the verdict is published. */

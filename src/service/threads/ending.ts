@@ -1,4 +1,6 @@
+import type { DecidedRevision } from '../ports/decisions.ts'
 import type { Origin } from '../ports/threads.ts'
+import { decidedOf } from './decisions.ts'
 import { newThread, type Revision, type Step, type Thread } from './thread.ts'
 
 /** The revision that retracts a protocol's verdicts on a deleted post. */
@@ -9,27 +11,39 @@ interface Retraction {
   readonly after: string | null
 }
 
+/** A human verdict that ended with its subject. */
+export interface EndedDecision extends DecidedRevision {
+  readonly protocol: string
+}
+
 /**
- * Deletes the post: only a tombstone is left, which rejects everything that arrives later. `inFlight` are the protocols
- * whose last verdict a publisher already has.
+ * Deletes the post: only a tombstone is left, which rejects everything that arrives later. `inFlight` are by
+ * protocol the cases whose last verdict a publisher already has.
  */
 export function deletePost(
   thread: Thread,
-  { inFlight }: { inFlight: ReadonlySet<string> },
-): Step<{ kind: 'duplicate' } | { kind: 'deleted'; retractions: readonly Retraction[] }> {
+  { inFlight }: { inFlight: ReadonlyMap<string, string> },
+): Step<
+  { kind: 'duplicate' } | { kind: 'deleted'; retractions: readonly Retraction[]; ended: readonly EndedDecision[] }
+> {
   if (thread.status === 'deleted') return { thread, outcome: { kind: 'duplicate' } }
-  const retractions = [...thread.revisions].map(([protocol, { revision, openId }]) => ({
+  const protocols = new Set([
+    ...thread.revisions.keys(),
+    ...[...thread.decided].flatMap(([name, { top }]) => (top === null ? [] : [name])),
+  ])
+  const retractions = [...protocols].map((protocol) => ({
     protocol,
-    revision: revision + 1,
-    after: inFlight.has(protocol) ? openId : null,
+    revision: Math.max(thread.revisions.get(protocol)?.revision ?? 0, decidedOf(thread, protocol).revision) + 1,
+    after: inFlight.get(protocol) ?? null,
   }))
+  const ended = [...thread.decided].flatMap(([protocol, one]) => (one.stands === null ? [] : [{ ...one, protocol }]))
   const revisions = retractions.map(({ protocol, revision, after }): [string, Revision] => [
     protocol,
     { revision, seen: 0, final: true, openId: after, again: false, carry: null },
   ])
   return {
     thread: { ...newThread(thread.ref), status: 'deleted', revisions: new Map(revisions) },
-    outcome: { kind: 'deleted', retractions },
+    outcome: { kind: 'deleted', retractions, ended },
   }
 }
 

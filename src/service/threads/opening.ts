@@ -1,4 +1,5 @@
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
+import { decidedOf } from './decisions.ts'
 import type { Revision, Step, Thread } from './thread.ts'
 
 type Opening = Parameters<ThreadStore['open']>[1]
@@ -51,8 +52,9 @@ function mayOpen(thread: Thread, read: ThreadState, { nextDue }: Opening): boole
   return nextDue !== null || thread.version === read.version
 }
 
-function isOpen({ revisions }: Thread, protocol: string): boolean {
-  return (revisions.get(protocol)?.openId ?? null) !== null
+/** Its case is, or a verdict that people brought about is on its way out. */
+function isOpen(thread: Thread, protocol: string): boolean {
+  return (thread.revisions.get(protocol)?.openId ?? null) !== null || decidedOf(thread, protocol).deciding !== null
 }
 
 /**
@@ -76,7 +78,7 @@ function openRevisions(
   for (const { record, seen } of cases) {
     const { protocol, id, revision, final } = record
     const before = revisions.get(protocol) ?? NEVER_OPENED
-    if (before.openId !== null) {
+    if (before.openId !== null || isOpen(thread, protocol)) {
       revisions.set(protocol, { ...before, again: true })
       busy = true
     } else if (before.revision === revision - 1) {

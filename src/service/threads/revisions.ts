@@ -1,3 +1,4 @@
+import { decidedIsOut, eraseRulings } from './decisions.ts'
 import { dueNow } from './due.ts'
 import type { Revision, Step, Thread } from './thread.ts'
 
@@ -22,11 +23,24 @@ export function leaveUnjudged(thread: Thread, { protocol, caseId }: OfCase): Thr
  * A verdict was published, or a publisher has finished with one that was erased while it had it: the protocol may open
  * its next revision, and if it became due meanwhile, it is due at once.
  */
-export function publish(thread: Thread, { protocol, caseId, now }: OfCase & { now: number }): Thread {
+export function publish(
+  given: Thread,
+  { protocol, caseId, number, now }: OfCase & { readonly number: number | null; readonly now: number },
+): Thread {
+  const noted = noteNumber(given, protocol, number)
+  const thread = decidedIsOut(noted, { protocol, caseId })
   const revision = thread.revisions.get(protocol)
-  if (revision?.openId !== caseId) return thread
+  const wasOpen = revision?.openId === caseId
+  if (revision === undefined || (!wasOpen && thread === noted)) return thread
+  if (!wasOpen && revision.openId !== null) return thread
   const freed = withRevision(thread, protocol, { openId: null, again: false })
   return revision.again ? dueNow(freed, now) : freed
+}
+
+/** The number of a published verdict; null for a proposal, which has none. */
+function noteNumber(thread: Thread, protocol: string, number: number | null): Thread {
+  const published = thread.revisions.get(protocol)?.published ?? 0
+  return number === null || number <= published ? thread : withRevision(thread, protocol, { published: number })
 }
 
 /**
@@ -50,17 +64,18 @@ export function restart(thread: Thread, { protocol, seen }: { protocol: string; 
  * a carry.
  */
 export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }): Thread {
-  return withRevision(thread, protocol, { again: true, carry: null })
+  return withRevision(eraseRulings(thread, protocol), protocol, { again: true, carry: null })
 }
 
 /**
- * Erases deleted comments from every carry, unless a case is open that the caller doesn't know: it may have been opened
+ * Erases deleted comments from every carry, and all rulings, unless a case is open that the caller doesn't know: it may have been opened
  * with one of them.
  */
 export function eraseCarries(
-  thread: Thread,
+  given: Thread,
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },
 ): Step<'erased' | 'opened'> {
+  const thread = eraseRulings(given)
   if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
   if (unknown) return { thread, outcome: 'opened' }

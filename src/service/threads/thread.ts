@@ -1,4 +1,5 @@
 import { byTimeThenId, type Post, type ThreadRef } from '../domain/thread.ts'
+import type { DecidedRevision } from '../ports/decisions.ts'
 import type { Origin, Place, SaidThread, ThreadState, ThreadStatus } from '../ports/threads.ts'
 
 /**
@@ -23,6 +24,8 @@ export interface Thread extends SaidThread {
   readonly nextAge: number | null
   readonly final: boolean
   readonly revisions: ReadonlyMap<string, Revision>
+  /** By protocol: what people decided. */
+  readonly decided: ReadonlyMap<string, DecidedRevision>
   /** By protocol that was off when the thread was due for it: the thread's version at that time. */
   readonly absent: ReadonlyMap<string, number>
   /** Protocols that were paused when the thread was due for them, until they are resumed. */
@@ -40,6 +43,10 @@ export interface Revision {
   /** The thread became due again while that case was open: it is due at once when the verdict is published. */
   readonly again: boolean
   readonly carry: unknown
+  /** The last one that was published; absent as long as none was since this is noted. */
+  readonly published?: number
+  /** The machines' last ruling, JSON. */
+  readonly ruling?: string | null
 }
 
 /** The result of a rule: the thread after it, and what the caller is told. */
@@ -73,6 +80,7 @@ export function newThread(ref: ThreadRef): Thread {
     countStage: 0,
     final: false,
     revisions: new Map(),
+    decided: new Map(),
     absent: new Map(),
     parkedFor: [],
     postPlace: undefined,
@@ -93,7 +101,9 @@ export function stateOf(thread: Thread): ThreadState | null {
     // gone.
     base: 0,
     expired: false,
-    revisions: new Map([...thread.revisions].map(([protocol, { again: _, ...revision }]) => [protocol, revision])),
+    revisions: new Map(
+      [...thread.revisions].map(([protocol, { again: _, ruling: __, ...revision }]) => [protocol, revision]),
+    ),
   }
 }
 

@@ -1,5 +1,6 @@
 import { charactersIn } from '../../domain/characters-in.ts'
 import {
+  type CaseEnd,
   type CaseRestart,
   type CaseStore,
   CaseWithheld,
@@ -8,8 +9,10 @@ import {
   type UnpublishedCase,
 } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { aboveOf, askReview, keepRuling } from '../../threads/decisions.ts'
 import { eraseInFlight, leaveCarry, leaveUnjudged, mayRestart, restart } from '../../threads/revisions.ts'
 import { type CaseTable, type KeptCase, threadOf } from './case-table.ts'
+import { reviewOf } from './decisions.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
 import type { ThreadTable } from './thread-table.ts'
@@ -110,16 +113,11 @@ export function memoryCases(
       const kept = openCase(id)
       if (kept !== null) cases.set(id, { ...kept, lostCalls: withCalls(kept.lostCalls, calls) })
     },
-    async conclude(record, epoch, { verdict, transcript, carry, again = false }) {
-      const { id, protocol } = record
+    async conclude(record, epoch, end) {
+      const { id } = record
       const kept = openCase(id)
       if (kept?.epoch !== epoch || erasures.isWithheld(kept)) return false
-      const left = { protocol, carry: carry === null ? null : (JSON.parse(carry) as unknown) }
-      threads.step(threadOf(record), (thread) => {
-        const after = leaveCarry(thread, left)
-        return { thread: again ? leaveUnjudged(after, { protocol, caseId: id }) : after, outcome: null }
-      })
-      const entry = entries.put({ kind: 'verdict', caseId: id, verdict, transcript })
+      const entry = putEnd({ threads, entries, clock }, kept, end)
       cases.set(id, { ...kept, status: 'concluded', entry, unworked: false })
       return true
     },
@@ -194,4 +192,33 @@ function restarted(
 /** Adds calls, each only once. */
 function withCalls(known: readonly LostCall[], calls: readonly LostCall[]): LostCall[] {
   return [...new Map([...known, ...calls].map((call) => [JSON.stringify(call), call])).values()]
+}
+
+/** Puts what a case ends with into the outbox, as a verdict or beneath one that people brought about; returns the entry's id. */
+function putEnd(
+  { threads, entries, clock }: { threads: ThreadTable; entries: OutboxEntries; clock: Clock },
+  { record, journal }: KeptCase,
+  { verdict, transcript, carry, label, proposal, again = false }: CaseEnd,
+): string {
+  const { id, protocol } = record
+  const ref = threadOf(record)
+  const above = aboveOf(threads.find(ref), record)
+  const written = above === null ? { verdict, transcript } : proposal(above)
+  const wasShown = [...journal.values()].some(({ shown = [] }) => shown.length > 0)
+  threads.step(ref, (thread) => {
+    const ruled = keepRuling(thread, { protocol, ruling: wasShown ? null : written.verdict, above })
+    const after = leaveCarry(ruled, { protocol, carry: carry === null ? null : (JSON.parse(carry) as unknown) })
+    return { thread: again ? leaveUnjudged(after, { protocol, caseId: id }) : after, outcome: null }
+  })
+  const entry =
+    above === null
+      ? entries.put({ kind: 'verdict', caseId: id, ...written })
+      : entries.put({ kind: 'proposal', caseId: id, proposal: written.verdict, transcript: written.transcript })
+  const stands = threads.find(ref)?.decided.get(protocol)?.stands ?? null
+  const differs = stands !== null && label !== null && label !== above?.label
+  if (differs && threads.step(ref, (thread) => askReview(thread, protocol, `differs ${label}`))) {
+    const asked = { protocol, why: 'differs', verdict: stands, proposal: id.replace(/~r(\d+)$/, '~p$1'), label }
+    entries.put({ kind: 'review', review: reviewOf(ref, asked, clock()) })
+  }
+  return entry
 }

@@ -35,8 +35,15 @@ export interface OutboxEntries {
   put(entry: Unnumbered<OutboxEntry>): string
   /** Withdraws a case's verdict; `in-flight` if a publisher has it and may still send it. */
   withdraw(entry: string, caseId: string): 'taken-back' | 'in-flight'
+  /** A verdict that a person brought about: the same for it, by its own id. */
+  putDecided(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
+  withdrawDecided(id: string): 'taken-back' | 'in-flight'
+  /** ms since 1970 */
+  now(): number
   /** Adds an entry after the verdict that a publisher has was published. */
   follow(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
+  /** Verdicts that people brought about, until they are published, by their ids. */
+  readonly decided: Map<string, { readonly verdict: OnTheWay; readonly entry: string }>
   readonly waiting: OutboxEntry[]
   readonly inHand: Map<string, InHand>
   readonly followers: Map<string, { verdict: OnTheWay; entry: Unnumbered<Verdict> }>
@@ -48,10 +55,20 @@ export function outboxEntries(clock: Clock): OutboxEntries {
   const waiting: OutboxEntry[] = []
   const inHand: OutboxEntries['inHand'] = new Map()
   const followers: OutboxEntries['followers'] = new Map()
+  const decided: OutboxEntries['decided'] = new Map()
   const arrivals = new Set<() => void>()
   let number = 0
-  return {
-    ...{ waiting, inHand, followers },
+  const entries: OutboxEntries = {
+    ...{ waiting, inHand, followers, decided, now: clock },
+    putDecided(verdict, entry) {
+      decided.set(verdict.caseId, { verdict, entry: entries.put(entry) })
+    },
+    withdrawDecided(id) {
+      const entry = decided.get(id)?.entry
+      const withdrawn = entry === undefined ? 'taken-back' : entries.withdraw(entry, id)
+      if (withdrawn === 'taken-back') decided.delete(id)
+      return withdrawn
+    },
     put(entry) {
       const id = `${clock()}-${++number}`
       waiting.push({ id, ...entry })
@@ -82,6 +99,7 @@ export function outboxEntries(clock: Clock): OutboxEntries {
         arrivals.add(done)
       }),
   }
+  return entries
 }
 
 /** The outbox in memory. */
@@ -92,11 +110,11 @@ export function memoryOutbox(
   erasures: Pick<MemoryErasures, 'isWithheld'>,
   clock: Clock,
 ): Outbox {
-  const { waiting, inHand, followers } = entries
+  const { waiting, inHand, followers, decided } = entries
 
   /** Whether it is not to be sent; then it is taken out of the outbox, as if nobody had taken it. */
   function mustStay(entry: OutboxEntry): boolean {
-    const kept = entry.kind === 'verdict' ? cases.get(entry.caseId) : undefined
+    const kept = 'caseId' in entry ? cases.get(entry.caseId) : undefined
     if (kept === undefined || kept.entry !== entry.id || !erasures.isWithheld(kept)) return false
     cases.set(kept.record.id, { ...kept, entry: null })
     return true
@@ -106,17 +124,21 @@ export function memoryOutbox(
    * A verdict was published, or erased permanently: what follows it is published, and its protocol may open the next
    * revision.
    */
-  function release(caseId: string): void {
+  function release(caseId: string, isVerdict = true): void {
     const follower = followers.get(caseId)
     if (follower !== undefined) entries.put(follower.entry)
     followers.delete(caseId)
     const record = cases.get(caseId)?.record
     cases.delete(caseId)
     const verdict =
-      follower?.verdict ?? (record && { ref: threadOf(record), protocol: record.protocol, caseId: record.id })
+      follower?.verdict ??
+      (record && { ref: threadOf(record), protocol: record.protocol, caseId: record.id }) ??
+      decided.get(caseId)?.verdict
+    decided.delete(caseId)
     if (verdict === undefined) return
     const now = clock()
-    threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, now }), outcome: null }))
+    const number = isVerdict ? numberIn(caseId) : null
+    threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, number, now }), outcome: null }))
   }
 
   return {
@@ -150,7 +172,7 @@ export function memoryOutbox(
     async done(sent) {
       for (const entry of sent) {
         inHand.delete(entry.id)
-        if (entry.kind === 'verdict') release(entry.caseId)
+        if ('caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
       }
     },
     // Nothing is stored for a publisher except its entries.
@@ -162,4 +184,10 @@ export function memoryOutbox(
       return times.length === 0 ? null : Math.min(...times)
     },
   }
+}
+
+/** The number at the end of a verdict's id, or a case's; null if there is none. */
+function numberIn(id: string): number | null {
+  const number = /~r(\d+)$/.exec(id)?.[1]
+  return number === undefined ? null : Number(number)
 }

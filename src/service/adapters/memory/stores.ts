@@ -1,6 +1,7 @@
 import type { Answers } from '../../ports/answers.ts'
 import type { CaseStore, Outbox } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { DecisionStore } from '../../ports/decisions.ts'
 import type { Erasures } from '../../ports/erasures.ts'
 import type { JudgeAgainStore } from '../../ports/judge-again.ts'
 import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
@@ -8,6 +9,7 @@ import type { Webhooks } from '../../ports/webhooks.ts'
 import { memoryAnswers } from './answers.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
+import { memoryDecisions } from './decisions.ts'
 import { memoryErasures } from './erasures.ts'
 import { memoryJudgeAgain } from './judge-again.ts'
 import { memoryMarks } from './marks.ts'
@@ -32,6 +34,7 @@ export function memoryStores(
   judgeAgain: JudgeAgainStore
   answers: Answers
   webhooks: Webhooks
+  decisions: DecisionStore
 } {
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
@@ -47,5 +50,6 @@ export function memoryStores(
     judgeAgain: memoryJudgeAgain(threads),
     answers,
     webhooks,
+    decisions: memoryDecisions(threads, cases, entries),
   }
 }

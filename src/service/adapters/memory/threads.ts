@@ -3,6 +3,7 @@ import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { takeComments } from '../../threads/comments.ts'
+import { askReview } from '../../threads/decisions.ts'
 import { wake } from '../../threads/due.ts'
 import { deletePost, expireOrphans } from '../../threads/ending.ts'
 import { openCases } from '../../threads/opening.ts'
@@ -12,6 +13,7 @@ import { stateOf } from '../../threads/thread.ts'
 import { takeTurns } from '../../threads/turns.ts'
 import type { AnswerTable } from './answers.ts'
 import { type CaseTable, openedCase } from './case-table.ts'
+import { outcomeOf, reviewOf } from './decisions.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
 import { memoryRequests } from './requests.ts'
@@ -46,7 +48,9 @@ export function memoryThreads(
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, withdrawCase }),
     async putPost(ref, post, arrival, rules) {
-      return threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
+      const outcome = threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
+      if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
+      return outcome
     },
     async putComments(ref, changes, now, rules) {
       return threads.step(ref, (thread) => takeComments(thread, { changes, now }, rules))
@@ -55,24 +59,14 @@ export function memoryThreads(
     async deletePost(ref, retraction) {
       erasures.noteNow(ref)
       webhooks.forget(ref)
-      const known = threads.find(ref)
-      const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
-      const inFlight = new Set(revisions.flatMap(([protocol, { openId }]) => (withdrawCase(openId) ? [protocol] : [])))
-      const outcome = threads.step(ref, (thread) => deletePost(thread, { inFlight }))
-      if (outcome.kind === 'duplicate') return outcome.kind
-      for (const { protocol, revision, after } of outcome.retractions) {
-        const entry = { kind: 'verdict', ...retraction(protocol, revision) } as const
-        if (after === null) entries.put(entry)
-        else entries.follow({ ref, protocol, caseId: after }, entry)
-      }
-      return outcome.kind
+      return deleteWith({ threads, entries, withdrawCase }, ref, retraction)
     },
     async deleteUnknown(refs) {
       return refs.map((ref) => {
         const linked = [replies, requests].some((some) => (some.get(nameOf(ref))?.size ?? 0) > 0)
         if (threads.find(ref) !== null || linked) return false
         erasures.noteNow(ref)
-        threads.step(ref, (thread) => deletePost(thread, { inFlight: new Set() }))
+        threads.step(ref, (thread) => deletePost(thread, { inFlight: new Map() }))
         return true
       })
     },
@@ -146,4 +140,43 @@ export function memoryThreads(
     },
   }
   return store
+}
+
+/** Asks for a review of each human verdict that stands, since the post was edited. */
+function askAboutEdit(threads: ThreadTable, entries: OutboxEntries, ref: ThreadRef, now: number): void {
+  for (const [protocol, { stands }] of threads.find(ref)?.decided ?? []) {
+    if (stands === null || !threads.step(ref, (thread) => askReview(thread, protocol, 'edited'))) continue
+    entries.put({ kind: 'review', review: reviewOf(ref, { protocol, why: 'edited', verdict: stands }, now) })
+  }
+}
+
+/** Deletes a post with what is unpublished of it, and has what is left to say of it follow what a publisher has in hand. */
+function deleteWith(
+  {
+    threads,
+    entries,
+    withdrawCase,
+  }: { threads: ThreadTable; entries: OutboxEntries; withdrawCase: (openId: string) => boolean },
+  ref: ThreadRef,
+  retraction: Parameters<ThreadStore['deletePost']>[1],
+): 'duplicate' | 'deleted' {
+  const known = threads.find(ref)
+  const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
+  const inFlight = new Map(
+    revisions.flatMap(([protocol, { openId }]): [string, string][] =>
+      openId !== null && withdrawCase(openId) ? [[protocol, openId]] : [],
+    ),
+  )
+  for (const [protocol, { deciding }] of known?.decided ?? [])
+    if (deciding !== null && entries.withdrawDecided(deciding) === 'in-flight') inFlight.set(protocol, deciding)
+  const outcome = threads.step(ref, (thread) => deletePost(thread, { inFlight }))
+  if (outcome.kind === 'duplicate') return outcome.kind
+  for (const one of outcome.ended)
+    entries.put({ kind: 'outcome', outcome: outcomeOf(ref, one.protocol, one, 'deleted', entries.now()) })
+  for (const { protocol, revision, after } of outcome.retractions) {
+    const entry = { kind: 'verdict', ...retraction(protocol, revision) } as const
+    if (after === null) entries.put(entry)
+    else entries.follow({ ref, protocol, caseId: after }, entry)
+  }
+  return outcome.kind
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { DECIDED_BY, type DecidedBy, FAULTS, scopeOf } from '../../domain/verdict.ts'
+import { type DecidedBy, FAULTS, RULED_BY, scopeOf } from '../../domain/verdict.ts'
 import { PUBLISHED_KINDS } from '../../ports/report.ts'
 import { LATENCY_SECONDS, OVERHEAD_SECONDS } from './buckets.ts'
 import { duration, type Measured, type MetricGroup } from './group.ts'
@@ -22,7 +22,7 @@ function verdictsOf({ name: protocol, labels, decides = REACHED }: Measured['pro
   ]
 }
 
-const REACHED = DECIDED_BY.filter((by) => by !== 'none' && by !== 'deleted')
+const REACHED = RULED_BY.filter((by) => by !== 'none' && by !== 'deleted')
 
 const CASE_EVENTS = ['opened', 'concluded', 'fenced', 'revived'] as const
 
@@ -75,6 +75,31 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     registers,
   })
 
+  const decisions = new Counter({
+    name: 'gavel_decisions_total',
+    help: 'Decisions of people, by what came of them: stands, withdrawn, late, noted, refused, unknown, deleted, duplicate.',
+    labelNames: ['protocol', 'outcome'],
+    registers,
+  })
+  const overrulings = new Counter({
+    name: 'gavel_overrulings_total',
+    help: 'Human verdicts whose label is another than that of the last ruling of machines.',
+    labelNames: ['protocol'],
+    registers,
+  })
+  const proposals = new Counter({
+    name: 'gavel_proposals_total',
+    help: 'Published rulings of machines beneath a human verdict, by whether their label is another.',
+    labelNames: ['protocol', 'differs'],
+    registers,
+  })
+  const reviews = new Counter({
+    name: 'gavel_reviews_total',
+    help: 'Published requests for a review, by why.',
+    labelNames: ['protocol', 'why'],
+    registers,
+  })
+
   for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
   for (const one of protocols) {
     const { name: protocol } = one
@@ -99,10 +124,18 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
         ...{ protocol, label: label ?? 'none', decided_by: decidedBy },
         ...{ degraded: String(degraded.length > 0), fault },
       })
+      // What a person decides takes the time that they take.
+      if (decidedBy === 'human' || verdict.restored !== undefined) return
       objective.inc({ protocol, in_time: String(latencySeconds <= objectiveSeconds) })
       latency.observe({ protocol }, duration(latencySeconds))
       overhead.observe({ protocol }, duration(overheadSeconds))
       rounds.observe({ protocol }, verdict.rounds)
+    },
+    'proposal:published': ({ protocol, differs }) => proposals.inc({ protocol, differs: String(differs) }),
+    'review:published': ({ protocol, why }) => reviews.inc({ protocol, why }),
+    'decision:handled': ({ protocol, outcome, overrules }) => {
+      decisions.inc({ protocol, outcome })
+      if (overrules) overrulings.inc({ protocol })
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
   }

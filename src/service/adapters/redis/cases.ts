@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { call, caseRecord, type JournalEntry, journalEntry } from '../../domain/case.ts'
 import {
+  type Above,
   type CaseStore,
   type CaseSubject,
   CaseWithheld,
@@ -14,7 +15,7 @@ import {
 import type { Clock } from '../../ports/clock.ts'
 import { shownMember } from './erasures.ts'
 import { type FencingToken, NO_FENCING } from './incarnation.ts'
-import { caseKeys, type Keys, memberOf, PUBLISHERS } from './keys.ts'
+import { caseKeys, type Keys, memberOf, PUBLISHERS, threadKeys } from './keys.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
@@ -26,7 +27,7 @@ const takeCase = script('cases/take', {
 })
 const readUnpublished = script('cases/read-unpublished', { keys: CASE })
 const restartUnpublished = script('cases/restart-unpublished', {
-  keys: [...CASE, 'thread', 'open', 'outbox', 'erased', 'withheld'],
+  keys: [...CASE, 'thread', 'open', 'outbox', 'erased', 'withheld', 'decided'],
   args: [
     'id',
     'member',
@@ -74,7 +75,7 @@ const noteUnanswered = script('cases/note-unanswered', {
 })
 const loseCalls = script('cases/lose-calls', { keys: ['case', 'lost'], args: ['calls[]'] })
 const conclude = script('cases/conclude', {
-  keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation', 'owners'],
+  keys: ['case', 'open', 'unworked', 'outbox', 'thread', 'incarnation', 'owners', 'decided'],
   args: [
     'id',
     'epoch',
@@ -83,6 +84,8 @@ const conclude = script('cases/conclude', {
     'verdict',
     'transcript',
     'carry',
+    'beneath',
+    'label',
     'again',
     'incarnationId',
     'watermark',
@@ -102,6 +105,7 @@ const unpublishedReply = z.tuple([
 ])
 const withheld = script('cases/is-withheld', { keys: ['case', 'owners'] })
 const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale', 'deleted']), z.number(), takenReply.optional()])
+const concludeReply = z.union([z.number(), z.literal('verdict'), z.tuple([z.string(), z.string()])])
 const partitionReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
 
@@ -162,6 +166,7 @@ export function redisCases(
         outbox: keys.outbox,
         erased: keys.erased,
         withheld: keys.withheld,
+        decided: keys.decided(member),
         id,
         member,
         protocol,
@@ -203,13 +208,7 @@ export function redisCases(
       const given = { case: keys.case(id), lost: keys.lost(id), calls: calls.map((one) => JSON.stringify(one)) }
       await loseCalls(client, given)
     },
-    async conclude({ id, protocol, tenant, subjectId, kind }, epoch, { verdict, transcript, carry, again = false }) {
-      const member = memberOf({ tenant, postId: subjectId, kind })
-      const { open, unworked, outbox, incarnation, deletedOwners: owners } = keys
-      const touched = { case: keys.case(id), open, unworked, outbox, thread: keys.thread(member), incarnation, owners }
-      const end = { id, epoch, protocol, member, verdict, transcript, carry, again }
-      return (await conclude(client, { ...touched, ...end, ...token() })) === 1
-    },
+    conclude: concluding(client, keys, token),
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
     async noteUnanswered(protocol, at) {
       const { unanswered, incarnation } = keys
@@ -226,6 +225,26 @@ export function redisCases(
       const [back, unworked] = partitionReply.parse(await partition(client, given))
       return { back, unworked }
     },
+  }
+}
+
+/** Ends cases with a verdict, or beneath one that people brought about with a proposal. */
+function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseStore['conclude'] {
+  return async ({ id, protocol, tenant, subjectId, kind }, epoch, end) => {
+    const { carry, again = false, label, verdict, transcript, proposal } = end
+    const member = memberOf({ tenant, postId: subjectId, kind })
+    const { open, unworked, outbox, incarnation, deletedOwners: owners } = keys
+    const { thread, decided } = threadKeys(keys, member)
+    const touched = { case: keys.case(id), open, unworked, outbox, thread, decided, incarnation, owners }
+    const given = { ...touched, id, epoch, protocol, member, carry, label, again }
+    for (let above: Above | null = null; ; ) {
+      const written = above === null ? { verdict, transcript } : proposal(above)
+      const reply = concludeReply.parse(
+        await conclude(client, { ...given, ...written, beneath: above?.id ?? '', ...token() }),
+      )
+      if (typeof reply === 'number') return reply === 1
+      above = reply === 'verdict' ? null : { id: reply[0], label: reply[1] === '' ? null : reply[1] }
+    }
   }
 }
 

@@ -15,7 +15,7 @@ const askAgain = script('judge-again/ask', {
   args: ['member', 'now', ...ASKED],
 })
 const reviveThread = script('judge-again/revive', {
-  keys: [...THREAD, 'due', 'incarnation', 'watched'],
+  keys: [...THREAD, 'due', 'incarnation', 'watched', 'decided'],
   args: [
     ...(['member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
     ...(['fields[].name', 'fields[].value'] as const),

@@ -77,7 +77,8 @@ export interface Keys {
    * Hash: a thread. Its fields are those of `Thread` (src/service/threads/thread.ts), and createdAt (its post's), rekeyed,
    * deleted, unrouted, postOnly (no protocol reads its comments), expired (its post arrived again after the thread had been
    * forgotten), base (what its revisions are counted from, if not 0), postPlace and commentPlace (the positions up to which
-   * the topics were read), and by protocol rev:, open:, seen:, final: (the revision was a final one), again: (due once the
+   * the topics were read), and by protocol rev:, last: (the number of the last published verdict), ruling: (the machines' last
+   * ruling, JSON), open:, seen:, final: (the revision was a final one), again: (due once the
    * open case is published), parked: (the protocol is paused), absent: (the version that a protocol which is off must judge
    * when it is on again), carry:, and of a deleted thread retractionId:, retractionVerdict: and retractionTranscript: (a
    * retraction that waits for the verdict before it).
@@ -93,6 +94,10 @@ export interface Keys {
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
   revisions(member: string): string
+  /** Hash: what people decided of a subject (scripts/include/decided.lua). It outlives the thread. */
+  decided(member: string): string
+  /** String: what came of a decision, by its PARTITION@OFFSET, for whoever waits for that. */
+  told(of: string): string
   /** String: a forgotten thread whose messages are being read, to judge it again; nothing was said or deleted in it since. */
   watched(member: string): string
   /** Set: thread members of the replies to a post. */
@@ -139,6 +144,8 @@ export function keysUnder(prefix: string): Keys {
     authors: (member) => `${root}:authors:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
+    decided: (member) => `${root}:decided:${member}`,
+    told: (of) => `${root}:decisions/told:${of}`,
     watched: (member) => `${root}:judge-again/watched:${member}`,
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
@@ -160,6 +167,7 @@ export function threadKeys(keys: Keys, member: string) {
     authors: keys.authors(member),
     orphans: keys.orphans(member),
     revisions: keys.revisions(member),
+    decided: keys.decided(member),
   }
 }
 

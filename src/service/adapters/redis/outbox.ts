@@ -1,15 +1,19 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { type DecisionOutcome, decidableKind, decisionOutcome, type Review, reviewId } from '../../domain/decisions.ts'
 import { requestIn } from '../../domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { caseKeys, type Keys, PUBLISHERS, threadKeys } from './keys.ts'
+import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
 const done = script('outbox/done', {
-  keys: ['outbox', 'due', 'thread', 'case', 'journal', 'lost', 'comments', 'sample', 'authors', 'revisions', 'erased'],
-  args: ['entry', 'group', 'id', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],
+  keys: [
+    ...(['outbox', 'due', 'thread', 'case', 'journal', 'lost', 'comments', 'sample', 'authors', 'revisions'] as const),
+    ...(['erased', 'decided'] as const),
+  ],
+  args: ['entry', 'group', 'id', 'number', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],
 })
 const keepBack = script('outbox/keep-back', { keys: ['outbox', 'case', 'owners'], args: ['entry', 'group'] })
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
@@ -41,7 +45,7 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
     keepThread: keepAsked,
     keepRevisions: keepAsked,
   }
-  return (entry: string, id: string, { member, protocol }: Omit<VerdictOf, 'shown'>) =>
+  return (entry: string, id: string, { member, protocol, number }: Omit<VerdictOf, 'shown'>) =>
     done(client, {
       ...threadKeys(keys, member),
       ...caseKeys(keys, id),
@@ -51,6 +55,7 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
       entry,
       group: PUBLISHERS,
       id,
+      number,
       protocol,
       member,
       ...(requestIn(id) === null ? stream : asked),
@@ -67,7 +72,7 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
       const read = erasedEntry.safeParse(JSON.parse(json))
       if (!read.success) return []
       const [at, caseId, protocol, member] = read.data
-      return [{ entry, at, caseId, of: { protocol, member } }]
+      return [{ entry, at, caseId, of: { protocol, member, number: numberIn(caseId) } }]
     })
 
   /** ms since 1970, by the clock of the scripts that note erased entries. */
@@ -128,7 +133,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   async function withoutWithheld(read: ReturnType<typeof readEntries>): Promise<ReturnType<typeof readEntries>> {
     const kept = await Promise.all(
       read.map(async ({ entry, of }) => {
-        if (of?.shown !== true || entry.kind !== 'verdict') return true
+        if (of?.shown !== true || (entry.kind !== 'verdict' && entry.kind !== 'proposal')) return true
         const given = { outbox: keys.outbox, case: keys.case(entry.caseId), owners: keys.deletedOwners }
         return (await keepBack(client, { ...given, entry: entry.id, group: PUBLISHERS })) === 0
       }),
@@ -173,9 +178,9 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     async done(entries) {
       await Promise.all(
         entries.map((entry) => {
-          const of = handedOut.get(entry.id) ?? { member: '', protocol: '' }
+          const of = handedOut.get(entry.id) ?? { member: '', protocol: '', number: '' }
           handedOut.delete(entry.id)
-          return release(entry.id, entry.kind === 'verdict' ? entry.caseId : '', of)
+          return release(entry.id, 'caseId' in entry ? entry.caseId : '', of)
         }),
       )
     },
@@ -202,6 +207,8 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
 interface VerdictOf {
   readonly member: string
   readonly protocol: string
+  /** The number under which it is published; empty for a proposal, which has none. */
+  readonly number: string
   /** Its case was shown content of other subjects, which may have been deleted. */
   readonly shown: boolean
 }
@@ -229,12 +236,48 @@ function entryOf([id, flat]: z.infer<typeof rows>[number]): Read[] {
   const field = Object.fromEntries(pairs(flat))
   if (field.kind === 'dead-letter')
     return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
-  if (field.kind !== 'verdict') return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
+  if (field.kind === 'review') return [{ entry: { id, kind: 'review', review: reviewOf(field) }, of: null }]
+  if (field.kind === 'outcome') return [{ entry: { id, kind: 'outcome', outcome: outcomeOf(field) }, of: null }]
+  if (field.kind !== 'verdict' && field.kind !== 'proposal')
+    return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
   const { case: caseId = '', verdict = '', transcript = '', member = '', protocol = '' } = field
+  const isVerdict = field.kind === 'verdict'
   return [
     {
-      entry: { id, kind: 'verdict', caseId, verdict, transcript },
-      of: { member, protocol, shown: field.shown !== undefined },
+      entry: isVerdict
+        ? { id, kind: 'verdict', caseId, verdict, transcript }
+        : { id, kind: 'proposal', caseId, proposal: verdict, transcript },
+      of: { member, protocol, number: isVerdict ? numberIn(caseId) : '', shown: field.shown !== undefined },
     },
   ]
+}
+
+/** The number at the end of a verdict's id, or a case's. */
+function numberIn(id: string): string {
+  return /~r(\d+)$/.exec(id)?.[1] ?? ''
+}
+
+/** A request for a review, from an entry's fields. */
+function reviewOf(field: Readonly<Record<string, string | undefined>>): Review {
+  const { protocol = '', why = '', verdict = '', proposal, label, of, by } = field
+  const said = Object.entries({ proposal, label, of, by }).filter(([, text]) => text !== undefined && text !== '')
+  const asked = { ...subjectOf(field.member), protocol, why, verdict, ...Object.fromEntries(said) }
+  return { schema: 1, id: reviewId(asked), ...asked, at: timeOf(field.at) }
+}
+
+function outcomeOf(field: Readonly<Record<string, string | undefined>>): DecisionOutcome {
+  const { protocol = '', outcome, of = '', revision = '0', label = '', by = '' } = field
+  return decisionOutcome.parse({
+    ...{ schema: 1, ...subjectOf(field.member), protocol, outcome, of },
+    ...{ revision: Number(revision), label: label === '' ? null : label, by, at: timeOf(field.at) },
+  })
+}
+
+function subjectOf(member = '') {
+  const { tenant, postId: subjectId, kind } = refOf(member)
+  return { subjectId, tenant, kind: decidableKind(kind) }
+}
+
+function timeOf(ms = '0'): string {
+  return new Date(Number(ms)).toISOString()
 }

@@ -18,6 +18,7 @@ const deletePost = script('threads/delete-post', {
     'authors',
     'orphans',
     'revisions',
+    'decided',
     'due',
     'open',
     'unworked',
@@ -58,11 +59,12 @@ const deleteUnknown = script('threads/delete-unknown', {
     'subjects[].requests',
     'subjects[].asked',
     'subjects[].shown',
+    'subjects[].decided',
   ],
   args: ['subjects[].owner', 'keep'],
 })
 const eraseCarries = script('threads/erase-carries', {
-  keys: ['thread', 'hookContent', 'caseKeys[]'],
+  keys: ['thread', 'decided', 'hookContent', 'caseKeys[]'],
   args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
 })
 const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
@@ -87,8 +89,12 @@ export function threadErasure({
   ThreadStore,
   'deletePost' | 'deleteUnknown' | 'eraseLeft' | 'linkReply' | 'repliesTo' | 'unlinkReplies'
 > {
-  const readRevisions = (member: string): Promise<[Fields, Fields]> =>
-    Promise.all([client.hgetall(keys.thread(member)), client.hgetall(keys.revisions(member))])
+  const readRevisions = (member: string): Promise<[Fields, Fields, Fields]> =>
+    Promise.all([
+      client.hgetall(keys.thread(member)),
+      client.hgetall(keys.revisions(member)),
+      client.hgetall(keys.decided(member)),
+    ])
   const keysOfCases = (ids: readonly string[]) => ids.flatMap((id) => Object.values(caseKeys(keys, id)))
 
   /** Null if the thread has changed since it was read, or has revisions and was not read. */
@@ -127,7 +133,7 @@ export function threadErasure({
 
   /** Null if the thread has changed since it was read. */
   async function tryErase(ref: ThreadRef, { openIds, without, caseId }: Parameters<ThreadStore['eraseLeft']>[1]) {
-    const [fields, numbers] = await readRevisions(memberOf(ref))
+    const [fields, numbers, decided] = await readRevisions(memberOf(ref))
     const revisions = revisionsOf(fields)
     const changes = [...revisions].flatMap(([protocol, { carry }]) => {
       const left = carry === null ? null : (without(protocol, carry) ?? null)
@@ -135,14 +141,15 @@ export function threadErasure({
       const before = fields[`carry:${protocol}`] ?? ''
       return [{ protocol, before, after: left === null ? '' : JSON.stringify(left) }]
     })
-    const published = [...lastRevisions(fields, numbers)].flatMap(([protocol, revision]) =>
+    const published = [...lastRevisions(fields, numbers, decided)].flatMap(([protocol, revision]) =>
       latest(revision, PUBLISHED_KEPT)
         .map((number) => caseId(protocol, number))
         .filter((id) => id !== revisions.get(protocol)?.openId),
     )
     const member = memberOf(ref)
-    const [thread, content] = [keys.thread(member), hookContent(keys, member)]
-    const given = { thread, hookContent: content, caseKeys: keysOfCases(published), openIds, changes }
+    const { thread, decided: above } = threadKeys(keys, member)
+    const content = hookContent(keys, member)
+    const given = { thread, decided: above, hookContent: content, caseKeys: keysOfCases(published), openIds, changes }
     const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
     return done === 'changed' ? null : done === 'erased'
   }

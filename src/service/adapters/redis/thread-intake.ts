@@ -16,7 +16,7 @@ import type { ThreadContext } from './thread-context.ts'
 export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 
 const putPost = script('threads/put-post', {
-  keys: [...THREAD, 'due', 'incarnation'],
+  keys: [...THREAD, 'due', 'incarnation', 'decided', 'outbox'],
   args: [
     ...([
       'member',
@@ -35,7 +35,7 @@ const putPost = script('threads/put-post', {
   ],
 })
 const putComments = script('threads/put-comments', {
-  keys: [...THREAD, 'due', 'incarnation', 'watched'],
+  keys: [...THREAD, 'due', 'incarnation', 'watched', 'decided'],
   args: [
     'member',
     'now',
@@ -95,6 +95,7 @@ export function threadIntake({
             ...threadKeys(keys, member),
             due: keys.due,
             incarnation: keys.incarnation,
+            outbox: keys.outbox,
             member,
             post: JSON.stringify(value),
             createdAt: value.createdAt,

@@ -17,6 +17,7 @@ const openCases = script('threads/open-cases', {
     'parkedPrefix',
     'paused',
     'incarnation',
+    'decided',
   ],
   args: [
     'member',

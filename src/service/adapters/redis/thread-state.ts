@@ -55,6 +55,7 @@ export function revisionsOf(fields: Fields): ThreadState['revisions'] {
         protocol,
         {
           revision: Number(fields[`rev:${protocol}`]),
+          ...publishedOf(fields[`last:${protocol}`]),
           seen: Number(fields[`seen:${protocol}`] ?? 0),
           final: fields[`final:${protocol}`] === '1',
           openId: fields[`open:${protocol}`] ?? null,
@@ -65,13 +66,20 @@ export function revisionsOf(fields: Fields): ThreadState['revisions'] {
   )
 }
 
+function publishedOf(last: string | undefined): { published?: number } {
+  return last === undefined ? {} : { published: Number(last) }
+}
+
 /**
  * The number of each protocol's last revision, even if the thread was forgotten (`published`: the numbers that outlive
- * it).
+ * it; `decided`: what people decided of it).
  */
-export function lastRevisions(fields: Fields, published: Fields): ReadonlyMap<string, number> {
+export function lastRevisions(fields: Fields, published: Fields, decided: Fields): ReadonlyMap<string, number> {
   const last = new Map([...revisionsOf(fields)].map(([protocol, { revision }]) => [protocol, revision]))
-  for (const [protocol, revision] of Object.entries(published))
+  const byPeople = Object.entries(decided).flatMap(([field, number]): [string, string][] =>
+    field.startsWith('rev:') ? [[field.slice(4), number]] : [],
+  )
+  for (const [protocol, revision] of [...Object.entries(published), ...byPeople])
     last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
   return last
 }

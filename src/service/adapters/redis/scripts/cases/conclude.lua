@@ -1,5 +1,7 @@
 -- Ends a case and puts its verdict into the outbox. Returns 0, with nothing done, unless the caller took the case last, its
--- fencing token is valid, and the case may go out.
+-- fencing token is valid, and the case may go out. A case that a person's decision came before ends as a proposal: with nothing
+-- done, the verdict above it and its label are returned if the caller does not know that, and `verdict` if that is so no more.
+--@include decided
 --@include open-counts
 --@include fencing
 --@include withheld
@@ -10,6 +12,7 @@
 --@key thread
 --@key incarnation
 --@key owners
+--@key decided
 --@arg id
 --@arg epoch             the caller's
 --@arg protocol
@@ -17,6 +20,8 @@
 --@arg verdict           JSON
 --@arg transcript        JSON
 --@arg carry             JSON, what is left to the next revision; empty if nothing
+--@arg beneath           the verdict above it, if this is a proposal; else empty
+--@arg label             empty if it has none
 --@arg again             1 if the thread is due once more as soon as that is published
 --@arg incarnation_id
 --@arg watermark
@@ -25,7 +30,14 @@ if not holds(incarnation, incarnation_id, watermark, server_run) then return 0 e
 local status, latest = unpack(redis.call('HMGET', case, 'status', 'epoch'))
 if status ~= 'open' or latest ~= epoch then return 0 end
 if is_withheld(case, owners) then return 0 end
-local fields = { 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol, 'verdict', verdict,
+local human, top, said = unpack(redis.call('HMGET', decided, 'id:' .. protocol, 'top:' .. protocol, 'label:' .. protocol))
+local last = redis.call('HGET', thread, 'rev:' .. protocol)
+local number = string.match(id, '~r(%d+)$')
+-- Beneath a verdict that stands; or with a number that is behind the one that was published again when it was taken back.
+local is_beneath = top and (human or (last and number and tonumber(number) < tonumber(last)))
+if is_beneath and beneath ~= top then return { top, said } end
+if not is_beneath and beneath ~= '' then return 'verdict' end
+local fields = { 'kind', is_beneath and 'proposal' or 'verdict', 'case', id, 'member', member, 'protocol', protocol, 'verdict', verdict,
   'transcript', transcript }
 -- Before it is sent a publisher looks whether that was deleted.
 if redis.call('HEXISTS', case, 'shown') == 1 then
@@ -36,6 +48,15 @@ local entry = redis.call('XADD', outbox, '*', unpack(fields))
 redis.call('HSET', case, 'status', 'concluded', 'entry', entry)
 if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 redis.call('ZREM', unworked, id)
+-- The machines' last ruling, for whoever takes a human verdict back. What may quote other subjects is not kept.
+local kept = redis.call('HEXISTS', case, 'shown') == 0 and verdict or nil
+local holder, name = human and decided or thread, (human and 'machine:' or 'ruling:') .. protocol
+if not kept then redis.call('HDEL', holder, name)
+elseif human or (not is_beneath and redis.call('EXISTS', thread) == 1) then redis.call('HSET', holder, name, kept) end
+if human and label ~= '' and label ~= said then
+  ask_review(outbox, decided, { member = member, protocol = protocol, why = 'differs', verdict = human,
+    proposal = string.gsub(id, '~r(%d+)$', '~p%1'), label = label, at = string.format('%.0f', redis_now()) }, 'differs ' .. label)
+end
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end
 if again == '1' and redis.call('HGET', thread, 'open:' .. protocol) == id then

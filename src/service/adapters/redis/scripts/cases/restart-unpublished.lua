@@ -11,6 +11,7 @@
 --@key outbox
 --@key erased
 --@key withheld
+--@key decided
 --@arg id
 --@arg member
 --@arg protocol
@@ -38,7 +39,8 @@ if status == 'concluded' then
   if not withdraw(case, outbox, erased, group, id, protocol, member) then
     redis.call('DEL', journal, lost)
     redis.call('HDEL', case, 'record')
-    redis.call('HDEL', thread, 'carry:' .. protocol)
+    redis.call('HDEL', thread, 'carry:' .. protocol, 'ruling:' .. protocol)
+    redis.call('HDEL', decided, 'machine:' .. protocol)
     redis.call('HSET', thread, 'again:' .. protocol, 1)
     return 'in-flight'
   end

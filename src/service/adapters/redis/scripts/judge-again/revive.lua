@@ -5,12 +5,14 @@
 --@include due-now
 --@include revisions
 --@include authors
+--@include decided
 --@key thread
 --@key comments
 --@key sample
 --@key authors
 --@key orphans
 --@key revisions
+--@key decided
 --@key due
 --@key incarnation
 --@key watched
@@ -55,6 +57,7 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
   local protocol = string.match(field, '^rev:(.*)$')
   if protocol then note(protocol, redis.call('HGET', thread, field)) end
 end
+each_decided(decided, 'rev', note)
 for _, revision in ipairs(known) do note(revision.protocol, revision.revision) end
 local is_wanted = false
 for _, row in ipairs(asked) do is_wanted = is_wanted or last[row.protocol] == tonumber(row.revision) end

@@ -2,6 +2,7 @@
 -- because Redis has lost its conclusion: a recovery must find it open.
 --@include due-now
 --@include awaiting
+--@include decided
 --@key outbox
 --@key due
 --@key thread
@@ -13,9 +14,11 @@
 --@key authors
 --@key revisions
 --@key erased
+--@key decided
 --@arg entry             its id in the stream
 --@arg group             the outbox's consumer group
 --@arg id                the case's; empty if the entry is no verdict
+--@arg number            of the verdict that was published; empty if it is a proposal
 --@arg protocol
 --@arg member
 --@arg keep_journal      ms; so the next two
@@ -28,13 +31,22 @@ redis.call('HDEL', erased, entry)
 if id == '' then return 1 end
 if redis.call('HGET', case, 'status') == 'open' then return 0 end
 for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
-local revision = redis.call('HGET', thread, 'rev:' .. protocol)
-if revision then
-  redis.call('HSET', revisions, protocol, revision)
+-- The thread's own number may be that of a later case.
+if number ~= '' and redis.call('HEXISTS', thread, 'rev:' .. protocol) == 1 then
+  if tonumber(number) > tonumber(redis.call('HGET', revisions, protocol) or '0') then
+    redis.call('HSET', revisions, protocol, number)
+    redis.call('HSET', thread, 'last:' .. protocol, number)
+  end
   redis.call('PEXPIRE', revisions, keep_revisions)
 end
-if redis.call('HGET', thread, 'open:' .. protocol) == id then
-  redis.call('HDEL', thread, 'open:' .. protocol)
+local was_decided = redis.call('HGET', decided, 'deciding:' .. protocol) == id
+if was_decided then
+  redis.call('HDEL', decided, 'deciding:' .. protocol)
+  keep_decided(decided, keep_revisions)
+end
+local was_open = redis.call('HGET', thread, 'open:' .. protocol) == id
+if was_decided or was_open then
+  if was_open then redis.call('HDEL', thread, 'open:' .. protocol) end
   -- The retraction of a subject that was deleted while a publisher had this verdict.
   local fields = { 'retractionId:' .. protocol, 'retractionVerdict:' .. protocol, 'retractionTranscript:' .. protocol }
   local retraction_id, verdict, transcript = unpack(redis.call('HMGET', thread, unpack(fields)))
@@ -43,7 +55,9 @@ if redis.call('HGET', thread, 'open:' .. protocol) == id then
       'verdict', verdict, 'transcript', transcript)
     redis.call('HDEL', thread, unpack(fields))
   end
-  if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then due_now(thread, due, member, now) end
+  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 0 and redis.call('HDEL', thread, 'again:' .. protocol) == 1 then
+    due_now(thread, due, member, now)
+  end
 end
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)

@@ -7,6 +7,7 @@
 --@include open-counts
 --@include withdraw
 --@include note-deleted
+--@include decided
 --@key thread
 --@key comments
 --@key sample
@@ -18,6 +19,7 @@
 --@key outbox
 --@key case_prefix
 --@key revisions
+--@key decided
 --@key erased
 --@key owners
 --@key shelf_erasures
@@ -48,6 +50,7 @@ for _, field in ipairs(fields) do
 end
 local numbers = redis.call('HGETALL', revisions)
 for i = 1, #numbers, 2 do note(numbers[i], numbers[i + 1]) end
+each_decided(decided, 'rev', note)
 for _, retraction in ipairs(retractions) do
   if last[retraction.protocol] ~= tonumber(retraction.revision) then return 'changed' end
   last[retraction.protocol] = nil
@@ -67,7 +70,17 @@ for _, field in ipairs(fields) do
     end
   end
 end
-redis.call('DEL', thread, comments, sample, authors, orphans, hook_content)
+each_decided(decided, 'deciding', function(protocol, id)
+  if redis.call('EXISTS', case_prefix .. id) == 0 then return end
+  if not withdraw(case_prefix .. id, outbox, erased, group, id, protocol, member) then in_flight[protocol] = id end
+end)
+each_decided(decided, 'id', function(protocol)
+  local of, number, label, by = unpack(redis.call('HMGET', decided, 'of:' .. protocol, 'rev:' .. protocol, 'label:' .. protocol,
+    'by:' .. protocol))
+  redis.call('XADD', outbox, '*', 'kind', 'outcome', 'member', member, 'protocol', protocol, 'outcome', 'deleted', 'of', of,
+    'revision', number, 'label', label, 'by', by, 'at', string.format('%.0f', redis_now()))
+end)
+redis.call('DEL', decided, thread, comments, sample, authors, orphans, hook_content)
 for _, key in ipairs(case_keys) do redis.call('DEL', key) end
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)

@@ -14,6 +14,7 @@
 --@key subjects[].requests
 --@key subjects[].asked   the index of the memo's questions about it
 --@key subjects[].shown
+--@key subjects[].decided
 --@arg subjects[].owner   the subject as shelves know it
 --@arg keep               how long a tombstone is kept, ms
 local erasures = { owners = owners, shelves = shelf_erasures, cases = case_erasures }
@@ -21,7 +22,7 @@ local deleted = {}
 for nth, one in ipairs(subjects) do
   deleted[nth] = 0
   if redis.call('EXISTS', one.thread, one.comments, one.sample, one.authors, one.orphans, one.revisions, one.replies,
-    one.requests, one.asked) == 0 then
+    one.requests, one.asked, one.decided) == 0 then
     note_deleted(erasures, one.shown, one.owner)
     redis.call('HSET', one.thread, 'deleted', 1)
     redis.call('PEXPIRE', one.thread, keep)

@@ -3,6 +3,7 @@
 -- carries as they were.
 --@key thread
 --@key hook_content      what webhooks are to be sent of it
+--@key decided
 --@key case_keys[]       case, journal and lost calls of published cases
 --@arg open_ids[]        the open cases that the caller knows
 --@arg changes[].protocol
@@ -10,6 +11,13 @@
 --@arg changes[].after   empty if nothing is left of it
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
 redis.call('UNLINK', hook_content)
+-- Rulings may quote what was deleted.
+for _, field in ipairs(redis.call('HKEYS', thread)) do
+  if string.match(field, '^ruling:') then redis.call('HDEL', thread, field) end
+end
+for _, field in ipairs(redis.call('HKEYS', decided)) do
+  if string.match(field, '^machine:') then redis.call('HDEL', decided, field) end
+end
 -- A deleted post has no carry left, even if a publisher still has its last verdict.
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 'erased' end
 local known = {}

@@ -13,6 +13,7 @@
 --@key authors
 --@key paused
 --@key incarnation
+--@key decided
 --@arg member
 --@arg version           the thread's version as it was read
 --@arg generation        likewise its generation
@@ -40,13 +41,17 @@ if redis.call('HEXISTS', thread, 'deleted') == 1 or redis.call('HEXISTS', thread
 if (redis.call('HGET', thread, 'deletions') or '0') ~= deletions then return opened end
 -- After this the thread is not looked at again: messages since it was read would never be judged.
 if next_due == '' and redis.call('HGET', thread, 'version') ~= version then return opened end
+-- A verdict that people brought about is on its way out: the next one follows when it is there.
+local function is_busy(protocol)
+  return redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 or redis.call('HEXISTS', decided, 'deciding:' .. protocol) == 1
+end
 local missed = false
 for _, protocol in ipairs(waiting) do
-  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  if is_busy(protocol) then redis.call('HSET', thread, 'again:' .. protocol, 1)
   else missed = true end
 end
 for _, protocol in ipairs(absent) do
-  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  if is_busy(protocol) then redis.call('HSET', thread, 'again:' .. protocol, 1)
   elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
     -- Once per change: otherwise two kinds of processes would wake each other forever.
     redis.call('HSET', thread, 'absent:' .. protocol, version)
@@ -65,7 +70,7 @@ end
 for _, case in ipairs(cases) do
   local protocol, id = case.protocol, case.id
   local number = redis.call('HGET', thread, 'rev:' .. protocol) or redis.call('HGET', thread, 'base') or '0'
-  if redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 then
+  if is_busy(protocol) then
     redis.call('HSET', thread, 'again:' .. protocol, 1)
     final = '0'
   elseif tonumber(number) == tonumber(case.revision) - 1 then

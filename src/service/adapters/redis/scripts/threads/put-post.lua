@@ -4,6 +4,7 @@
 --@include place
 --@include authors
 --@include fencing
+--@include decided
 --@key thread
 --@key due
 --@key orphans
@@ -12,6 +13,8 @@
 --@key revisions
 --@key authors
 --@key incarnation
+--@key decided
+--@key outbox
 --@arg member
 --@arg post              JSON
 --@arg created_at        ms
@@ -32,7 +35,7 @@ local known_post, n, stage, gone, last_place, over_author =
   unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor'))
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
-local expired = not known_post and is_forgotten(thread, revisions)
+local expired = not known_post and is_forgotten(thread, revisions, decided)
 local late = {}
 if not known_post and threaded == '1' then
   local waiting = redis.call('HGETALL', comments)
@@ -54,10 +57,15 @@ if threaded == '0' and judged_at_once == '0' and not known_post then
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
 end
+if known_post or expired then
+  each_decided(decided, 'id', function(protocol, verdict)
+    ask_review(outbox, decided, { member = member, protocol = protocol, why = 'edited', verdict = verdict, at = now }, 'edited')
+  end)
+end
 redis.call('HDEL', thread, 'unrouted')
 redis.call('PERSIST', thread)
 if not known_post then
-  restore_numbers(thread, revisions)
+  restore_numbers(thread, revisions, decided)
   local base = base_of(incarnation, tonumber(created_at), tonumber(now), tonumber(keep))
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end

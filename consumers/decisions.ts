@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { deadLetterOf } from '../producers/dead-letter.ts'
+import { decisionMessage } from '../src/service/domain/decisions.ts'
+import type { DeadLetterReason, Outcome } from '../src/service/domain/messages.ts'
+import type { ReadLimits } from '../src/service/domain/read-value.ts'
+import type { Outbox } from '../src/service/ports/cases.ts'
+import type { Clock } from '../src/service/ports/clock.ts'
+import { type Decide, type Decided, type DecisionStore, decisionName } from '../src/service/ports/decisions.ts'
+import type { Report } from '../src/service/ports/report.ts'
+import type { Batch, Heartbeat, Incoming, TopicReader } from '../src/service/ports/topic.ts'
+import { placeOf, readMessage } from './read-message.ts'
+import type { StoreWatch } from './store-watch.ts'
+
+/** What decisions are handled with. */
+interface DecisionContext {
+  readonly decide: Decide
+  readonly decisions: Pick<DecisionStore, 'tell'>
+  readonly outbox: Pick<Outbox, 'putDeadLetters'>
+  readonly limits: ReadLimits
+  readonly clock: Clock
+  readonly report: Report
+}
+
+/** A verdict that is on its way out is waited for, and looked at so often, in ms. */
+const LOOK_MS = 100
+
+/**
+ * Carries out what people decide, in the order of each partition, as a group of its own: no backlog of posts or models holds it up.
+ * An offset is committed when what the decision means is durable.
+ */
+export function decisionsConsumer(
+  context: DecisionContext & {
+    readonly reader: TopicReader
+    readonly store: Pick<StoreWatch, 'onceWhole' | 'untilStored'>
+  },
+) {
+  const { reader, store } = context
+  const stopping = new AbortController()
+  return {
+    start: () =>
+      store.onceWhole(() =>
+        reader.start((batch, heartbeat) => handleDecisions(context, store, batch, heartbeat, stopping.signal)),
+      ),
+    close() {
+      stopping.abort()
+      return reader.close()
+    },
+  }
+}
+
+async function handleDecisions(
+  context: DecisionContext,
+  store: Pick<StoreWatch, 'untilStored'>,
+  { topic, messages }: Batch,
+  heartbeat: Heartbeat,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const from of messages) {
+    let decided = await attempt(from)
+    while (decided === 'waiting') {
+      await sleep(LOOK_MS, undefined, { signal })
+      await heartbeat()
+      decided = await attempt(from)
+    }
+    await heartbeat()
+    context.report('messages:settled', { topic, outcome: OUTCOME_OF[decided], count: 1 })
+  }
+
+  /** Until the store has what it means. */
+  async function attempt(from: Incoming): Promise<Decided['outcome']> {
+    let decided: Decided['outcome'] = 'waiting'
+    await store.untilStored(async () => {
+      decided = await handleDecision(context, from)
+    }, heartbeat)
+    return decided
+  }
+}
+
+const OUTCOME_OF: Readonly<Record<Exclude<Decided['outcome'], 'waiting'>, Outcome>> = {
+  stands: 'judged',
+  withdrawn: 'judged',
+  noted: 'updated',
+  duplicate: 'duplicate',
+  late: 'late',
+  deleted: 'deleted',
+  unknown: 'dead-letter',
+  refused: 'dead-letter',
+}
+
+/** Carries out one decision; what can't be one becomes a dead letter, and its writer is told. */
+async function handleDecision(context: DecisionContext, from: Incoming): Promise<Decided['outcome']> {
+  const { decide, limits, clock } = context
+  const read = readMessage(from, decisionMessage, limits, clock())
+  if (!read.ok) return refuse(context, from, read.reason, read.detail)
+  if (from.key !== read.message.subjectId) return refuse(context, from, 'invalid', 'the key is not the subjectId')
+  const decided = await decide(read.message, placeOf(from))
+  if (decided.outcome === 'refused') return refuse(context, from, decided.reason ?? 'invalid', decided.why)
+  if (decided.outcome === 'unknown') return refuse(context, from, 'unjudgeable', UNKNOWN, decided)
+  return decided.outcome
+}
+
+const UNKNOWN = 'nothing is known of the subject; "force": true decides all the same'
+
+async function refuse(
+  { outbox, decisions, report }: DecisionContext,
+  from: Incoming,
+  reason: DeadLetterReason,
+  detail: string,
+  told: Decided = { outcome: 'refused', why: detail },
+): Promise<Decided['outcome']> {
+  const { topic, partition, offset } = from
+  await outbox.putDeadLetters([deadLetterOf(from, { reason, detail })])
+  await decisions.tell(decisionName({ partition, offset }), told)
+  report('message:dead', { topic, partition, offset, reason, detail })
+  return told.outcome
+}

@@ -1,0 +1,209 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Option } from 'commander'
+import kafkajs from 'kafkajs'
+import type { Settings } from '../../config/schema.ts'
+import { topicsOf } from '../../config/topics.ts'
+import { topicHistory } from '../service/adapters/kafka/bounded-reader.ts'
+import { partitionOf } from '../service/adapters/kafka/own-partition.ts'
+import { knownSecretOf } from '../service/adapters/redis/shared-key.ts'
+import { makeTopics } from '../service/composition/kafka.ts'
+import { protocolsOf } from '../service/composition/protocols.ts'
+import { commandRedis } from '../service/composition/redis.ts'
+import { decisionMessage, MAX_WHY_CHARS } from '../service/domain/decisions.ts'
+import { OperatorError } from '../service/domain/errors.ts'
+import { jsonOf } from '../service/domain/json-of.ts'
+import { TENANT_RULE, tenantName } from '../service/domain/messages.ts'
+import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from '../service/domain/thread.ts'
+import { verdict as verdictSchema } from '../service/domain/verdict.ts'
+import { scopeOfSubject } from '../service/engine/decided.ts'
+import { labelsForPeople, type Protocol } from '../service/engine/script.ts'
+import { readOwn } from '../service/inspection/read.ts'
+import type { Decided } from '../service/ports/decisions.ts'
+import type { Command } from './command.ts'
+import { positiveWhole, protocolName } from './options.ts'
+import { readingClient } from './reading-client.ts'
+import { printable, type Terminal } from './terminal.ts'
+
+interface DecideOptions {
+  readonly protocol: string
+  readonly label?: string
+  readonly withdraw?: true
+  readonly by: string
+  readonly why: string
+  readonly tenant: string
+  readonly kind?: SubjectKind
+  readonly against?: number
+  readonly force?: true
+  readonly most: number
+}
+
+interface Result {
+  readonly of: string
+  readonly against: number
+  /** Null where nothing was heard in time. */
+  readonly decided: Decided | null
+}
+
+/** How long is waited for what comes of a decision, and how often is looked, in ms. */
+const [WAIT_MS, LOOK_MS] = [15_000, 100]
+
+/** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
+export const command: Command<DecideOptions, Result> = {
+  options: [
+    new Option('--protocol <name>', 'whose verdict it takes the place of')
+      .argParser(protocolName)
+      .makeOptionMandatory(),
+    new Option('--label <label>', 'the verdict').conflicts('withdraw'),
+    new Option('--withdraw', 'take the human verdict back: the machines’ last ruling is published again'),
+    new Option('--by <name>', 'who decides').makeOptionMandatory(),
+    new Option(
+      '--why <words>',
+      `why, in at most ${MAX_WHY_CHARS} characters; it outlives a deletion: quote nothing`,
+    ).makeOptionMandatory(),
+    new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
+    new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
+    new Option('--against <revision>', 'the revision that you saw (default: the last one now)').argParser(Number),
+    new Option('--force', 'decide whatever has come since, or where nothing is known of the subject any more'),
+    new Option('--most <records>', 'of a subject that was forgotten: look at so many of the newest verdicts beside it')
+      .argParser(positiveWhole)
+      .default(200_000),
+  ],
+  json: true,
+  help: 'It stands until it is withdrawn or its subject is deleted. It needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
+  async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
+    const { protocol: name, label, withdraw = false, tenant, why, by, force = false } = options
+    if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
+    if ((label === undefined) === !withdraw) misused('One of --label and --withdraw is needed.')
+    if (options.against !== undefined && !(Number.isInteger(options.against) && options.against >= 0))
+      misused('--against is the number of a revision, or 0.')
+    const settings = read()
+    const redis = await commandRedis(settings)
+    try {
+      const secret = await knownSecretOf(redis.client, redis.keys, settings.fences.key)
+      const protocol = protocolsOf(settings, secret).protocols.find((one) => one.name === name)
+      if (protocol === undefined) throw new OperatorError(`The protocol ${printable(name, 60)} is off here.`)
+      const labels = labelsForPeople(protocol)
+      if (label !== undefined && !labels.includes(label)) misused(`--label: ${name} has ${labels.join(', ')}.`)
+      const kind = options.kind ?? (protocol.subject === 'reply' ? 'reply' : 'post')
+      const ref: ThreadRef = { tenant, postId: id, kind }
+      const kafka = await readingClient(settings, terminal)
+      await makeTopics(kafka, settings)
+      const there = await lastOf(settings, { redis, kafka, ref, protocol, most: options.most, terminal, signal })
+      const against = options.against ?? there.last
+      const decision = {
+        ...{ subjectId: id, tenant, protocol: name, against, by, why, at: new Date(redis.time.now()).toISOString() },
+        ...(withdraw ? { withdraw: true } : { label }),
+        ...(options.kind === undefined ? {} : { kind }),
+        ...(force || there.forgotten ? { force: true } : {}),
+      }
+      const checked = decisionMessage.safeParse(decision)
+      if (!checked.success)
+        misused(checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '))
+      if (there.forgotten && !force)
+        terminal.say('Redis has forgotten this subject: decided by what the verdicts topic says.')
+      const of = await send(kafka, topicsOf(settings).decisions, id, JSON.stringify(decision))
+      return { of, against, decided: await heard(redis.decisions.told, of, signal) }
+    } finally {
+      await redis.close()
+    }
+  },
+  print({ of, against, decided }, { json, terminal, options }) {
+    if (json) terminal.out(JSON.stringify({ of, against, ...(decided ?? { outcome: 'unheard' }) }))
+    else if (decided?.outcome === 'stands') terminal.out(`${printable(decided.verdict ?? '', 200)} stands.`)
+    else if (decided?.outcome === 'withdrawn')
+      terminal.out(
+        decided.verdict === null
+          ? 'Withdrawn; the subject is judged anew.'
+          : `Withdrawn; ${printable(decided.verdict, 200)} says what machines said last.`,
+      )
+    const failure = failureOf(decided, of, against, options.withdraw === true)
+    if (failure !== null) throw new OperatorError(failure)
+  },
+}
+
+/** Why nothing stands now that did not before; null if it does. */
+function failureOf(decided: Decided | null, of: string, against: number, withdraw: boolean): string | null {
+  if (decided === null)
+    return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s: it stands on its topic, and is carried out as soon as a service with the role intake reads it.`
+  if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') return null
+  if (decided.outcome === 'late')
+    return withdraw
+      ? `Not withdrawn: no human verdict of that revision stands; the last revision is ${decided.last}. Look at it with "gavel show".`
+      : `Not decided: against revision ${against}, and the last one is ${decided.last}. Look at it with "gavel show", and decide again, or with --force.`
+  if (decided.outcome === 'refused') return `Refused: ${decided.why}.`
+  if (decided.outcome === 'deleted') return 'Refused: the subject was deleted.'
+  if (decided.outcome === 'unknown') return 'Refused: nothing is known of such a subject.'
+  return `Nothing was changed: ${decided.outcome}.`
+}
+
+/** The number of the last published verdict, in Redis or, where that has forgotten the subject, on the topic. */
+async function lastOf(
+  settings: Settings,
+  deps: {
+    redis: Awaited<ReturnType<typeof commandRedis>>
+    kafka: Awaited<ReturnType<typeof readingClient>>
+    ref: ThreadRef
+    protocol: Protocol
+    most: number
+    terminal: Terminal
+    signal: AbortSignal
+  },
+): Promise<{ last: number; forgotten: boolean }> {
+  const { redis, kafka, ref, protocol, most, terminal, signal } = deps
+  const status = await redis.threads.statusOf(ref)
+  if (status === 'deleted') throw new OperatorError('The subject was deleted: nothing is decided of it any more.')
+  const known = await redis.decisions.published(ref, protocol.name)
+  if (known > 0 || status !== null) return { last: known, forgotten: false }
+  let last: number | null = null
+  const scope = scopeOfSubject({ ref, protocol: protocol.name }, protocol)
+  const reading = { history: topicHistory(kafka, { signal, say: terminal.say }), partitionOf, progress: () => {} }
+  const bound = { since: null, most, everywhere: false }
+  await readOwn(reading, topicsOf(settings).verdicts, ref.postId, bound, (records) => {
+    for (const { key, value } of records) {
+      if (key !== ref.postId || value === null) continue
+      const read = verdictSchema.safeParse(jsonOf({ value }))
+      if (!read.success || read.data.id !== `${scope}${read.data.revision}`) continue
+      last = read.data.decidedBy === 'deleted' ? null : Math.max(last ?? 0, read.data.revision)
+    }
+  })
+  if (last === null)
+    throw new OperatorError(
+      `There is no such subject: neither Redis nor the verdicts topic knows ${printable(ref.postId, 200)} by ${protocol.name}.`,
+    )
+  return { last, forgotten: true }
+}
+
+/** Sends a decision; returns its PARTITION@OFFSET. */
+async function send(
+  kafka: Awaited<ReturnType<typeof readingClient>>,
+  topic: string,
+  key: string,
+  value: string,
+): Promise<string> {
+  const producer = kafka.producer({
+    idempotent: false,
+    allowAutoTopicCreation: false,
+    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+    retry: { retries: 5 },
+  })
+  await producer.connect()
+  try {
+    const [written] = await producer.send({ topic, acks: -1, messages: [{ key, value }] })
+    return `${written?.partition ?? -1}@${written?.baseOffset ?? written?.offset ?? -1}`
+  } finally {
+    await producer.disconnect()
+  }
+}
+
+async function heard(
+  told: (of: string) => Promise<Decided | null>,
+  of: string,
+  signal: AbortSignal,
+): Promise<Decided | null> {
+  for (let waited = 0; waited < WAIT_MS && !signal.aborted; waited += LOOK_MS) {
+    const decided = await told(of)
+    if (decided !== null) return decided
+    await sleep(LOOK_MS)
+  }
+  return null
+}

@@ -1,0 +1,126 @@
+-- Carries out a person's decision, once. Replies `suspended` if the data are not those that the caller knows, `duplicate` if it was
+-- handled before, `deleted`, `unknown` (nothing is known of the subject), `waiting` (a verdict is on its way out), `noted` (a second
+-- opinion), `late` with the number of the verdict that it was to be against, `changed` with what the caller needs to write the
+-- verdict, or `stands` or `withdrawn` with the id of the verdict that was put into the outbox, if one was.
+--@include decided
+--@include fencing
+--@include place
+--@include due-now
+--@key thread
+--@key revisions
+--@key decided
+--@key due
+--@key outbox
+--@key incarnation
+--@key case_prefix
+--@key told
+--@arg member
+--@arg protocol
+--@arg of                the decision's PARTITION@OFFSET
+--@arg place             its place
+--@arg withdraw          1 if it takes a human verdict back
+--@arg against           the revision that the person saw
+--@arg force             1 if it stands whatever came since
+--@arg opinion           1 if it is a second opinion
+--@arg label
+--@arg by
+--@arg at                when it arrived, ms
+--@arg now               wall time, ms
+--@arg keep              how long is kept what people decided of which nothing stands, ms
+--@arg keep_told         how long it is told what came of a decision, ms
+--@arg scope             what the ids of the subject's verdicts have before their number
+--@arg number            the verdict's, as the caller was told; empty at first
+--@arg machine           the machines' last ruling, likewise
+--@arg verdict           JSON; empty to have the subject judged anew
+--@arg transcript        JSON
+--@arg incarnation_id
+--@arg watermark
+--@arg server_run
+if not holds(incarnation, incarnation_id, watermark, server_run) then return { 'suspended' } end
+local function tell(outcome, ...)
+  local reply = { outcome, ... }
+  redis.call('SET', told, cjson.encode(reply), 'PX', keep_told)
+  return reply
+end
+local function of_protocol(name) return redis.call('HGET', decided, name .. ':' .. protocol) end
+local function was_handled(last)
+  if not last then return false end
+  if was_taken(last, place) then return true end
+  local last_partition, _, last_time = string.match(last, '^(%d+) (%d+) (%-?%d+)$')
+  local partition, _, time = string.match(place, '^(%d+) (%d+) (%-?%d+)$')
+  -- Keys move when a topic gets more partitions.
+  return partition ~= last_partition and tonumber(time) < tonumber(last_time)
+end
+if was_handled(of_protocol('last')) then return { 'duplicate' } end
+local gone, post, expired, base, thread_number, open_id, was_last =
+  unpack(redis.call('HMGET', thread, 'deleted', 'post', 'expired', 'base', 'rev:' .. protocol, 'open:' .. protocol, 'last:' .. protocol))
+if gone then return tell('deleted') end
+local function number_of(text) return tonumber(text or '0') end
+local standing, top_number = of_protocol('id'), number_of(of_protocol('rev'))
+local published = math.max(number_of(redis.call('HGET', revisions, protocol)), number_of(was_last), top_number)
+if published == 0 and not open_id then published = number_of(thread_number) end
+if published == 0 and not post and force ~= '1' then return tell('unknown') end
+local function handled()
+  redis.call('HSET', decided, 'last:' .. protocol, place)
+  keep_decided(decided, keep)
+end
+if opinion == '1' then
+  local said = of_protocol('label')
+  if standing and said ~= label then
+    ask_review(outbox, decided, { member = member, protocol = protocol, why = 'disputed', verdict = standing, label = label,
+      of = of, by = by, at = at }, 'disputed ' .. of)
+  end
+  handled()
+  return tell('noted')
+end
+local is_open = open_id and redis.call('HGET', case_prefix .. open_id, 'status') == 'open'
+-- What was decided is on its way to the topic, and is the last one as soon as it is there.
+if of_protocol('deciding') or (open_id and not is_open) then return { 'waiting' } end
+local wanted = withdraw == '1' and top_number or published
+if (withdraw == '1' and not standing) or (tonumber(against) ~= wanted and force ~= '1') then
+  ask_review(outbox, decided, { member = member, protocol = protocol, why = 'refused',
+    verdict = scope .. string.format('%.0f', published), label = withdraw == '1' and '' or label, of = of, by = by, at = at }, 'refused ' .. of)
+  handled()
+  return tell('late', string.format('%.0f', published))
+end
+local next = math.max(published, number_of(thread_number), number_of(base)) + 1
+if next == 1 and not post then next = math.floor(tonumber(now) / 1000) end
+local is_live = post and not expired
+local kept = of_protocol('machine') or ''
+if number == '' or tonumber(number) ~= next or kept ~= machine or (verdict == '' and not is_live) then
+  return { 'changed', string.format('%.0f', next), string.format('%.0f', published), kept, is_live and 1 or 0 }
+end
+local id, outcome = scope .. number, withdraw == '1' and 'withdrawn' or 'stands'
+if withdraw == '1' then
+  for _, name in ipairs({ 'id:', 'machine:' }) do redis.call('HDEL', decided, name .. protocol) end
+else
+  if not standing then
+    local ruling = redis.call('HGET', thread, 'ruling:' .. protocol)
+    if ruling then redis.call('HSET', decided, 'machine:' .. protocol, ruling)
+    else redis.call('HDEL', decided, 'machine:' .. protocol) end
+  end
+  redis.call('HSET', decided, 'id:' .. protocol, id)
+end
+redis.call('HDEL', decided, 'asked:' .. protocol)
+redis.call('HSET', decided, 'last:' .. protocol, place, 'of:' .. protocol, of, 'by:' .. protocol, by)
+if verdict ~= '' then
+  redis.call('HSET', decided, 'top:' .. protocol, id, 'label:' .. protocol, label, 'rev:' .. protocol, number,
+    'deciding:' .. protocol, id)
+  local entry = redis.call('XADD', outbox, '*', 'kind', 'verdict', 'case', id, 'member', member, 'protocol', protocol,
+    'verdict', verdict, 'transcript', transcript)
+  -- A deletion finds it by that, and takes it back or follows it.
+  redis.call('HSET', case_prefix .. id, 'status', 'concluded', 'entry', entry)
+  if post then redis.call('HSET', thread, 'rev:' .. protocol, number, 'last:' .. protocol, number) end
+end
+if withdraw == '1' and is_live and (verdict == '' or is_open) then
+  -- Judged anew, or once more after the case that ends beneath what took the place of the human verdict.
+  local is_last = is_open and verdict == '' and string.match(open_id, '~r(%d+)$') == thread_number
+  if not is_last then
+    redis.call('HSET', thread, 'seen:' .. protocol, -1)
+    if is_open then redis.call('HSET', thread, 'again:' .. protocol, 1) else due_now(thread, due, member, now) end
+  end
+end
+redis.call('XADD', outbox, '*', 'kind', 'outcome', 'member', member, 'protocol', protocol, 'outcome', outcome, 'of', of,
+  'revision', verdict == '' and 0 or number, 'label', label, 'by', by, 'at', at)
+keep_decided(decided, keep)
+return tell(outcome, verdict == '' and '' or id)

@@ -1,0 +1,180 @@
+import type { Above } from '../ports/cases.ts'
+import type { Decided, DecidedOn, DecidedRevision, Decision } from '../ports/decisions.ts'
+import type { Place } from '../ports/threads.ts'
+import { dueNow } from './due.ts'
+import { type Step, type Thread, takenBefore } from './thread.ts'
+
+const NOTHING: DecidedRevision = {
+  ...{ stands: null, top: null, label: null, revision: 0, of: '', by: '', deciding: null },
+  ...{ last: undefined, asked: [], machine: null },
+}
+
+/** A decision at its handling, and the state of what it may have to wait for. */
+export interface Deciding {
+  readonly decision: Decision
+  readonly of: string
+  readonly scope: string
+  readonly now: number
+  /** The protocol's case is open: neither concluded nor published. */
+  readonly isOpen: boolean
+  /** The verdict that the caller wrote for this, if it did; `id` null to have the subject judged anew. */
+  readonly written: { readonly on: DecidedOn; readonly id: string | null; readonly label: string | null } | null
+}
+
+/** What a decision leads to beside the thread. */
+export interface DecisionEffects {
+  readonly decided: Decided | { readonly outcome: 'changed'; readonly on: DecidedOn }
+  /** What a review is asked for, of this verdict. */
+  readonly review?: { readonly why: 'refused' | 'disputed'; readonly verdict: string }
+}
+
+/** The numbers of the verdicts that people brought about, for whoever counts on. */
+export function decidedOf(thread: Thread, protocol: string): DecidedRevision {
+  return thread.decided.get(protocol) ?? NOTHING
+}
+
+function withDecided(thread: Thread, protocol: string, change: Partial<DecidedRevision>): Thread {
+  const decided = new Map(thread.decided).set(protocol, { ...decidedOf(thread, protocol), ...change })
+  return { ...thread, decided }
+}
+
+/** The number of the protocol's last published verdict; 0 if there is none. */
+export function publishedOf(thread: Thread, protocol: string): number {
+  const revision = thread.revisions.get(protocol)
+  const counted = Math.max(revision?.published ?? 0, decidedOf(thread, protocol).revision)
+  return counted === 0 && (revision?.openId ?? null) === null ? (revision?.revision ?? 0) : counted
+}
+
+/** Carries out a decision, once. */
+export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects> {
+  const { decision, of, scope, now, isOpen } = deciding
+  const { protocol, place, withdraw, force, opinion, label, against } = decision
+  const known = decidedOf(thread, protocol)
+  const revision = thread.revisions.get(protocol)
+  const outcome = (decided: DecisionEffects['decided']) => ({ thread, outcome: { decided } })
+  if (wasHandled(known.last, place)) return outcome({ outcome: 'duplicate' })
+  if (thread.status === 'deleted') return outcome({ outcome: 'deleted' })
+  const openId = revision?.openId ?? null
+  const published = publishedOf(thread, protocol)
+  if (published === 0 && thread.post === null && !force) return outcome({ outcome: 'unknown' })
+  const handled = withDecided(thread, protocol, { last: place })
+  if (opinion) {
+    const disputes = known.stands !== null && known.label !== label
+    const after = disputes ? askReview(handled, protocol, `disputed ${of}`).thread : handled
+    const review = { why: 'disputed', verdict: known.stands ?? '' } as const
+    return { thread: after, outcome: { decided: { outcome: 'noted' }, ...(disputes ? { review } : {}) } }
+  }
+  if (known.deciding !== null || (openId !== null && !isOpen)) return outcome({ outcome: 'waiting' })
+  const isStale = against !== (withdraw ? known.revision : published) && !force
+  if ((withdraw && known.stands === null) || isStale)
+    return {
+      thread: askReview(handled, protocol, `refused ${of}`).thread,
+      outcome: {
+        decided: { outcome: 'late', last: published },
+        review: { why: 'refused', verdict: `${scope}${published}` },
+      },
+    }
+  const next = Math.max(published, revision?.revision ?? 0) + 1
+  const number = next === 1 && thread.post === null ? Math.floor(now / 1000) : next
+  const on: DecidedOn = { scope, number, published, machine: known.machine, isLive: thread.post !== null }
+  const { written } = deciding
+  if (written === null || JSON.stringify(written.on) !== JSON.stringify(on)) return outcome({ outcome: 'changed', on })
+  return carryOut(handled, deciding, written)
+}
+
+function carryOut(
+  thread: Thread,
+  { decision, of, now, isOpen }: Deciding,
+  { on, id, label }: NonNullable<Deciding['written']>,
+): Step<DecisionEffects> {
+  const { protocol, withdraw, by } = decision
+  const known = decidedOf(thread, protocol)
+  const ruling = thread.revisions.get(protocol)?.ruling ?? null
+  const machine = withdraw ? null : known.stands === null ? ruling : known.machine
+  const verdict = id === null ? {} : { top: id, label, revision: on.number, deciding: id }
+  const stands = withdraw ? null : id
+  const before = thread.revisions.get(protocol)
+  const after = numbered(
+    withDecided(thread, protocol, { stands, machine, of, by, asked: [], ...verdict }),
+    protocol,
+    id,
+    on,
+  )
+  const decided = { outcome: withdraw ? 'withdrawn' : 'stands', verdict: id } as const
+  const isJudged = withdraw && on.isLive && (id === null || isOpen)
+  const isLast = isOpen && id === null && before?.openId?.endsWith(`~r${before.revision}`) === true
+  if (!isJudged || isLast) return { thread: after, outcome: { decided } }
+  const revision = after.revisions.get(protocol)
+  // Judged anew, or once more after the case that ends beneath what took the place of the human verdict.
+  const unseen =
+    revision === undefined
+      ? after
+      : {
+          ...after,
+          revisions: new Map(after.revisions).set(protocol, { ...revision, seen: -1, again: revision.again || isOpen }),
+        }
+  return { thread: isOpen ? unseen : dueNow(unseen, now), outcome: { decided } }
+}
+
+/** The protocol's revisions go on behind the verdict. */
+function numbered(thread: Thread, protocol: string, id: string | null, { number }: DecidedOn): Thread {
+  if (id === null || thread.post === null) return thread
+  const first = { seen: 0, final: false, openId: null, again: false, carry: null }
+  const revision = { ...first, ...thread.revisions.get(protocol), revision: number, published: number }
+  return { ...thread, revisions: new Map(thread.revisions).set(protocol, revision) }
+}
+
+/** Whether a decision at this place was handled before. Keys move when a topic gets more partitions. */
+function wasHandled(last: Place | undefined, place: Place): boolean {
+  if (last === undefined) return false
+  return takenBefore(last, place) || (last.partition !== place.partition && place.timestamp < last.timestamp)
+}
+
+/** Asks for a review of the verdict that stands, once for each thing that speaks against it. */
+export function askReview(thread: Thread, protocol: string, what: string): Step<boolean> {
+  const { asked } = decidedOf(thread, protocol)
+  if (asked.includes(what)) return { thread, outcome: false }
+  return { thread: withDecided(thread, protocol, { asked: [...asked, what] }), outcome: true }
+}
+
+/**
+ * The verdict that a case ends beneath: one that stands, or the one that was published again in its place while this was judged.
+ * Null if the case ends with a verdict of its own.
+ */
+export function aboveOf(
+  thread: Thread | null,
+  { protocol, revision }: { protocol: string; revision: number },
+): Above | null {
+  if (thread === null) return null
+  const { stands, top, label } = decidedOf(thread, protocol)
+  const isBehind = (thread.revisions.get(protocol)?.revision ?? 0) > revision
+  return top !== null && (stands !== null || isBehind) ? { id: top, label } : null
+}
+
+/** Keeps the machines' last ruling, for whoever takes a human verdict back; null where it may quote other subjects. */
+export function keepRuling(
+  thread: Thread,
+  { protocol, ruling, above }: { protocol: string; ruling: string | null; above: Above | null },
+): Thread {
+  if (decidedOf(thread, protocol).stands !== null) return withDecided(thread, protocol, { machine: ruling })
+  const revision = thread.revisions.get(protocol)
+  if (above !== null || revision === undefined) return thread
+  return { ...thread, revisions: new Map(thread.revisions).set(protocol, { ...revision, ruling }) }
+}
+
+/** A verdict that people brought about was published. */
+export function decidedIsOut(thread: Thread, { protocol, caseId }: { protocol: string; caseId: string }): Thread {
+  return decidedOf(thread, protocol).deciding === caseId ? withDecided(thread, protocol, { deciding: null }) : thread
+}
+
+/** Rulings, of this protocol if one is named, may quote what was deleted. */
+export function eraseRulings(thread: Thread, protocol?: string): Thread {
+  const isMeant = (name: string) => protocol === undefined || name === protocol
+  const ruled = [...thread.revisions].filter(([name, { ruling = null }]) => isMeant(name) && ruling !== null)
+  const above = [...thread.decided].filter(([name, { machine }]) => isMeant(name) && machine !== null)
+  if (ruled.length + above.length === 0) return thread
+  const [revisions, decided] = [new Map(thread.revisions), new Map(thread.decided)]
+  for (const [name, revision] of ruled) revisions.set(name, { ...revision, ruling: null })
+  for (const [name, one] of above) decided.set(name, { ...one, machine: null })
+  return { ...thread, revisions, decided }
+}
