@@ -154,7 +154,7 @@ describe('the library, by command', () => {
 
   it('says which file it can not read', async () => {
     for (const name of ['none.jsonl', 'none.csv'])
-      await expect(load(join(folder, name))).rejects.toThrow(`${join(folder, name)} cannot be read: ENOENT`)
+      await expect(load(join(folder, name))).rejects.toThrow(`${name} cannot be read: there is no such file.`)
     await expect(load(folder)).rejects.toThrow(OperatorError)
     await expect(load(file('binary.csv', Buffer.alloc(5_000_000, 255)))).rejects.toThrow('binary.csv:1 is not UTF-8')
     for (const name of ['empty.jsonl', 'empty.csv'])

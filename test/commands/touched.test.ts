@@ -144,7 +144,7 @@ describe('verdicts that a precedent touched', () => {
   it('that can not be read keep nobody from taking it back, and it is said', async () => {
     const absent = { judged: join(folder, 'absent'), by: 'op', json: true }
     await expect(perform(takeBackItem, settings(), [proposals[0]?.id ?? ''], absent, io())).rejects.toThrow(
-      /^It was taken back; .*absent cannot be read: ENOENT\. "gavel library touched .*" names them\.$/,
+      /^It was taken back; .*absent cannot be read: there is no such file\. "gavel library touched .*" names them\.$/,
     )
     expect(JSON.parse(out[0] ?? '')).toMatchObject({ takenBack: [{ tenant: 'acme' }], touched: null })
     const noKafka = { by: 'op', json: false }
