@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { serveDoor } from '../../src/service/adapters/door-server.ts'
 import { PROBLEM_NAMES } from '../../src/service/door/problem.ts'
 import { COMMENT, POST, testDoor } from './door-for-tests.ts'
@@ -94,6 +94,62 @@ describe('over a socket', () => {
     expect(statusOf(said)).toBe(415)
     expect(said).toContain("curl -H 'content-type: application/json'")
   })
+})
+
+describe('a client that', () => {
+  const fetchOf = (answer: () => Promise<Response>) => ({ fetch: answer, refuse: () => ({ type: 'x/y', body: '' }) })
+  const ask = 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+  test('sends requests faster than they are answered is cut off at a bound', async () => {
+    let asked = 0
+    const never = fetchOf(() => {
+      asked++
+      return new Promise(() => {})
+    })
+    const own = await serveDoor(SETTINGS, never)
+    const socket = connect(own.port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(ask.repeat(300))
+    await once(socket.resume(), 'close')
+    expect(asked).toBeLessThanOrEqual(16)
+    await own.close(0)
+  })
+
+  test('sends many requests at once, and reads the answers, gets all of them', async () => {
+    const said = await raw(ask.repeat(15) + head([], { method: 'GET', path: '/openapi.json' }))
+    expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(16)
+  })
+
+  test('does not take its answer loses its connection, and one whose answer is long in coming does not', async () => {
+    const answers = [
+      async () => new Response('x'.repeat(64 * 2 ** 20)),
+      async () => {
+        await new Promise((resolve) => setTimeout(resolve, 2_500))
+        return new Response('late')
+      },
+    ]
+    const own = await serveDoor(
+      { ...SETTINGS, connections: 1 },
+      fetchOf(() => (answers.shift() as () => Promise<Response>)()),
+    )
+    const idle = connect(own.port, '127.0.0.1').on('error', () => {})
+    idle.pause()
+    idle.write(ask)
+    const late = async () => {
+      const socket = connect(own.port, '127.0.0.1').on('error', () => {})
+      let said = ''
+      socket.on('data', (data) => {
+        said += data.toString('latin1')
+        socket.end()
+      })
+      socket.write(ask)
+      await once(socket, 'close')
+      return said
+    }
+    await vi.waitFor(async () => expect(await late()).toContain('late'), { timeout: 15_000, interval: 200 })
+    idle.destroy()
+    await own.close(0)
+  }, 20_000)
 })
 
 describe('every answer', () => {

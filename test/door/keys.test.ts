@@ -1,4 +1,13 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
@@ -91,6 +100,43 @@ test('a file of keys that changes is read again, and one that can’t be read ch
   await expect(file.look()).rejects.not.toThrow(/secret content/)
   expect([file.byId.size, file.seenAt]).toEqual([6, NOW])
   expect(existsSync(`${path}.lock`)).toBe(false)
+})
+
+test('keys that no door would read are not written', async () => {
+  const path = join(ownFolder('keys'), 'keys.json')
+  await changeKeys(path, () => ({ keys: [newApiKey(OF_ACME).kept], result: null }))
+  const before = readFileSync(path, 'utf8')
+  const door = { ...loadSettings({}).door, keys: path }
+  const io = { terminal: { out() {}, say() {}, progress() {} }, signal: new AbortController().signal }
+  const made = (more: object) =>
+    create.run(invocation({ door }, [], { tenant: 'acme', scopes: ['send'] as const, ...more }, io))
+  await expect(made({ rate: 2_000_000 })).rejects.toThrow('Nothing was changed')
+  await expect(made({ rate: 5, burst: 20_000_000 })).rejects.toThrow('Nothing was changed')
+  await expect(made({ expires: 4_000_000 * 86_400_000 })).rejects.toThrow('--expires')
+  await expect(made({ expires: 99_999_999_999 * 86_400_000 })).rejects.toThrow('--expires')
+  expect(readFileSync(path, 'utf8')).toBe(before)
+})
+
+test('a file of keys that changes stays where a link leads, with its mode', async () => {
+  const folder = ownFolder('keys')
+  const [file, link] = [join(folder, 'real.json'), join(folder, 'link.json')]
+  await changeKeys(file, () => ({ keys: [], result: null }))
+  chmodSync(file, 0o640)
+  symlinkSync(file, link)
+  await changeKeys(link, () => ({ keys: [newApiKey(OF_ACME).kept], result: null }))
+  expect(lstatSync(link).isSymbolicLink()).toBe(true)
+  expect(readKeys(file).keys).toHaveLength(1)
+  expect(statSync(file).mode & 0o777).toBe(0o640)
+})
+
+// Only root may give files away.
+test.runIf(process.getuid?.() === 0)('a file of keys that root changes stays its owner’s', async () => {
+  const path = join(ownFolder('keys'), 'keys.json')
+  await changeKeys(path, () => ({ keys: [], result: null }))
+  chownSync(path, 12_345, 12_346)
+  await changeKeys(path, () => ({ keys: [newApiKey(OF_ACME).kept], result: null }))
+  const { uid, gid } = statSync(path)
+  expect([uid, gid]).toEqual([12_345, 12_346])
 })
 
 test('gavel keys makes, lists and revokes them, and shows a key once', async () => {

@@ -21,6 +21,9 @@ interface Created {
   readonly scopes: readonly Scope[]
 }
 
+/** The last time that is written with a year of four digits, ms since 1970. */
+const LAST_MS = Date.parse('9999-12-31T23:59:59Z')
+
 /** `gavel keys create`: a new key for the door, printed this once. */
 export const command: Command<Options, Created> = {
   options: [
@@ -44,6 +47,7 @@ export const command: Command<Options, Created> = {
     if (by !== undefined && (by === '' || by.length > 256)) misused('--by is 1 to 256 characters.')
     if (rate === undefined && burst !== undefined) misused('--burst goes with --rate.')
     const now = Date.now()
+    if (expires !== undefined && now + expires > LAST_MS) misused('--expires is in the year 9999 at the latest.')
     const { key, kept } = newApiKey({
       tenant,
       scopes: [...scopes],

@@ -9,7 +9,7 @@ export interface DoorServerSettings {
   readonly port: number
   /** Extra names by which it may be asked for; off loopback, once there are some, the only ones. */
   readonly hosts: readonly string[]
-  /** Longest time in which a request arrives, in ms. */
+  /** Longest time in which a request arrives, and in which nothing of an answer is taken, in ms. */
   readonly requestTime: number
   /** Most connections at a time. */
   readonly connections: number
@@ -28,7 +28,7 @@ export interface DoorServerParts {
   refuse(problem: 'bad-request' | 'slow-request' | 'headers'): { readonly type: string; readonly body: string }
 }
 
-const LIMITS = { headerBytes: 8_192, headersMs: 5_000, keepAliveMs: 5_000, checkMs: 1_000 }
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, keepAliveMs: 5_000, checkMs: 1_000, unanswered: 16 }
 
 /** Serves the door over HTTP/1.1; resolves once the port is open. */
 export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }: DoorServerParts) {
@@ -55,7 +55,18 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
     connectionsCheckingInterval: LIMITS.checkMs,
     requireHostHeader: false,
   }
+  const sockets = new WeakMap<Socket, { unanswered: number }>()
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
+    const { socket } = incoming
+    // The parser goes on through what it has already read.
+    if (socket.destroyed) return
+    const state = sockets.get(socket) ?? { unanswered: 0 }
+    sockets.set(socket, state)
+    if (++state.unanswered > LIMITS.unanswered) {
+      socket.destroy()
+      return
+    }
+    outgoing.once('close', () => state.unanswered--)
     const named = incoming.headersDistinct.host ?? []
     // The address of a request is made of its Host: what is none makes no address.
     if (named.length !== 1 || !HOST.test(named[0] ?? '')) {
@@ -66,6 +77,10 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
     void listener(incoming, outgoing)
   })
   server.maxConnections = connections
+  // An answer may be long in coming; what is written must be taken, and an idle connection goes.
+  server.setTimeout(requestTime, (socket: Socket) => {
+    if (socket.writableLength > 0 || (sockets.get(socket)?.unanswered ?? 0) === 0) socket.destroy()
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const [status, problem] = FAULTS.get(error.code ?? '') ?? ([400, 'bad-request'] as const)
     if (!isWritable(socket as Socket)) {

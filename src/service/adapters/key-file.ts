@@ -1,5 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiKey, type ApiKeys, apiKeys } from '../domain/api-key.ts'
@@ -70,43 +83,66 @@ export function readKeys(path: string): ApiKeys {
   } catch {
     throw new OperatorError(`The keys in ${path} are not JSON.`)
   }
+  return checked(json, `The keys in ${path} are not as "gavel keys" writes them`)
+}
+
+/** Throws an `OperatorError`, which begins with these words, if it is no file of keys. */
+function checked(json: unknown, otherwise: string): ApiKeys {
   const read = apiKeys.safeParse(json)
   if (read.success) return read.data
   const [fault] = read.error.issues
-  throw new OperatorError(
-    `The keys in ${path} are not as "gavel keys" writes them: ${fault?.path.join('.')}: ${fault?.message}.`,
-  )
+  throw new OperatorError(`${otherwise}: ${fault?.path.join('.')}: ${fault?.message}.`)
 }
 
 /**
  * Changes the keys in the file, which is made if there is none. Readers see the old file or the new one; of several that change it at once
- * each sees what those before it have done.
+ * each sees what those before it have done. Owner, mode and a link to the file stay. Throws an `OperatorError` for keys that no door would read.
  */
 export async function changeKeys<Result>(
   path: string,
   change: (keys: readonly ApiKey[]) => { readonly keys: readonly ApiKey[]; readonly result: Result },
 ): Promise<Result> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const lock = `${path}.lock`
+  const isThere = statSync(path, { throwIfNoEntry: false }) !== undefined
+  // Renamed onto a link, the new file would stand in its place, and who reads the old one would not see it.
+  const file = isThere ? realpathSync(path) : path
+  const lock = `${file}.lock`
   await takeLock(lock)
   try {
-    const before = statSync(path, { throwIfNoEntry: false }) === undefined ? [] : readKeys(path).keys
-    const { keys, result } = change(before)
-    const written = `${path}.${randomBytes(6).toString('hex')}`
-    try {
-      writeFileSync(written, `${JSON.stringify({ schema: 1, keys }, null, 2)}\n`, {
-        mode: 0o600,
-        flag: 'wx',
-        flush: true,
-      })
-      renameSync(written, path)
-    } catch (error) {
-      rmSync(written, { force: true })
-      throw error
-    }
+    const old = statSync(file, { throwIfNoEntry: false })
+    const { keys, result } = change(old === undefined ? [] : readKeys(file).keys)
+    replace(file, checked({ schema: 1, keys }, 'Nothing was changed, for no door would read these keys'), old)
     return result
   } finally {
     rmSync(lock, { force: true })
+  }
+}
+
+/** Puts other keys in the place of a file, for the same readers. */
+function replace(path: string, keys: ApiKeys, old: Stats | undefined): void {
+  const written = `${path}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(written, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600, flag: 'wx', flush: true })
+    if (old !== undefined) {
+      const made = statSync(written)
+      if (made.uid !== old.uid || made.gid !== old.gid) giveTo(written, old, path)
+      chmodSync(written, old.mode & 0o777)
+    }
+    renameSync(written, path)
+  } catch (error) {
+    rmSync(written, { force: true })
+    throw error
+  }
+}
+
+function giveTo(written: string, { uid, gid }: Stats, path: string): void {
+  try {
+    chownSync(written, uid, gid)
+  } catch (error) {
+    throw new OperatorError(
+      `Nothing was changed: ${path} belongs to user ${uid} and group ${gid}, and doors that run as them could not read yours. Run this as that user.`,
+      { cause: error },
+    )
   }
 }
 
