@@ -129,6 +129,13 @@ test('a file of keys that changes stays where a link leads, with its mode', asyn
   expect(statSync(file).mode & 0o777).toBe(0o640)
 })
 
+test('a file of keys that everybody may write is none', async () => {
+  const path = join(ownFolder('keys'), 'keys.json')
+  await changeKeys(path, () => ({ keys: [], result: null }))
+  chmodSync(path, 0o666)
+  expect(() => openKeyFile(path, () => NOW)).toThrow('chmod o-w')
+})
+
 // Only root may give files away.
 test.runIf(process.getuid?.() === 0)('a file of keys that root changes stays its owner’s', async () => {
   const path = join(ownFolder('keys'), 'keys.json')

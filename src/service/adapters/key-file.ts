@@ -67,7 +67,9 @@ function markOf(path: string): string {
 /** The keys in the file. Throws an `OperatorError`, which quotes nothing of it, if there is none, or it is no file of keys. */
 export function readKeys(path: string): ApiKeys {
   let text: string
+  let mode: number
   try {
+    mode = statSync(path).mode
     text = readFileSync(path, 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
@@ -77,6 +79,9 @@ export function readKeys(path: string): ApiKeys {
         : `The keys in ${path} cannot be read (${code}).`,
     )
   }
+  // Windows has no such bits.
+  if (process.platform !== 'win32' && (mode & 0o002) !== 0)
+    throw new OperatorError(`Every user of this machine may write the keys in ${path}. Run: chmod o-w ${path}`)
   let json: unknown
   try {
     json = JSON.parse(text)

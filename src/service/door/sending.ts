@@ -92,6 +92,9 @@ export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send
               if (request.isOver) return
               request.isOver = true
               clearTimeout(late)
+              // Behind a writer that hangs, what was given up would be held without being counted.
+              const at = waiting.indexOf(request)
+              if (at !== -1) waiting.splice(at, 1)
               if (error === undefined) resolve()
               else reject(new Refused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 }))
             },
@@ -131,5 +134,5 @@ function nextBatch(waiting: Request[]): Part[] {
 }
 
 function sizeOf({ key, value }: Outgoing): number {
-  return (key?.length ?? 0) + value.length + 100
+  return Buffer.byteLength(key ?? '') + Buffer.byteLength(value) + 100
 }
