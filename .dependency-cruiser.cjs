@@ -33,6 +33,11 @@ module.exports = {
       'What shelves promise holds over any storage.',
     ),
     only(
+      'src/service/record',
+      ['src/service/domain/', 'src/service/ports/'],
+      'What the record makes of messages, and how it is searched, is the same over any storage.',
+    ),
+    only(
       'src/service/engine',
       ['src/service/domain/', 'src/service/ports/', 'src/service/threads/', 'src/service/gateway/'],
       'Names no protocol and no client library.',
@@ -161,7 +166,13 @@ module.exports = {
     },
     only(
       'src/service/adapters',
-      ['src/service/domain/', 'src/service/ports/', 'src/service/threads/', 'src/service/library/'],
+      [
+        'src/service/domain/',
+        'src/service/ports/',
+        'src/service/threads/',
+        'src/service/library/',
+        'src/service/record/',
+      ],
       'An adapter knows its client library, the ports that it implements and the rules that hold over any storage.',
     ),
     only(

@@ -192,7 +192,8 @@ export class GroupConsumer {
     if (last === undefined || this.#state !== 'current' || !isRunning() || isStale()) return
     const messages = batch.messages.map((message) => incomingOf(topic, partition, message))
     const next = BigInt(batch.lastOffset()) + 1n
-    const read = { topic, partition, messages, next: String(next), atEnd: next >= BigInt(batch.highWatermark) }
+    const atEnd = next >= BigInt(batch.highWatermark)
+    const read = { topic, partition, messages, ...askedFrom(batch), next: String(next), atEnd }
     await this.#noted(this.#handle(read, heartbeat, () => resolveOffset(last.offset)))
   }
 
@@ -292,6 +293,11 @@ export class GroupConsumer {
     })
     return this.#committing
   }
+}
+
+/** kafkajs' types don't name it. */
+function askedFrom(batch: object): { from?: string } {
+  return 'fetchedOffset' in batch ? { from: String(batch.fetchedOffset) } : {}
 }
 
 function partitionKey({ topic, partition }: { readonly topic: string; readonly partition: number }): string {

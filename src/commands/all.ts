@@ -103,6 +103,17 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'restores revisions and threads from the topics, after Redis was emptied or failed over',
     load: () => import('./recover.ts'),
   },
+  { path: 'record', description: 'what was judged and said, kept for longer than the topics keep it' },
+  {
+    path: 'record export',
+    description: 'prints every subject of the record as a line of JSON: its verdicts, and what people said of them',
+    load: () => import('./record/export.ts'),
+  },
+  {
+    path: 'record rebuild',
+    description: 'makes the record anew from what the topics still have',
+    load: () => import('./record/rebuild.ts'),
+  },
   {
     path: 'judge-again',
     description: 'has the services judge again what ended without a label, at a rate, the price first',

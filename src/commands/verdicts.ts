@@ -1,6 +1,8 @@
 import { Option } from 'commander'
+import type { Settings } from '../../config/schema.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../service/adapters/kafka/bounded-reader.ts'
+import { recordReaderOf } from '../service/composition/record.ts'
 import { OperatorError } from '../service/domain/errors.ts'
 import { jsonOf } from '../service/domain/json-of.ts'
 import { type Verdict, verdict } from '../service/domain/verdict.ts'
@@ -21,6 +23,8 @@ interface VerdictsOptions {
   readonly label?: string
   readonly tenant?: string
   readonly degraded?: true
+  readonly record?: true
+  readonly search?: string
 }
 
 /** How many verdicts were found, or what a check of them found. */
@@ -42,8 +46,15 @@ export const command: Command<VerdictsOptions, Found> = {
     new Option('--last <n>', 'only the newest so many, in the order in which they were decided')
       .argParser(positiveWhole)
       .conflicts('follow'),
+    new Option('--record', 'from the record of this machine, which goes back further than the topic').conflicts(
+      'follow',
+    ),
+    new Option(
+      '--search <words>',
+      'with --record: only standing verdicts where all of these are found in post, comments or rationale; in quotation marks, as one',
+    ),
     new Option('--check', 'only look whether an id stands there with two contents').conflicts([
-      ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last'],
+      ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last', 'record', 'search'],
     ]),
   ],
   json: true,
@@ -53,16 +64,14 @@ export const command: Command<VerdictsOptions, Found> = {
     '  $ gavel verdicts --follow --json | jq .label',
     '  $ gavel verdicts --label unsafe --tenant acme',
     '  $ gavel verdicts --check',
+    '  $ gavel verdicts --record --search "dam broken"',
     '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r ".degraded[]"',
   ].join('\n'),
-  async run({
-    options: { follow = false, since, last, check = false, ...wanted },
-    json,
-    settings: read,
-    terminal,
-    signal,
-  }) {
+  async run({ options, json, settings: read, terminal, signal, misused }) {
+    const { follow = false, since, last, check = false, record = false, search, ...wanted } = options
+    if (search !== undefined && !record) misused('--search goes with --record.')
     const settings = read()
+    if (record) return fromRecord(settings, options, json, terminal)
     const kafka = await readingClient(settings, terminal)
     const print = (one: Verdict) => terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one))
     const audit = verdictAudit()
@@ -90,11 +99,45 @@ export const command: Command<VerdictsOptions, Found> = {
     else for (const one of newest?.all() ?? []) print(one)
     return count
   },
-  print(found, { options: { follow = false, protocol, label, tenant, degraded }, json, signal, terminal }) {
+  print(found, { options: { follow = false, protocol, label, tenant, degraded, search }, json, signal, terminal }) {
     if (typeof found !== 'number') return printAudit(found, json, terminal)
-    const like = [protocol, label, tenant, degraded].some((one) => one !== undefined) ? ' like this' : ''
+    const like = [protocol, label, tenant, degraded, search].some((one) => one !== undefined) ? ' like this' : ''
     if (found === 0 && !follow && !signal.aborted) terminal.say(`There are no verdicts${like}.`)
   },
+}
+
+/** Most verdicts of the record that are printed, unless `--last` says. */
+const FROM_RECORD = 50
+
+/** Prints the newest verdicts of the record that fit, the newest last. */
+async function fromRecord(
+  settings: Settings,
+  { protocol, label, tenant, degraded, since, search, last = FROM_RECORD }: VerdictsOptions,
+  json: boolean,
+  terminal: Terminal,
+): Promise<number> {
+  const record = await recordReaderOf(settings)
+  try {
+    const filter = {
+      ...(protocol === undefined ? {} : { protocol }),
+      ...(label === undefined ? {} : { label: label === NO_LABEL ? null : label }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(degraded === undefined ? {} : { degraded }),
+      ...(since === undefined ? {} : { since }),
+    }
+    const { found, stoppedEarly } =
+      search === undefined
+        ? { found: await record.find(filter, last), stoppedEarly: false }
+        : await record.search(search, filter, last)
+    for (const { verdict: one } of found.toReversed())
+      terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one))
+    if (found.length === last) terminal.say(`These are the newest ${last}; there may be more (--last).`)
+    if (stoppedEarly)
+      terminal.say('The search ended early: too many verdicts hold parts of these words. Name rarer ones.')
+    return found.length
+  } finally {
+    await record.close()
+  }
 }
 
 function isWanted(

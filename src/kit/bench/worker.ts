@@ -1,5 +1,5 @@
 import { loadSettings } from '../../../config/load.ts'
-import { ROLES, type Role, startApp } from '../../service/composition/service.ts'
+import { DEFAULT_ROLES, type Role, startApp } from '../../service/composition/service.ts'
 import type { Events } from '../../service/ports/report.ts'
 import { benchModel } from './model.ts'
 
@@ -43,7 +43,7 @@ export interface Published {
   readonly tokens: number
 }
 
-const [latencyMs = '0', roles = ROLES.join(','), tickMs = '100'] = process.argv.slice(2)
+const [latencyMs = '0', roles = DEFAULT_ROLES.join(','), tickMs = '100'] = process.argv.slice(2)
 
 let lag = 0
 let tick = empty()

@@ -41,13 +41,17 @@ import { kafkaPart } from './kafka.ts'
 import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
+import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
 import { scoringPart } from './scoring.ts'
 
-export const ROLES = ['intake', 'judge', 'publish', 'door'] as const
+export const ROLES = ['intake', 'judge', 'publish', 'door', 'record'] as const
 export type Role = (typeof ROLES)[number]
 
-/** What `gavel run` does unless it is told otherwise: the door has a port that not everybody wants open. */
+/**
+ * What `gavel run` does unless it is told otherwise: the door has a port that not everybody wants open, the
+ * record a file that holds what people wrote.
+ */
 export const DEFAULT_ROLES: readonly Role[] = ['intake', 'judge', 'publish']
 
 /** Parts that a test or the bench may replace; production passes nothing. */
@@ -206,6 +210,9 @@ async function assemble(
     const scoring = scoringPart(settings, { gateway, secret, clock })
     keep(await doorPart(settings, { writer, topics, signals, ...asked, scoring, loops, clock, report }))
   }
+  const record = roles.includes('record')
+    ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
+    : null
   loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const judged = [topics.posts, topics.counterspeech]
@@ -221,6 +228,7 @@ async function assemble(
         downSince: () => downSince(),
         problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
         refusal: () => watch.refusal,
+        ...(record === null ? {} : { record: record.problem }),
         risk: () => redisSettings.risk,
       }),
     }),

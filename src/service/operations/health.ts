@@ -20,6 +20,8 @@ interface Watched {
   readonly problem: () => string | null
   /** Why Redis refuses what it is asked; null if it does not. */
   readonly refusal: () => string | null
+  /** What keeps the record from being written, in words; null if nothing does. Absent where this process keeps none. */
+  readonly record?: () => string | null
   /** What the settings accept although data may be lost or doubled; null if nothing. */
   readonly risk: () => string | null
   readonly loops: Pick<Loops, 'longestRun'>
@@ -31,7 +33,7 @@ interface Watched {
  * What the health pages say. Live means that *this process* can work: an outage of Kafka or Redis, which a restart doesn't
  * end, leaves it live. Ready means that it works.
  */
-export function healthOf({ redis, downSince, problem, refusal, risk, loops, clock, process }: Watched) {
+export function healthOf({ redis, downSince, problem, refusal, record, risk, loops, clock, process }: Watched) {
   let redisAwayAt = Number.NEGATIVE_INFINITY
 
   /** What keeps Redis from answering, in words; null if it answers. */
@@ -71,8 +73,11 @@ export function healthOf({ redis, downSince, problem, refusal, risk, loops, cloc
     async ready(): Promise<Health> {
       const away = await redisAway()
       return {
-        ok: away === null && problem() === null && downSince() === null,
-        checks: { redis: away ?? redisHere(), consumer: consumer() },
+        ok: away === null && problem() === null && downSince() === null && (record?.() ?? null) === null,
+        checks: {
+          ...{ redis: away ?? redisHere(), consumer: consumer() },
+          ...(record === undefined ? {} : { record: record() ?? 'kept' }),
+        },
         process,
       }
     },

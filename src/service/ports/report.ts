@@ -6,6 +6,7 @@ import type { Verdict } from '../domain/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { Decided } from './decisions.ts'
 import type { LimitKind } from './limits.ts'
+import type { RecordSize } from './record.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
 export const ERROR_SOURCES = [
@@ -31,6 +32,7 @@ export const ERROR_SOURCES = [
   'partitions',
   'protocols',
   'publisher',
+  'record',
   'reconciler',
   'redis',
   'script',
@@ -257,6 +259,15 @@ export interface Events {
   'kafka:lag': { partitions: readonly PartitionLag[] | null; overdue: number | null }
   /** The partitions that this process reads now; none where its consumer has died or left. */
   'partitions:assigned': { partitions: readonly { readonly topic: string; readonly partition: number }[] }
+  /** What the record holds. */
+  'record:counted': { size: RecordSize }
+  /** How many messages of each topic the record has still to read. */
+  'record:lag': { topics: ReadonlyMap<string, number> }
+  /** The record can't be written: its file is damaged or full; or it can again. */
+  'record:stopped': { why: string; advice: string }
+  'record:resumed': Record<string, never>
+  /** What topics no longer have was missed by the record. */
+  'record:holes': { holes: number; advice: string }
   /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Asks of this process that hold a model slot, and asks that wait for one. */

@@ -21,6 +21,8 @@ export interface Batch {
   readonly topic: string
   readonly partition: number
   readonly messages: readonly Incoming[]
+  /** The offset that was asked for; what lies before its first message holds none. Absent where that is not known. */
+  readonly from?: string
   /** The offset to commit once they are handled: after the last of them, and after any transaction markers. */
   readonly next: string
   /** The partition ends after the last of these. */

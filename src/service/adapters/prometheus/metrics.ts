@@ -4,6 +4,7 @@ import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
 import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
+import { recordMetrics } from './record.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { verdictMetrics } from './verdicts.ts'
@@ -18,6 +19,7 @@ const GROUPS = [
   libraryMetrics,
   verdictMetrics,
   webhookMetrics,
+  recordMetrics,
   stateMetrics,
 ]
 

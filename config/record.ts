@@ -1,0 +1,10 @@
+import { z } from 'zod'
+import { duration } from './values.ts'
+
+/** The record: what was judged and said, for longer than the topics keep it. */
+export const record = z.strictObject({
+  path: z.string().min(1),
+  keep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
+  maxBytes: z.int().min(2 ** 20),
+  indexChars: z.int().min(0).max(1_000_000),
+})

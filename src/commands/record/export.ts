@@ -1,0 +1,40 @@
+import { Option } from 'commander'
+import { recordReaderOf } from '../../service/composition/record.ts'
+import type { Command } from '../command.ts'
+import { counted, printableJson } from '../terminal.ts'
+
+interface Options {
+  readonly transcripts?: true
+}
+
+/** `gavel record export`: the record as JSON Lines, a subject a line; resolves to how many there were. */
+export const command: Command<Options, number> = {
+  options: [new Option('--transcripts', 'with each verdict’s transcript, as it was sent')],
+  json: false,
+  help: 'Each subject is as it is when it is printed; deleted ones are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl',
+  async run({ options: { transcripts = false }, settings: read, terminal, signal }) {
+    const record = await recordReaderOf(read())
+    let subjects = 0
+    try {
+      for await (const one of record.export()) {
+        if (signal.aborted) break
+        const verdicts = await Promise.all(
+          one.verdicts.map(async (recorded) => {
+            if (!transcripts) return recorded
+            const json = await record.transcript(recorded.verdict.id)
+            return { ...recorded, transcript: json === null ? null : (JSON.parse(json) as unknown) }
+          }),
+        )
+        terminal.out(printableJson(JSON.stringify({ ...one, verdicts })))
+        subjects++
+      }
+      return subjects
+    } finally {
+      await record.close()
+    }
+  },
+  print(subjects, { signal, terminal }) {
+    if (signal.aborted) terminal.say(`Stopped after ${counted(subjects, 'subject')}: the rest is not there.`)
+    else if (subjects === 0) terminal.say('There is nothing in the record.')
+  },
+}

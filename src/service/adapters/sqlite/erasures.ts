@@ -1,0 +1,150 @@
+import type { ThreadRef } from '../../domain/thread.ts'
+import type { Entry } from '../../ports/record.ts'
+import { withoutWords } from '../../record/erased.ts'
+import type { Sql } from './sql.ts'
+import type { TextIndex } from './text-index.ts'
+
+/** Subjects, and what of them is erased: from the rows, the index and the log. */
+export class Erasures {
+  readonly #sql: Sql
+  readonly #texts: TextIndex
+  /** Erased rows are still in the log: since when, ms since 1970. */
+  #since: number | null = null
+  /** A process that died may have left some there. */
+  #mustTruncate = true
+
+  constructor(sql: Sql, texts: TextIndex) {
+    this.#sql = sql
+    this.#texts = texts
+  }
+
+  /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
+  get since(): number | null {
+    return this.#since
+  }
+
+  /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
+  erase(of: ThreadRef, at: number): void {
+    const { s, deleted_at } = this.subject(of)
+    if (deleted_at === null || deleted_at < at) this.#sql.run('UPDATE subjects SET deleted_at = ? WHERE s = ?', at, s)
+    for (const { doc } of this.#sql.all<{ doc: number }>(
+      "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
+      ...[s, at],
+    ))
+      this.drop(doc)
+    this.#note(
+      this.#sql.run('DELETE FROM said WHERE s = ? AND at <= ?', s, at),
+      this.#sql.run(
+        'DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ?)',
+        s,
+        s,
+        s,
+      ),
+      this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
+    )
+    if (of.kind === 'post')
+      for (const { reply } of this.#sql.all<{ reply: string }>(
+        'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+        ...[of.tenant, of.postId],
+      ))
+        this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+  }
+
+  /** Deleted comments of one post are looked for together: each transcript of it is read once. */
+  commentsGone(entries: readonly Entry[]): void {
+    const byPost = new Map<string, { post: ThreadRef; ids: Set<string> }>()
+    for (const entry of entries) {
+      if (entry.what !== 'comment-deletion') continue
+      const { post, comment, at } = entry
+      this.#sql.run('INSERT OR REPLACE INTO gone_comments VALUES (?, ?, ?, ?)', post.tenant, post.postId, comment, at)
+      const key = `${post.tenant}/${post.postId}`
+      const of = byPost.get(key) ?? { post, ids: new Set() }
+      byPost.set(key, of)
+      of.ids.add(comment)
+    }
+    for (const { post, ids } of byPost.values()) {
+      const known = this.#sql.get<{ s: number }>(
+        "SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+        ...[post.tenant, post.postId],
+      )
+      if (known === undefined) continue
+      for (const { t, id, comments } of this.#sql.all<{ t: number; id: string; comments: string }>(
+        'SELECT t, id, comments FROM transcripts WHERE s = ? AND comments IS NOT NULL',
+        known.s,
+      )) {
+        if (!(JSON.parse(comments) as string[]).some((one) => ids.has(one))) continue
+        this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
+        this.strip(id)
+      }
+      // Those that are found by the words of another's transcript.
+      for (const { doc } of this.#sql.all<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
+        known.s,
+      )) {
+        this.#texts.unindex(doc)
+        this.#texts.index(doc)
+      }
+    }
+  }
+
+  goneOf({ tenant, postId, kind }: ThreadRef): ReadonlySet<string> {
+    if (kind === 'reply') return new Set()
+    const gone = this.#sql.all<{ comment: string }>(
+      'SELECT comment FROM gone_comments WHERE tenant = ? AND post = ?',
+      ...[tenant, postId],
+    )
+    return new Set(gone.map(({ comment }) => comment))
+  }
+
+  /** A verdict, or a proposal, without what it says in words. */
+  strip(id: string): void {
+    const ruling = this.#sql.get<{ doc: number; json: string }>('SELECT doc, json FROM rulings WHERE id = ?', id)
+    if (ruling !== undefined) {
+      const { doc, json } = ruling
+      this.#texts.unindex(doc)
+      this.#note(
+        this.#sql.run('UPDATE rulings SET erased = 1, indexed = 0, json = ? WHERE doc = ?', withoutWords(json), doc),
+      )
+    }
+    const said = this.#sql.get<{ n: number; json: string }>(
+      "SELECT n, json FROM said WHERE id = ? AND said = 'proposal'",
+      id,
+    )
+    if (said !== undefined)
+      this.#note(this.#sql.run('UPDATE said SET json = ? WHERE n = ?', withoutWords(said.json), said.n))
+  }
+
+  drop(doc: number): void {
+    this.#texts.unindex(doc)
+    this.#note(
+      this.#sql.run('DELETE FROM transcripts WHERE id = (SELECT id FROM rulings WHERE doc = ?)', doc),
+      this.#sql.run('DELETE FROM rulings WHERE doc = ?', doc),
+    )
+  }
+
+  /** Notes that rows were removed whose content is still in the log. */
+  #note(...done: readonly { readonly changes: number | bigint }[]): void {
+    if (done.some(({ changes }) => Number(changes) > 0)) this.#mustTruncate = true
+  }
+
+  /** Empties the log of what was erased. Whoever still reads an older state of the file holds it up: it is tried again. */
+  truncate(): void {
+    if (!this.#mustTruncate) return
+    this.#since ??= Date.now()
+    const done = this.#sql.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')
+    if (done?.busy !== 0) return
+    this.#mustTruncate = false
+    this.#since = null
+  }
+
+  subject({ tenant, kind, postId }: ThreadRef): { s: number; deleted_at: number | null } {
+    const select = 'SELECT s, deleted_at FROM subjects WHERE tenant = ? AND kind = ? AND id = ?'
+    const known = this.#sql.get<{ s: number; deleted_at: number | null }>(select, tenant, kind, postId)
+    if (known !== undefined) return known
+    const { lastInsertRowid } = this.#sql.run(
+      'INSERT INTO subjects (tenant, kind, id) VALUES (?, ?, ?)',
+      ...[tenant, kind, postId],
+    )
+    return { s: Number(lastInsertRowid), deleted_at: null }
+  }
+}

@@ -1,0 +1,83 @@
+import type { RecordReader, RecordStore } from '../../ports/record.ts'
+import { recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { type Served, type StartHalf, threadHalf } from './halves.ts'
+import type { RecordReads, SubjectRows } from './reads.ts'
+import type { RecordTables, TableSettings } from './tables.ts'
+
+/** Subjects that are exported between two looks at what was erased meanwhile. */
+const PAGE = 200
+
+/**
+ * The record in one SQLite file, for the processes of one machine: one writes, any number read. Each half works in a thread
+ * of its own, so that neither a batch nor a search holds up anything else. Rejects with `RecordDamaged`.
+ */
+export async function sqliteRecord(settings: TableSettings, start: StartHalf = threadHalf): Promise<RecordStore> {
+  const tables = await opened<RecordTables>(start, { half: 'tables', settings }, 'name')
+  const reader = await sqliteRecordReader(settings.path, start)
+  return {
+    ...reader,
+    rename: () => tables.ask('rename'),
+    apply: (batch) => tables.ask('apply', batch),
+    restart: (topic, partition) => tables.ask('restart', topic, partition),
+    positions: async () => new Map(await tables.ask('positions')),
+    tidy: (now) => tables.ask('tidy', now),
+    async size() {
+      const [size, state] = await Promise.all([reader.size(), tables.ask('state')])
+      return { ...size, ...state }
+    },
+    async close() {
+      await reader.close()
+      await tables.close()
+    },
+  }
+}
+
+/** The reading half alone, also beside a process that writes. Rejects if there is no such file. */
+export async function sqliteRecordReader(path: string, start: StartHalf = threadHalf): Promise<RecordReader> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  return {
+    name: () => reads.ask('name'),
+    async subject(of) {
+      const found = await reads.ask('subject', of)
+      return found === null ? null : subjectOf(found)
+    },
+    find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedVerdict),
+    async search(query, filter, limit) {
+      const { found, stoppedEarly } = await reads.ask('search', query, filter, limit)
+      return { found: found.map(recordedVerdict), stoppedEarly }
+    },
+    transcript: (id) => reads.ask('transcript', id),
+    async *export() {
+      for (let after = 0; after >= 0; ) {
+        const { last, subjects } = await reads.ask('page', after, PAGE)
+        yield* subjects.map(subjectOf)
+        after = last
+      }
+    },
+    size: async () => ({ ...(await reads.ask('counts')), full: false, erasingSince: null }),
+    close: () => reads.close(),
+  }
+}
+
+function subjectOf({ verdicts, said, ...subject }: SubjectRows) {
+  return { ...subject, verdicts: verdicts.map(recordedVerdict), said: said.map(recordedWord) }
+}
+
+type Arguments<Method> = Method extends (...args: infer Args) => unknown ? Args : never
+type Result<Method> = Method extends (...args: never[]) => infer Value ? Value : never
+
+/** One half, asked by the names of its methods; rejects if it can't open the file. */
+async function opened<Methods>(start: StartHalf, served: Served, first: keyof Methods & string) {
+  const half = start(served)
+  try {
+    await half.ask({ method: first, args: [] })
+  } catch (error) {
+    await half.close().catch(() => undefined)
+    throw error
+  }
+  return {
+    ask: <Name extends keyof Methods & string>(method: Name, ...args: Arguments<Methods[Name]>) =>
+      half.ask({ method, args }) as Promise<Result<Methods[Name]>>,
+    close: () => half.close(),
+  }
+}

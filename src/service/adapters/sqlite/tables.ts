@@ -1,0 +1,334 @@
+import { hash, randomBytes } from 'node:crypto'
+import { zstdCompressSync } from 'node:zlib'
+import {
+  type Applied,
+  type Entry,
+  type RecordBatch,
+  type RecordedTopic,
+  RecordFull,
+  type RulingEntry,
+  type TranscriptEntry,
+} from '../../ports/record.ts'
+import { withoutWords } from '../../record/erased.ts'
+import { GRAMS_VERSION } from '../../record/grams.ts'
+import { Erasures } from './erasures.ts'
+import { writing } from './schema.ts'
+import { Sql } from './sql.ts'
+import { TextIndex } from './text-index.ts'
+
+export interface TableSettings {
+  readonly path: string
+  /** How long anything is kept, in ms. */
+  readonly keep: number
+  readonly maxBytes: number
+  /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
+  readonly sourceKeep: number
+}
+
+/** Rows of each kind that one step of tidying removes. */
+const STEP = 500
+/** A verdict whose transcript has not come within this time is searched without it, in ms. */
+const ALONE_AFTER_MS = 60_000
+/** Transcripts that make room at once when the file is full. */
+const ROOM = 200
+const EPOCH_S = 1_577_836_800
+const PER_SECOND = 4_096
+
+/**
+ * The record's tables in one SQLite file, over a connection that writes. Synchronous: it works in a thread of its own.
+ */
+export class RecordTables {
+  readonly #sql: Sql
+  readonly #texts: TextIndex
+  readonly #settings: TableSettings
+  readonly #erasures: Erasures
+  #full = false
+
+  constructor(settings: TableSettings) {
+    this.#settings = settings
+    this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
+    this.#texts = new TextIndex(this.#sql)
+    this.#erasures = new Erasures(this.#sql, this.#texts)
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('name', ?)", randomBytes(6).toString('hex'))
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", String(GRAMS_VERSION))
+    if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== String(GRAMS_VERSION))
+      this.#texts.indexAnew()
+    this.#erasures.truncate()
+  }
+
+  name(): string {
+    return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
+  }
+
+  rename(): string {
+    this.#sql.run("UPDATE meta SET v = ? WHERE k = 'name'", randomBytes(6).toString('hex'))
+    return this.name()
+  }
+
+  positions(): [string, number][] {
+    return this.#sql
+      .all<{ topic: string; part: number; next: number }>('SELECT * FROM offsets')
+      .map(({ topic, part, next }) => [`${topic}/${part}`, next])
+  }
+
+  restart(topic: RecordedTopic, partition: number): void {
+    this.#sql.transaction(() => {
+      const next = this.#nextOf(topic, partition) ?? 0
+      this.#sql.run('INSERT INTO holes VALUES (?, ?, ?, -1, ?)', topic, partition, next, Date.now())
+      this.#sql.run('UPDATE offsets SET next = 0 WHERE topic = ? AND part = ?', topic, partition)
+    })
+  }
+
+  apply(batch: RecordBatch): Applied {
+    try {
+      const applied = this.#sql.transaction(() => this.#applied(batch))
+      this.#full = false
+      this.#erasures.truncate()
+      return applied
+    } catch (error) {
+      if (!(error instanceof RecordFull)) throw error
+      this.#full = true
+      // With room by the rules: the oldest transcripts go, the verdicts stay.
+      if (!this.#makeRoom()) throw error
+      return this.apply(batch)
+    }
+  }
+
+  #applied({ topic, partition, from, next, entries, pastHole }: RecordBatch): Applied {
+    const known = this.#nextOf(topic, partition)
+    const at = known ?? from ?? 0
+    if (next <= at && known !== null) return 'behind'
+    if (from !== null && from > at) {
+      if (pastHole !== true) return 'gap'
+      this.#sql.run('INSERT INTO holes VALUES (?, ?, ?, ?, ?)', topic, partition, at, from, Date.now())
+    }
+    const fresh = entries.filter(({ offset }) => offset >= at)
+    this.#erasures.commentsGone(fresh.map(({ entry }) => entry))
+    for (const { offset, entry } of inOrderOfTime(fresh)) this.#take(topic, partition, offset, entry)
+    this.#sql.run(
+      'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
+      ...[topic, partition, next],
+    )
+    return 'applied'
+  }
+
+  #take(topic: RecordedTopic, partition: number, offset: number, entry: Entry): void {
+    switch (entry.what) {
+      case 'ruling':
+        this.#ruling(entry)
+        return
+      case 'transcript':
+        this.#transcript(entry)
+        return
+      case 'said': {
+        const subject = this.#erasures.subject(entry.subject)
+        if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
+        const { id, said, protocol, label, by, at, json } = entry
+        this.#sql.run(
+          'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          ...[id, subject.s, said, protocol, label, by, at, json],
+        )
+        if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
+        return
+      }
+      case 'deletion':
+        this.#erasures.erase(entry.subject, entry.at)
+        return
+      case 'quote':
+        this.#quote(entry)
+        return
+      case 'unread': {
+        const { subjectId, at, raw } = entry
+        const erased = this.#sql.get('SELECT 1 FROM subjects WHERE id = ? AND deleted_at >= ?', subjectId, at)
+        if (erased !== undefined) return
+        this.#sql.run(
+          'INSERT OR IGNORE INTO unread VALUES (?, ?, ?, ?, ?, ?)',
+          topic,
+          partition,
+          offset,
+          subjectId,
+          at,
+          raw,
+        )
+        return
+      }
+      case 'comment-deletion':
+        // Taken together, before the others.
+        return
+      default:
+        entry satisfies never
+    }
+  }
+
+  #ruling(entry: RulingEntry): void {
+    const { id, protocol, number, label, decidedBy, degraded, openedAt, decidedAt, json } = entry
+    const { tenant } = entry.subject
+    const digest = hash('sha256', json, 'base64url').slice(0, 22)
+    if (decidedBy === 'deleted') this.#erasures.erase(entry.subject, openedAt)
+    const subject = this.#erasures.subject(entry.subject)
+    if (decidedBy !== 'deleted' && openedAt <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
+    const before = this.#sql.get<{ doc: number; hash: string }>('SELECT doc, hash FROM rulings WHERE id = ?', id)
+    if (before !== undefined) {
+      if (before.hash !== digest) this.#sql.run('UPDATE rulings SET contested = 1 WHERE doc = ?', before.doc)
+      return
+    }
+    const newest = this.#sql.get<{ doc: number; number: number }>(
+      'SELECT doc, number FROM rulings WHERE s = ? AND protocol = ? ORDER BY number DESC LIMIT 1',
+      ...[subject.s, protocol],
+    )
+    const standing = newest === undefined || newest.number < number
+    if (standing && newest !== undefined) {
+      this.#texts.unindex(newest.doc)
+      this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0 WHERE doc = ?', newest.doc)
+    }
+    const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
+    const erased = shown !== undefined && shown.comments === null
+    const doc = this.#freeDoc(decidedAt)
+    this.#sql.run(
+      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, opened_at, decided_at, standing, erased, hash, json)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy, Number(degraded), openedAt, decidedAt],
+      ...[Number(standing), Number(erased), digest, erased ? withoutWords(json) : json],
+    )
+    if (standing && !erased && shown !== undefined) this.#texts.index(doc)
+  }
+
+  /** Its transcript came first, and held a comment that is deleted. */
+  #isErased(id: string): boolean {
+    return this.#sql.get('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id) !== undefined
+  }
+
+  #transcript({ subject: of, verdictId, comments, words, askedAt, at, json }: TranscriptEntry): void {
+    const subject = this.#erasures.subject(of)
+    const ruling = this.#sql.get<{ doc: number; standing: number; indexed: number }>(
+      'SELECT doc, standing, indexed FROM rulings WHERE id = ?',
+      verdictId,
+    )
+    // Its verdict was erased, or is of the subject's next life and still to come.
+    if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
+      return
+    const gone = this.#erasures.goneOf(of)
+    const erased = comments.some((id) => gone.has(id))
+    const z = erased ? null : zstdCompressSync(Buffer.from(json))
+    const added = this.#sql.run(
+      'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ...[verdictId, subject.s, at, Number(words === null), erased ? null : JSON.stringify(comments)],
+      ...[erased ? null : words, z],
+    )
+    if (added.changes === 0) return
+    if (erased) this.#erasures.strip(verdictId)
+    else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
+  }
+
+  #quote({ post, reply, at }: Extract<Entry, { what: 'quote' }>): void {
+    const quoted = this.#sql.get<{ deleted_at: number | null }>(
+      "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+      ...[post.tenant, post.postId],
+    )
+    const deletedAt = quoted?.deleted_at ?? null
+    if (deletedAt !== null && deletedAt >= at) this.#erasures.erase(reply, deletedAt)
+    else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
+  }
+
+  /** Documents are numbered by the time of decision, so that the newest are found first, in whatever order they arrive. */
+  #freeDoc(decidedAt: number): number {
+    const second = Math.max(0, Math.floor(Math.min(decidedAt, Date.now() + 86_400_000) / 1000) - EPOCH_S)
+    for (let first = second * PER_SECOND; ; first += PER_SECOND) {
+      const last = this.#sql.get<{ doc: number | null }>(
+        'SELECT max(doc) AS doc FROM rulings WHERE doc BETWEEN ? AND ?',
+        ...[first, first + PER_SECOND - 1],
+      )?.doc
+      if (last === null || last === undefined) return first
+      if (last < first + PER_SECOND - 1) return last + 1
+    }
+  }
+
+  tidy(now: number): void {
+    const { keep, sourceKeep } = this.#settings
+    this.#sql.transaction(() => {
+      const alone = docAt(now - ALONE_AFTER_MS)
+      for (const { doc } of this.#sql.all<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
+        ...[alone, STEP],
+      ))
+        this.#texts.index(doc)
+      for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
+        'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
+        ...[docAt(now - keep), STEP],
+      )) {
+        this.#erasures.drop(doc)
+        this.#sql.run(
+          `DELETE FROM subjects WHERE s = ? AND deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM rulings WHERE s = ?)
+           AND NOT EXISTS (SELECT 1 FROM said WHERE s = ?)`,
+          ...[s, s, s],
+        )
+      }
+      this.#sql.run(
+        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ?',
+        ...[STEP, now - keep],
+      )
+      const olderThan = (table: string, time: number) =>
+        this.#sql.run(
+          `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE at < ? LIMIT ?)`,
+          ...[time, STEP],
+        )
+      olderThan('said', now - keep)
+      olderThan('unread', now - keep)
+      this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
+      this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      this.#sql.run(
+        `DELETE FROM subjects WHERE s IN (SELECT s FROM subjects WHERE deleted_at < ? AND NOT EXISTS (
+           SELECT 1 FROM rulings WHERE rulings.s = subjects.s) LIMIT ?)`,
+        ...[now - sourceKeep, STEP],
+      )
+    })
+    this.#sql.exec('PRAGMA incremental_vacuum(500)')
+    this.#erasures.truncate()
+  }
+
+  /**
+   * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
+   * no more. False if there is neither.
+   */
+  #makeRoom(): boolean {
+    const { changes } = this.#sql.transaction(() =>
+      this.#sql.run(
+        'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
+        ROOM,
+      ),
+    )
+    if (Number(changes) > 0) return true
+    return this.#sql.transaction(() => {
+      const oldest = this.#sql.all<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT ?', ROOM)
+      for (const { doc } of oldest) this.#texts.unindex(doc)
+      return oldest.length > 0
+    })
+  }
+
+  state(): { full: boolean; erasingSince: number | null } {
+    return { full: this.#full, erasingSince: this.#erasures.since }
+  }
+
+  close(): void {
+    this.#erasures.truncate()
+    this.#sql.close()
+  }
+
+  #nextOf(topic: string, partition: number): number | null {
+    return (
+      this.#sql.get<{ next: number }>('SELECT next FROM offsets WHERE topic = ? AND part = ?', topic, partition)
+        ?.next ?? null
+    )
+  }
+}
+
+/** The least document that is decided at this time. */
+function docAt(ms: number): number {
+  return Math.max(0, Math.floor(ms / 1000) - EPOCH_S) * PER_SECOND
+}
+
+/** Rulings by the time of their decision: an index takes ascending numbers ten times as fast as others. */
+function inOrderOfTime(entries: RecordBatch['entries']): RecordBatch['entries'] {
+  const at = ({ entry }: RecordBatch['entries'][number]) => (entry.what === 'ruling' ? entry.decidedAt : 0)
+  return entries.every(({ entry }) => entry.what === 'ruling') ? entries.toSorted((a, b) => at(a) - at(b)) : entries
+}

@@ -1,0 +1,245 @@
+import { z } from 'zod'
+import { decisionMessage, decisionOutcome, proposal, review, subjectOf } from '../domain/decisions.ts'
+import { jsonOf } from '../domain/json-of.ts'
+import { parseMessage, withoutDeepFields } from '../domain/message-json.ts'
+import {
+  commentMessage,
+  counterspeechMessage,
+  feedbackMessage,
+  MESSAGE_FIELDS,
+  postMessage,
+} from '../domain/messages.ts'
+import { type Post, type SubjectKind, shownIn, snapshot } from '../domain/thread.ts'
+import { isCrossKind, scopeOf, transcript, verdict } from '../domain/verdict.ts'
+import type { Entry, RecordedTopic } from '../ports/record.ts'
+import type { Incoming } from '../ports/topic.ts'
+
+/** What the record must know to read messages. */
+export interface ProjectContext {
+  /** Protocols whose subjects are replies. */
+  readonly ofReplies: ReadonlySet<string>
+  /** Most characters of a subject with its comments that are searched. */
+  readonly indexChars: number
+  /** Longest message that is read, in bytes. */
+  readonly maxBytes: number
+}
+
+/** What a message says, for the record; nothing where that is nothing to it. Pure. */
+export function entriesOf(topic: RecordedTopic, message: Incoming, context: ProjectContext): Entry[] {
+  const { value } = message
+  if (value === null || value.length > context.maxBytes) return []
+  return READ[topic](message, value, context)
+}
+
+type Read = (message: Incoming, value: Buffer, context: ProjectContext) => Entry[]
+
+const READ: { readonly [Topic in RecordedTopic]: Read } = {
+  verdicts: verdictEntries,
+  transcripts: transcriptEntries,
+  proposals: proposalEntries,
+  decisions: decisionEntries,
+  decisionOutcomes: outcomeEntries,
+  reviews: reviewEntries,
+  feedback: feedbackEntries,
+  posts: (message, value) => (holds(value, DELETED) ? deletionOf(message, inputOf(postMessage, value), 'post') : []),
+  comments: commentEntries,
+  counterspeech: counterspeechEntries,
+}
+
+const DELETED = Buffer.from('"deleted"')
+/** JSON may write any letter as an escape: such a message is parsed to be sure. */
+const ESCAPED = Buffer.from('\\u00')
+
+/** Whether a message may have this field: looked for in its bytes, as most messages are nothing to the record. */
+function holds(value: Buffer, field: Buffer): boolean {
+  return value.includes(field) || value.includes(ESCAPED)
+}
+
+function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
+  const json = value.toString('utf8')
+  const read = verdict.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing } = read.data
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
+  return [
+    {
+      what: 'ruling',
+      subject: { tenant, postId: subjectId, kind },
+      ...{ id, protocol, number: revision, label, decidedBy, json },
+      degraded: degraded.length > 0,
+      openedAt: msOf(timing.openedAt, timestamp),
+      decidedAt: msOf(timing.decidedAt, timestamp),
+    },
+  ]
+}
+
+function msOf(text: string, otherwise: number): number {
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? otherwise : ms
+}
+
+/** Of a transcript only what it is found by and searched for: a stage's answers have forms of their own. */
+const heard = z.object({
+  verdictId: transcript.shape.verdictId,
+  schema: transcript.shape.schema,
+  subject: z.unknown(),
+  turns: z.array(z.object({ startedAt: z.string() })),
+})
+
+function transcriptEntries(
+  { key, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies, indexChars }: ProjectContext,
+): Entry[] {
+  const json = value.toString('utf8')
+  const read = heard.safeParse(jsonOf({ value: json }))
+  if (!read.success || key === null) return unread(key, timestamp, value)
+  const { verdictId, subject, turns } = read.data
+  const { protocol, tenant } = scopeOf(verdictId)
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(verdictId) ? 'reply' : 'post'
+  const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
+  return [
+    {
+      what: 'transcript',
+      subject: { tenant, postId: key, kind },
+      ...{ verdictId, at: timestamp, json },
+      ...heardOf(subject, indexChars),
+      askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one)),
+    },
+  ]
+}
+
+/** The ids and the words of a snapshot. What was cut of a transcript to fit is not in them. */
+function heardOf(subject: unknown, most: number): { comments: string[]; words: string | null } {
+  const read = snapshot.safeParse(subject)
+  if (!read.success) return { comments: [], words: null }
+  const { post, comments } = read.data
+  const words = [...wordsOf(post), ...comments.map(({ text }) => text)].join('\n')
+  return { comments: comments.map(({ id }) => id), words: words.slice(0, most) }
+}
+
+function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
+  return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')]
+}
+
+function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
+  const json = value.toString('utf8')
+  const read = proposal.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, subjectId, protocol, label, timing } = read.data
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
+  const subject = { tenant, postId: subjectId, kind }
+  return [
+    {
+      what: 'said',
+      said: 'proposal',
+      subject,
+      id,
+      protocol,
+      label,
+      by: '',
+      at: msOf(timing.openedAt, timestamp),
+      json,
+    },
+  ]
+}
+
+/** What intake refuses is no decision. */
+function decisionEntries(
+  { key, partition, offset, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies }: ProjectContext,
+): Entry[] {
+  const read = inputOf(decisionMessage, value)
+  if (read === null || key !== read.subjectId) return []
+  const { createdAt: _, at, ...decision } = read
+  const { protocol, label = null, by } = decision
+  const subject = subjectOf(decision, ofReplies.has(protocol) ? 'reply' : 'post')
+  const json = JSON.stringify({ ...decision, at: new Date(at).toISOString() })
+  const id = `decision ${partition}@${offset}`
+  return [{ what: 'said', said: 'decision', subject, id, protocol, label, by, at: timestamp, json }]
+}
+
+/** Deletions are forgotten by their topic, and not by this one. */
+function outcomeEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+  const json = value.toString('utf8')
+  const read = decisionOutcome.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { tenant, kind, subjectId, protocol, outcome, of, label, by, at } = read.data
+  const subject = { tenant, postId: subjectId, kind }
+  if (outcome === 'deleted') return [{ what: 'deletion', subject, at: msOf(at, timestamp) }]
+  const id = `outcome ${of} ${outcome}`
+  return [{ what: 'said', said: 'outcome', subject, id, protocol, label, by, at: timestamp, json }]
+}
+
+function reviewEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+  const json = value.toString('utf8')
+  const read = review.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, kind, subjectId, protocol, label = null, by = '' } = read.data
+  const subject = { tenant, postId: subjectId, kind }
+  return [{ what: 'said', said: 'review', subject, id: `review ${id}`, protocol, label, by, at: timestamp, json }]
+}
+
+function feedbackEntries(
+  { partition, offset, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies }: ProjectContext,
+): Entry[] {
+  const read = inputOf(feedbackMessage, value)
+  if (read === null) return []
+  const { tenant, subjectId, protocol, label, by, at, note } = read
+  return [
+    {
+      what: 'said',
+      said: 'feedback',
+      subject: { tenant, postId: subjectId, kind: ofReplies.has(protocol) ? 'reply' : 'post' },
+      id: `feedback ${partition}@${offset}`,
+      ...{ protocol, label, by, at: timestamp },
+      json: JSON.stringify({ label, by, at: new Date(at).toISOString(), ...(note === undefined ? {} : { note }) }),
+    },
+  ]
+}
+
+function commentEntries({ timestamp }: Incoming, value: Buffer): Entry[] {
+  if (!holds(value, DELETED)) return []
+  const read = inputOf(commentMessage, value)
+  if (read?.deleted !== true) return []
+  const post = { tenant: read.tenant, postId: read.postId, kind: 'post' } as const
+  return [{ what: 'comment-deletion', post, comment: read.id, at: timestamp }]
+}
+
+/** A reply that names its post quotes it. */
+function counterspeechEntries(message: Incoming, value: Buffer): Entry[] {
+  const read = inputOf(counterspeechMessage, value)
+  if (read === null || read.deleted === true || read.postId === undefined) return deletionOf(message, read, 'reply')
+  const { tenant, id, postId } = read
+  const [post, reply] = [{ tenant, postId, kind: 'post' } as const, { tenant, postId: id, kind: 'reply' } as const]
+  return [{ what: 'quote', post, reply, at: message.timestamp }]
+}
+
+function deletionOf(
+  { timestamp }: Incoming,
+  read: { readonly id: string; readonly tenant: string; readonly deleted?: boolean | undefined } | null,
+  kind: SubjectKind,
+): Entry[] {
+  if (read?.deleted !== true) return []
+  return [{ what: 'deletion', subject: { tenant: read.tenant, postId: read.id, kind }, at: timestamp }]
+}
+
+/** A message of an input topic, as intake reads it; null if intake would not take it. */
+function inputOf<Message>(schema: z.ZodType<Message>, value: Buffer): Message | null {
+  const shallow = withoutDeepFields(value, MESSAGE_FIELDS)
+  if (shallow === null) return null
+  try {
+    const read = schema.safeParse(parseMessage(shallow.toString('utf8')))
+    return read.success ? read.data : null
+  } catch {
+    return null
+  }
+}
+
+function unread(key: string | null, at: number, raw: Buffer): Entry[] {
+  // A copy: the buffer is a part of all that was fetched with it.
+  return [{ what: 'unread', subjectId: key ?? '', at, raw: Uint8Array.from(raw) }]
+}

@@ -1,0 +1,29 @@
+import { verdict } from '../domain/verdict.ts'
+import type { RecordedVerdict, RecordedWord } from '../ports/record.ts'
+
+/** A row of a verdict, as any store keeps it. */
+export interface RulingRow {
+  readonly json: string
+  readonly standing: number | boolean
+  readonly contested: number | boolean
+  readonly erased: number | boolean
+}
+
+export function recordedVerdict({ json, standing, contested, erased }: RulingRow): RecordedVerdict {
+  return {
+    verdict: verdict.parse(JSON.parse(json)),
+    standing: Boolean(standing),
+    contested: Boolean(contested),
+    erased: Boolean(erased),
+  }
+}
+
+/** A row of what a person said, as any store keeps it. */
+export type SaidRow = Omit<RecordedWord, 'message'> & { readonly json: string }
+
+export function recordedWord({ said, id, protocol, label, by, at, json }: SaidRow): RecordedWord {
+  return { ...{ said, id, protocol, label, by, at }, message: JSON.parse(json) }
+}
+
+/** Most documents that a search looks at: those that hold all grams of its terms, and perhaps not the terms. */
+export const MOST_CANDIDATES = 20_000

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it } from 'vitest'
+import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
+import { sqliteRecord, sqliteRecordReader } from '../../src/service/adapters/sqlite/record.ts'
+import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+const pathOf = () => join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+const open = (path: string, maxBytes = 2 ** 30) =>
+  sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY }, sameThreadHalf)
+
+/** What stands in the record's files, byte by byte: in the database, its log, and whatever else lies there. */
+function written(path: string): string {
+  const folder = dirname(path)
+  return readdirSync(folder)
+    .map((name) => readFileSync(join(folder, name), 'latin1'))
+    .join('\n')
+}
+
+const SECRET = 'Xylozebraquark'
+const deletion = { id: 'p', createdAt: at(0), deleted: true }
+
+describe('the files of the record', () => {
+  it('hold nothing of what was deleted, nor of a deleted comment, in rows, index or log', async () => {
+    const path = pathOf()
+    const store = await open(path)
+    const topics = feed(store)
+    for (let other = 0; other < 30; other++)
+      await topics.judged({ subjectId: `o${other}`, rationale: `because ${other}` }, `Xylophones and zebras ${other}`)
+    await topics.judged({ rationale: `${SECRET} it says` }, `${SECRET} post`, { c1: `${SECRET} comment` })
+    await topics.judged({ subjectId: 'q', rationale: `cites ${SECRET}` }, 'a claim', { c1: `${SECRET} comment` })
+    const feedback = { subjectId: 'p', protocol: 'rumor', label: 'non-rumor', by: 'ann', at: at(1), note: SECRET }
+    await topics.send('feedback', 'p', feedback, 1)
+    const grams = ['xyl', 'loz', 'oze', 'raq', 'aqu', 'qua', 'ark']
+    expect(written(path)).toMatch(/Xylozebraquark/)
+    expect(inIndex(path, grams)).toEqual(grams)
+
+    await topics.send('posts', 'p', deletion, 60)
+    await topics.send('comments', 'q', { id: 'c1', postId: 'q', createdAt: at(0), deleted: true }, 60)
+    expect(written(path)).not.toMatch(/xylozebra|zebraquark/i)
+    // What another text has too stays.
+    expect(inIndex(path, grams)).toEqual(['xyl'])
+    expect((await store.size()).erasingSince).toBeNull()
+    await store.close()
+    expect(written(path)).not.toMatch(/xylozebra|zebraquark/i)
+  })
+
+  it('keep what was erased in the log only while somebody else reads, and say since when', async () => {
+    const path = pathOf()
+    const store = await open(path)
+    const topics = feed(store)
+    await topics.judged({ rationale: SECRET }, SECRET)
+    const reader = new DatabaseSync(path, { readOnly: true })
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM rulings').get()
+    const busy = new DatabaseSync(path)
+    busy.close()
+    await topics.send('posts', 'p', deletion, 60)
+    expect((await store.size()).erasingSince).not.toBeNull()
+    reader.exec('COMMIT')
+    reader.close()
+    await store.tidy(Date.parse(at(61)))
+    expect((await store.size()).erasingSince).toBeNull()
+    expect(written(path)).not.toContain(SECRET)
+    await store.close()
+  })
+
+  it('are written by one process and read by others, each in threads of their own', async () => {
+    const path = pathOf()
+    await expect(sqliteRecordReader(path)).rejects.toThrow('unable to open')
+    const store = await sqliteRecord({ path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: DAY })
+    const one = await feed(store).judged({}, 'a harbour')
+    const reader = await sqliteRecordReader(path)
+    expect((await reader.search('harbour', {}, 5)).found).toMatchObject([{ verdict: one }])
+    expect(await reader.name()).toBe(await store.name())
+    await Promise.all([reader.close(), store.close()])
+  })
+
+  it('are the same after the process that wrote them is gone, with or without a farewell to its log', async () => {
+    const path = pathOf()
+    const store = await open(path)
+    await feed(store).judged({}, 'a harbour')
+    const name = await store.name()
+    // As after a kill: the first connection is never closed.
+    const again = await open(path)
+    expect(await again.name()).toBe(name)
+    expect(await again.positions()).toEqual(await store.positions())
+    expect((await again.search('harbour', {}, 5)).found).toHaveLength(1)
+    await again.close()
+  })
+
+  it('that are damaged are named, with what to do, and not written', async () => {
+    const path = pathOf()
+    const store = await open(path)
+    const topics = feed(store)
+    for (let other = 0; other < 60; other++) await topics.judged({ subjectId: `o${other}` }, `text ${other}`.repeat(50))
+    await store.close()
+    const whole = readFileSync(path)
+    writeFileSync(path, Buffer.concat([whole.subarray(0, 100), randomBytes(whole.length - 100)]))
+    await expect(open(path)).rejects.toThrow(/record\.sqlite.*Run "gavel record rebuild"/)
+    writeFileSync(path, 'not a database, but long enough to be read as one'.repeat(100))
+    await expect(open(path)).rejects.toThrow(/is damaged/)
+    truncateSync(path, 0)
+    const empty = await open(path)
+    expect((await empty.size()).rows.verdicts).toBe(0)
+    await empty.close()
+  })
+
+  it('of another version are named, and left as they are', async () => {
+    const path = pathOf()
+    await (await open(path)).close()
+    const other = new DatabaseSync(path)
+    other.exec('PRAGMA user_version = 99')
+    other.close()
+    await expect(open(path)).rejects.toThrow('written by another version')
+  })
+
+  it('that are as large as they may be lose their oldest transcripts, and no verdict', async () => {
+    const path = pathOf()
+    const store = await open(path, 2 ** 20)
+    const topics = feed(store)
+    const last = 59
+    for (let n = 0; n <= last; n++) {
+      const one = aVerdict(at(n), { subjectId: `o${n}` })
+      await topics.send('verdicts', one.subjectId, one, n)
+      const cut = [randomBytes(20_000).toString('base64')]
+      await topics.send('transcripts', one.subjectId, { ...aTranscript(one.id, `word${n}`), cut }, n)
+    }
+    expect((await store.size()).rows.verdicts).toBe(last + 1)
+    expect(await store.transcript('rumor~o0~r1')).toBeNull()
+    expect(await store.transcript(`rumor~o${last}~r1`)).not.toBeNull()
+    expect((await store.search('word0', {}, 5)).found).toHaveLength(1)
+    await store.close()
+  })
+
+  it('that can’t even hold verdicts say so, and take the same batch later', async () => {
+    const path = pathOf()
+    const store = await open(path, 2 ** 18)
+    const topics = feed(store)
+    const big = (n: number) =>
+      aVerdict(at(n), { subjectId: `v${n}`, rationale: randomBytes(20_000).toString('base64') })
+    const all = async () => {
+      for (let n = 0; n < 40; n++) await topics.sendAt('verdicts', n, `v${n}`, big(n))
+    }
+    await expect(all()).rejects.toThrow(expect.objectContaining({ name: 'RecordFull' }))
+    expect((await store.size()).full).toBe(true)
+    const [, next] = [...(await store.positions())][0] ?? ['', 0]
+    const held = (await store.size()).rows.verdicts
+    expect(held).toBe(next)
+    await store.close()
+    const larger = await open(path, 2 ** 24)
+    await feed(larger).sendAt('verdicts', next, `v${next}`, big(next))
+    expect((await larger.size()).rows.verdicts).toBe(held + 1)
+    await larger.close()
+  })
+})
+
+/** Which of these grams the index has. */
+function inIndex(path: string, grams: readonly string[]): string[] {
+  const db = new DatabaseSync(path)
+  db.exec("CREATE VIRTUAL TABLE temp.terms USING fts5vocab('main', 'found', 'row')")
+  const terms = new Set(
+    db
+      .prepare('SELECT term FROM temp.terms')
+      .all()
+      .map(({ term }) => term),
+  )
+  db.close()
+  return grams.filter((gram) => terms.has(gram))
+}

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { topicsOf } from '../../config/topics.ts'
+import { command as exportRecord } from '../../src/commands/record/export.ts'
+import { command as rebuildRecord } from '../../src/commands/record/rebuild.ts'
+import type { Terminal } from '../../src/commands/terminal.ts'
+import { command as verdicts } from '../../src/commands/verdicts.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
+import { makeTopics } from '../../src/service/composition/kafka.ts'
+import { aTranscript } from '../contracts/record.ts'
+import { perform } from '../support/commands.ts'
+import {
+  clientOf,
+  environmentOn,
+  eventually,
+  type Service,
+  settingsOf,
+  silent,
+  startServers,
+  startService,
+} from '../support/pipeline.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+/** Verdicts that are sent before, while and after the role is killed. */
+const MANY = 300
+const BEGUN = Date.now() - 3_600_000
+const at = (seconds: number) => new Date(BEGUN + seconds * 1_000).toISOString()
+const SECRET = 'Xylozebraquark'
+
+describe('the record on real topics', () => {
+  let stack: Stack
+  let environment: Record<string, string>
+  let service: Service | null = null
+  const path = join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const start = async () => {
+    service = await startService(environment, 'record')
+  }
+  /** What a command prints; its error's message, if it ends with one. */
+  async function printed(run: (io: { terminal: Terminal; signal: AbortSignal }) => Promise<unknown>): Promise<string> {
+    const lines: string[] = []
+    const terminal = { ...silent, out: (line: unknown) => void lines.push(String(line)) }
+    await run({ terminal, signal: new AbortController().signal }).catch((error: Error) => lines.push(error.message))
+    return lines.join('\n')
+  }
+  const search = (words: string) =>
+    printed((io) => perform(verdicts, settingsOf(environment), [], { record: true, search: words }, io))
+  const exported = () => printed((io) => perform(exportRecord, settingsOf(environment), [], {}, io))
+  const rebuilt = () => printed((io) => perform(rebuildRecord, settingsOf(environment), [], {}, io))
+  const send = async (
+    topic: 'verdicts' | 'transcripts' | 'posts' | 'comments',
+    records: readonly [string, unknown][],
+  ) => {
+    const producer = clientOf(environment).producer()
+    await producer.connect()
+    const messages = records.map(([key, value]) => ({ key, value: JSON.stringify(value) }))
+    await producer.send({ topic: topicsOf(settingsOf(environment))[topic], messages })
+    await producer.disconnect()
+  }
+  const verdictsFrom = (first: number) =>
+    Array.from({ length: MANY / 3 }, (_, n): [string, unknown] => {
+      const subjectId = `s${first + n}`
+      return [subjectId, aVerdict(at(first + n), { subjectId, rationale: `reason ${first + n}` })]
+    })
+  const recorded = async () => {
+    const options = { record: true, last: 1_000, json: true } as const
+    const lines = await printed((io) => perform(verdicts, settingsOf(environment), [], options, io))
+    return lines.split('\n').flatMap((line) => (line.startsWith('{') ? [(JSON.parse(line) as { id: string }).id] : []))
+  }
+
+  beforeAll(async () => {
+    stack = await startServers({})
+    environment = environmentOn(stack, { GAVEL_RECORD_PATH: path })
+    await makeTopics(clientOf(environment), settingsOf(environment))
+  })
+  afterAll(async () => {
+    await service?.kill('SIGTERM')
+    await stack?.close()
+  })
+
+  it('loses and repeats nothing through a kill -9, is searched, erased within a second, exported and rebuilt', {
+    timeout: 240_000,
+  }, async () => {
+    await send('verdicts', verdictsFrom(0))
+    await start()
+    await eventually(async () => (await recorded()).length > 0, 60_000)
+    await send('verdicts', verdictsFrom(MANY / 3))
+    await service?.kill('SIGKILL')
+    await send('verdicts', verdictsFrom((2 * MANY) / 3))
+    await start()
+    const one = aVerdict(at(MANY), { subjectId: 'p', rationale: `${SECRET} it says` })
+    await send('verdicts', [['p', one]])
+    await send('transcripts', [['p', aTranscript(one.id, `a ${SECRET} post`, { c1: 'a comment' })]])
+    let count = 0
+    const isWhole = async () => {
+      count = (await recorded()).length
+      return count > MANY
+    }
+    await eventually(isWhole, 90_000, () => `${count} are recorded`)
+    const all = await recorded()
+    expect(all.length).toBe(MANY + 1)
+    expect(new Set(all).size).toBe(MANY + 1)
+    await eventually(async () => (await search('zebra')).includes(one.id), 30_000)
+    expect(await search('nowhere')).toBe('')
+
+    const written = () =>
+      readdirSync(dirname(path))
+        .map((name) => readFileSync(join(dirname(path), name), 'latin1'))
+        .join('')
+    expect(written()).toContain(SECRET)
+    await send('posts', [['p', { id: 'p', createdAt: at(0), deleted: true }]])
+    await eventually(async () => !/xylozebra/i.test(written()), 30_000)
+    expect(await search('zebra')).toBe('')
+
+    const before = await exported()
+    expect(before.split('\n')).toHaveLength(MANY)
+    expect(await rebuilt()).toContain('Stop it first')
+    await service?.kill('SIGTERM')
+    expect(await rebuilt()).toContain(`${MANY} verdicts`)
+    expect((await exported()).split('\n').toSorted()).toEqual(before.split('\n').toSorted())
+    expect(written()).not.toMatch(/xylozebra/i)
+  })
+})
