@@ -14,7 +14,10 @@ type Answer = z.infer<typeof answer>
 /** A probe that waits longer is killed by those who run it: Docker's default is 30 s, Kubernetes' 1 s. */
 const TIMEOUT_MS = 3_000
 /** An address that stands for all of a machine's is asked for by the one of loopback. */
-const ALL: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+const OF_ALL = new Map([
+  ['0.0.0.0', '127.0.0.1'],
+  ['::', '::1'],
+])
 
 /** `gavel health`: asks the service that runs under these settings on this machine how it is. */
 export const command: Command<Options, Answer> = {
@@ -27,7 +30,7 @@ export const command: Command<Options, Answer> = {
     const { host, port } = settings().http
     if (port === 0)
       throw new OperatorError('http.port is 0: the service took a free port, which only its log names. Set http.port.')
-    const name = ALL[host] ?? host
+    const name = OF_ALL.get(host) ?? host
     const url = `http://${name.includes(':') ? `[${name}]` : name}:${port}/health/${ready ? 'ready' : 'live'}`
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     try {
