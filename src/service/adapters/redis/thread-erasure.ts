@@ -144,7 +144,8 @@ export function threadErasure({
     const published = [...lastRevisions(fields, numbers, decided)].flatMap(([protocol, revision]) =>
       latest(revision, PUBLISHED_KEPT)
         .map((number) => caseId(protocol, number))
-        .filter((id) => id !== revisions.get(protocol)?.openId),
+        // A verdict that a person brought about is not out yet: a deletion finds it by its case.
+        .filter((id) => id !== revisions.get(protocol)?.openId && id !== decided[`deciding:${protocol}`]),
     )
     const member = memberOf(ref)
     const { thread, decided: above } = threadKeys(keys, member)
