@@ -56,7 +56,8 @@ function standIn(text: string): StandIn {
   return { theirs: theirs.trim(), ours: ours.trim() }
 }
 
-const several = <Value>(value: Value, before: readonly Value[] = []) => [...before, value]
+// Two parameters, without a default: by their number an option that gathers its values is known (src/main.ts).
+const several = <Value>(value: Value, before: readonly Value[] | undefined) => [...(before ?? []), value]
 
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
