@@ -52,7 +52,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'forget-revisions': [
     {
       file: 'src/service/adapters/redis/scripts/threads/put-post.lua',
-      text: '  restore_numbers(thread, revisions)\n',
+      text: '  restore_numbers(thread, revisions, decided)\n',
       instead: '',
     },
   ],
