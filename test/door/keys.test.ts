@@ -4,6 +4,7 @@ import {
   existsSync,
   lstatSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -100,6 +101,20 @@ test('a file of keys that changes is read again, and one that can’t be read ch
   await expect(file.look()).rejects.not.toThrow(/secret content/)
   expect([file.byId.size, file.seenAt]).toEqual([6, NOW])
   expect(existsSync(`${path}.lock`)).toBe(false)
+})
+
+test('a file of keys that may come later holds none until then', async () => {
+  const path = join(ownFolder('keys'), 'keys.json')
+  const file = openKeyFile(path, () => NOW, true)
+  await file.look()
+  expect(file.byId.size).toBe(0)
+  const { kept } = newApiKey(OF_ACME)
+  await changeKeys(path, (keys) => ({ keys: [...keys, kept], result: null }))
+  await file.look()
+  expect([...file.byId.keys()]).toEqual([kept.id])
+  rmSync(path)
+  await expect(file.look()).rejects.toThrow('gavel keys create')
+  expect(file.byId.size).toBe(1)
 })
 
 test('keys that no door would read are not written', async () => {

@@ -39,9 +39,11 @@ export function judgedTable() {
       row.comments = Math.max(row.comments, subject.safeParse(snapshot).data?.comments?.length ?? 0)
       row.verdicts.set(verdict.protocol, verdict)
     },
-    /** Null where there is nothing to show, or too much. */
-    drawing(): Drawing | null {
-      if (rows.size === 0 || rows.size > MOST_SUBJECTS) return null
+    /** Null where there is nothing to show; in place of a table that is too long, a line that says so. */
+    drawing(): Drawing | string | null {
+      if (rows.size === 0) return null
+      if (rows.size > MOST_SUBJECTS)
+        return `More than ${MOST_SUBJECTS} posts and replies: no table of them. Each has its line above; --json has all of it.`
       return table(
         ['post', ...protocols],
         [...rows.values()].map((row) => [

@@ -31,10 +31,13 @@ export interface KeyFile {
   look(): Promise<void>
 }
 
-/** The keys of a file that may change at any time. Throws an `OperatorError` if it can't be read at the start. */
-export function openKeyFile(path: string, now: () => number): KeyFile {
+/**
+ * The keys of a file that may change at any time. Throws an `OperatorError` if it can't be read at the start; one that `mayCome`
+ * later is no fault, and holds no key until then.
+ */
+export function openKeyFile(path: string, now: () => number, mayCome = false): KeyFile {
   let mark = markOf(path)
-  let byId = byIdOf(readKeys(path))
+  let byId: ReadonlyMap<string, ApiKey> = mayCome && mark === NO_FILE ? new Map() : byIdOf(readKeys(path))
   let seenAt = now()
   return {
     get byId() {
@@ -58,10 +61,11 @@ function byIdOf({ keys }: ApiKeys): ReadonlyMap<string, ApiKey> {
   return new Map(keys.map((key) => [key.id, key]))
 }
 
+const NO_FILE = 'none'
 /** Another content has another of these: the file is replaced, never written into. */
 function markOf(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? 'none' : [found.ino, found.ctimeMs, found.size].join(' ')
+  return found === undefined ? NO_FILE : [found.ino, found.ctimeMs, found.size].join(' ')
 }
 
 /** The keys in the file. Throws an `OperatorError`, which quotes nothing of it, if there is none, or it is no file of keys. */

@@ -3,7 +3,7 @@ import type { Topics } from '../../../config/topics.ts'
 import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { version } from '../../package-folder.js'
 import { serveDoor } from '../adapters/door-server.ts'
-import { type KeyFile, openKeyFile } from '../adapters/key-file.ts'
+import { openKeyFile } from '../adapters/key-file.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { placeholders } from '../domain/placeholders.ts'
 import { discoveryRoute } from '../door/discovery.ts'
@@ -50,7 +50,8 @@ export function doorPart(
 ) {
   const { writer, topics, signals, asking, answers, scoring, loops, clock, report } = parts
   return closable(async (keep) => {
-    const keys = keysOf(settings, clock)
+    // Where nobody needs a key one may be made later all the same.
+    const keys = openKeyFile(settings.door.keys, clock, settings.door.openOnLoopback)
     loops.start('keys', KEYS_MS, async () => {
       await keys
         .look()
@@ -134,22 +135,6 @@ export function doorPart(
     report('door:opened', { host: settings.door.host, doorPort: server.port, keys: keys.byId.size })
     return { doorPort: server.port }
   })
-}
-
-function keysOf({ door: { keys, openOnLoopback } }: Settings, clock: Clock): KeyFile {
-  try {
-    return openKeyFile(keys, clock)
-  } catch (error) {
-    if (!openOnLoopback) throw error
-    // Nobody needs one; who sends one all the same is told that it is unknown.
-    return {
-      byId: new Map(),
-      get seenAt() {
-        return clock()
-      },
-      look: async () => {},
-    }
-  }
 }
 
 function unread(problem: 'bad-request' | 'slow-request' | 'headers') {

@@ -22,7 +22,7 @@ export const PROBLEMS = {
   'key-unknown': {
     status: 401,
     title: 'This API key is not valid',
-    todo: 'It is unknown, revoked or expired: make another with gavel keys create.',
+    todo: 'It is unknown, revoked or expired: make another with gavel keys create; a door that needs no key is asked without one.',
   },
   scope: {
     status: 403,
