@@ -55,12 +55,17 @@ for _, verdict in ipairs(published) do
     end
   end
   if verdict.deleted == '1' then
-    for _, field in ipairs({ 'rev:', 'seen:', 'final:', 'carry:' }) do redis.call('HDEL', thread, field .. protocol) end
+    for _, field in ipairs({ 'rev:', 'seen:', 'final:', 'carry:', 'last:', 'ruling:' }) do redis.call('HDEL', thread, field .. protocol) end
     redis.call('HDEL', revisions, protocol)
   elseif tonumber(redis.call('HGET', revisions, protocol) or '0') < revision then
     -- It was published, and outlives the thread.
     redis.call('HSET', revisions, protocol, verdict.revision)
     redis.call('PEXPIRE', revisions, keep)
+  end
+  if verdict.deleted ~= '1' and tonumber(redis.call('HGET', thread, 'last:' .. protocol) or '0') < revision then
+    -- The next revision supersedes this one; what machines said last stands on the topic alone.
+    redis.call('HSET', thread, 'last:' .. protocol, verdict.revision)
+    redis.call('HDEL', thread, 'ruling:' .. protocol)
   end
   if verdict.deleted ~= '1' and is_behind then
     redis.call('HSET', thread, 'rev:' .. protocol, verdict.revision, 'seen:' .. protocol, -1, 'final:' .. protocol,
