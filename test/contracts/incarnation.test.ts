@@ -423,6 +423,23 @@ describe('on data that a process does not know', () => {
     expect((await threads.read(REF))?.revisions.get('rumor')).toMatchObject({ revision: 1, final: true, openId: null })
   })
 
+  it('the next revision supersedes the last one on the topic, also where Redis knew an earlier one as the last', async () => {
+    const { threads } = await make()
+    const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: false })
+    const restore = (revision: number, deleted = false) =>
+      recovery.restore(REF, [{ protocol: 'rumor', revision, final: true, deleted, contested: false }])
+    const last = async () => (await threads.read(REF))?.revisions.get('rumor')?.published
+    await restore(1)
+    expect(await last()).toBe(1)
+    // A case was open as the second when Redis was rolled back, and then published.
+    await client.hset(keys.thread(memberOf(REF)), { 'rev:rumor': 2, 'ruling:rumor': '{}' })
+    await restore(2)
+    expect(await last()).toBe(2)
+    expect(await client.hget(keys.thread(memberOf(REF)), 'ruling:rumor')).toBeNull()
+    await restore(2, true)
+    expect(await last()).toBeUndefined()
+  })
+
   it('a revision with two contents is due for the next one, until that is open', async () => {
     const { threads } = await make()
     const recovery = redisRecovery(client, keys, { ...KEEP, clock: () => 1_000, allAgain: true })
