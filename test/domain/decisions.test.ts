@@ -112,6 +112,7 @@ it('an outcome says which decision it is of', () => {
 })
 
 it('people decide by a protocol’s labels, or by labels of their own where it has none', () => {
+  // All that it reads of a protocol.
   const protocol = { labels: ['rumor', 'non-rumor'] } as unknown as Parameters<typeof labelsForPeople>[0]
   expect(labelsForPeople(protocol)).toEqual(['rumor', 'non-rumor'])
   expect(labelsForPeople({ ...protocol, labels: [], peopleLabels: ['suitable'] })).toEqual(['suitable'])

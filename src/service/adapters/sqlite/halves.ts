@@ -24,6 +24,7 @@ export function answering(served: Served): (asked: Asked) => Answered {
   return ({ method, args }) => {
     try {
       half ??= served.half === 'tables' ? new RecordTables(served.settings) : new RecordReads(served.path)
+      // The caller's port names the methods; a message carries their names as text.
       const called = half as unknown as Record<string, (...args: readonly unknown[]) => unknown>
       return { ok: true, value: called[method as 'close']?.apply(half, [...args]) }
     } catch (error) {
