@@ -121,7 +121,7 @@ async function fromRecord(
     const filter = {
       ...(protocol === undefined ? {} : { protocol }),
       ...(label === undefined ? {} : { label: label === NO_LABEL ? null : label }),
-      ...(tenant === undefined ? {} : { tenant }),
+      ...(tenant === undefined ? {} : { tenants: [tenant] }),
       ...(degraded === undefined ? {} : { degraded }),
       ...(since === undefined ? {} : { since }),
     }

@@ -3,21 +3,28 @@ import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { RecordedTopic, RecordStore } from '../../src/service/ports/record.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
+import { weighed } from '../../src/service/protocols/weighed.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const DAY = 86_400_000
 const T0 = Date.parse('2026-03-01T00:00:00Z')
 export const KEEP = 200 * DAY
-const CONTEXT = { ofReplies: new Set(['counterspeech']), indexChars: 20_000, maxBytes: 2 ** 20 }
+const CONTEXT = { ofReplies: new Set(['counterspeech']), weigh: weighed, indexChars: 20_000, maxBytes: 2 ** 20 }
 
 export const at = (seconds: number) => new Date(T0 + seconds * 1000).toISOString()
 
 /** A transcript of this verdict over a post and comments by id. */
-export function aTranscript(verdictId: string, text: string | null, comments: Record<string, string> = {}, asked = 0) {
+export function aTranscript(
+  verdictId: string,
+  text: string | null,
+  comments: Record<string, string> = {},
+  asked = 0,
+  by: { author?: string; lang?: string } = {},
+) {
   const createdAt = T0
   const snapshot = {
-    post: { id: 'p', text, createdAt },
+    post: { id: 'p', text, createdAt, ...by },
     comments: Object.entries(comments).map(([id, words]) => ({ id, text: words, createdAt })),
     leftOut: 0,
   }
@@ -44,11 +51,12 @@ export function feed(store: RecordStore) {
       change: Partial<Verdict> & { seconds?: number; crossKind?: boolean },
       text: string,
       comments: Record<string, string> = {},
+      by: { author?: string; lang?: string } = {},
     ) {
       const { seconds = 0, ...own } = change
       const one = aVerdict(at(seconds), own)
       await feeding.send('verdicts', one.subjectId, one, seconds)
-      await feeding.send('transcripts', one.subjectId, aTranscript(one.id, text, comments, seconds), seconds)
+      await feeding.send('transcripts', one.subjectId, aTranscript(one.id, text, comments, seconds, by), seconds)
       return one
     },
   }
@@ -90,9 +98,9 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
       expect(found?.subject).toEqual(POST)
       expect(found?.deletedAt).toBeNull()
       expect(found?.verdicts).toEqual([
-        { verdict: first, standing: false, contested: false, erased: false },
-        { verdict: other, standing: true, contested: false, erased: false },
-        { verdict: second, standing: true, contested: false, erased: false },
+        { verdict: first, standing: false, contested: true, conflicting: false, erased: false },
+        { verdict: other, standing: true, contested: false, conflicting: false, erased: false },
+        { verdict: second, standing: true, contested: true, conflicting: false, erased: false },
       ])
       expect(await store.transcript(second.id)).toBe(JSON.stringify(aTranscript(second.id, 'a claim', {}, 10)))
       expect(await store.transcript('rumor~p~r9')).toBeNull()
@@ -115,15 +123,15 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
         'hate/reply~p~r1',
       )
       expect((await subject('p', 'acme'))?.verdicts).toHaveLength(1)
-      expect(await ids('of', { tenant: 'acme' })).toEqual(['hate@acme~p~r1'])
+      expect(await ids('of', { tenants: ['acme'] })).toEqual(['hate@acme~p~r1'])
     })
 
     it('a repeated message changes nothing, and an id with two contents is marked', async () => {
       const one = await topics.judged({}, 'a claim')
       await topics.send('verdicts', 'p', one)
-      expect((await subject())?.verdicts).toMatchObject([{ contested: false }])
+      expect((await subject())?.verdicts).toMatchObject([{ conflicting: false }])
       await topics.send('verdicts', 'p', { ...one, label: 'non-rumor' })
-      expect((await subject())?.verdicts).toMatchObject([{ contested: true, verdict: { label: 'rumor' } }])
+      expect((await subject())?.verdicts).toMatchObject([{ conflicting: true, verdict: { label: 'rumor' } }])
     })
 
     describe('its position in each partition', () => {
@@ -189,12 +197,73 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
           (await store.find(filter, limit)).map(({ verdict }) => verdict.subjectId)
         expect(await found({})).toEqual(['b', 'c', 'a'])
         expect(await found({}, 2)).toEqual(['b', 'c'])
-        expect(await found({ tenant: 'acme' })).toEqual(['c'])
+        expect(await found({ tenants: ['acme'] })).toEqual(['c'])
         expect(await found({ protocol: 'rumor' })).toEqual(['b', 'a'])
         expect(await found({ label: 'rumor' })).toEqual(['a'])
         expect(await found({ label: null })).toEqual(['b'])
         expect(await found({ degraded: true })).toEqual(['b'])
         expect(await found({ since: T0 + 2_000 })).toEqual(['b', 'c'])
+      })
+
+      it('those by author, language, model, prompts, fault, whether it was a near thing, and time', async () => {
+        const about = (models: Record<string, string>, prompts: string) => ({
+          models,
+          versions: { script: 1, prompts, settings: '' },
+        })
+        const anna = { author: 'anna', lang: 'de' }
+        await topics.judged(
+          { subjectId: 'a', seconds: 1, ...about({ judge: 'm1', scorer: 'm1' }, 'x') },
+          'one',
+          {},
+          anna,
+        )
+        const split = { protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 }, faults: ['model' as const] }
+        await topics.judged({ subjectId: 'b', seconds: 2, ...split, ...about({ judge: 'm2' }, 'y') }, 'two')
+        const clear = { protocol: 'hate', label: 'hate', scores: { hate: 5, nonHate: 0 } }
+        await topics.judged({ subjectId: 'c', seconds: 3, ...clear }, 'three', {}, { author: 'bo', lang: 'de' })
+        await topics.judged({ subjectId: 'a', seconds: 4, revision: 2, decidedBy: 'consensus' }, 'one', {}, anna)
+        const found = async (filter: Parameters<RecordStore['find']>[0]) =>
+          (await store.find(filter, 50)).map(({ verdict }) => `${verdict.subjectId}${verdict.revision}`)
+        expect(await found({ author: 'anna' })).toEqual(['a2', 'a1'])
+        expect(await found({ author: 'anna', standing: true })).toEqual(['a2'])
+        expect(await found({ lang: 'de', protocol: 'hate' })).toEqual(['c1'])
+        expect(await found({ model: 'm1' })).toEqual(['a1'])
+        expect(await found({ model: 'm2', prompts: 'y' })).toEqual(['b1'])
+        expect(await found({ model: 'm2', prompts: 'x' })).toEqual([])
+        expect(await found({ fault: 'model' })).toEqual(['b1'])
+        expect(await found({ contested: true })).toEqual(['b1', 'a1'])
+        expect(await found({ since: T0 + 2_000, until: T0 + 4_000 })).toEqual(['c1', 'b1'])
+        expect(await found({ tenants: [] })).toEqual([])
+        expect(await found({ tenants: ['acme', 'default'], author: 'bo' })).toEqual(['c1'])
+        expect((await store.search('o', { author: 'bo' }, 9)).found).toEqual([])
+        expect((await store.search('three', { author: 'bo' }, 9)).found).toMatchObject([{ author: 'bo', lang: 'de' }])
+      })
+
+      it('page by page, none twice and none left out', async () => {
+        for (let n = 0; n < 7; n++) await topics.judged({ subjectId: `p${n}`, seconds: n >> 2 }, 'a claim')
+        const pages: string[][] = []
+        for (let before: string | undefined; ; ) {
+          const page = await store.find(before === undefined ? {} : { before }, 3)
+          if (page.length === 0) break
+          pages.push(page.map(({ verdict }) => verdict.subjectId))
+          before = page.at(-1)?.cursor
+        }
+        expect(pages).toEqual([['p6', 'p5', 'p4'], ['p3', 'p2', 'p1'], ['p0']])
+        const { found } = await store.search('claim', {}, 2)
+        const next = await store.search('claim', { before: found.at(-1)?.cursor ?? '' }, 2)
+        expect(next.found.map(({ verdict }) => verdict.subjectId)).toEqual(['p4', 'p3'])
+        expect(await store.find({ before: "0' OR 1" }, 9)).toEqual([])
+      })
+
+      it('a verdict with how its subject begins, for its own tenants alone', async () => {
+        const long = `${'x'.repeat(399)}🦊 end`
+        await topics.judged({ tenant: 'acme' }, long, {}, { author: 'anna' })
+        const row = await store.verdict('rumor@acme~p~r1', ['acme'])
+        expect(row).toMatchObject({ subject: { ...POST, tenant: 'acme' }, author: 'anna', lang: null })
+        expect(row?.words).toBe('x'.repeat(399))
+        expect(await store.verdict('rumor@acme~p~r1', ['default'])).toBeNull()
+        expect(await store.verdict('rumor@acme~p~r1')).not.toBeNull()
+        expect(await store.verdict('rumor@acme~p~r2')).toBeNull()
       })
 
       it('words of the post, of comments and of the rationale, and only where a verdict stands', async () => {
@@ -251,6 +320,158 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
         for (const query of attacks) expect((await ids(query)).length, query).toBeLessThan(2)
         expect(await ids('"harbour')).toEqual(['rumor~p~r1'])
         expect(await ids('harbour')).toEqual(['rumor~p~r1'])
+      })
+    })
+
+    describe('arrivals', () => {
+      const of = async (after: string | null, most = 50) => {
+        const { rows, erased, ...where } = await store.arrivals(after, most)
+        return { ...where, ids: rows.map(({ verdict }) => verdict.id), erased: erased.map(({ postId }) => postId) }
+      }
+
+      it('are what came since, each once its words are there, first come first', async () => {
+        await topics.judged({ subjectId: 'old' }, 'before')
+        const { at: start, ids: none } = await of(null)
+        expect(none).toEqual([])
+        await topics.judged({ subjectId: 'b', seconds: 9 }, 'one')
+        await topics.send('verdicts', 'c', aVerdict(at(3), { subjectId: 'c' }))
+        const first = await of(start)
+        expect(first).toMatchObject({ ids: ['rumor~b~r1'], erased: [], left: 0 })
+        await topics.send('transcripts', 'c', aTranscript('rumor~c~r1', 'two'))
+        await topics.judged({ subjectId: 'a', seconds: 1 }, 'three')
+        expect(await of(first.at)).toMatchObject({ ids: ['rumor~c~r1', 'rumor~a~r1'] })
+        expect((await store.arrivals(first.at, 50)).rows[0]).toMatchObject({ words: 'two', standing: true })
+        const page = await of(start, 2)
+        expect(page).toMatchObject({ ids: ['rumor~b~r1', 'rumor~c~r1'], left: 1 })
+        expect(await of(page.at, 2)).toMatchObject({ ids: ['rumor~a~r1'], left: 0 })
+      })
+
+      it('are also what was erased: a subject whole, a verdict of its words', async () => {
+        await topics.judged({ subjectId: 'p', rationale: 'why' }, 'one', { c1: 'words' })
+        await topics.judged({ subjectId: 'q' }, 'two', {}, { author: 'anna' })
+        const { at: start } = await of(null)
+        await topics.send('comments', 'p', { id: 'c1', postId: 'p', createdAt: at(0), deleted: true }, 60)
+        expect((await store.arrivals(start, 9)).rows).toMatchObject([{ erased: true, words: 'one' }])
+        await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
+        expect(await of(start)).toMatchObject({ ids: ['rumor~p~r1'], erased: ['q'] })
+        expect(await store.find({ author: 'anna' }, 9)).toEqual([])
+      })
+
+      it('begin now for a place that is none, or in another file', async () => {
+        await topics.judged({}, 'a claim')
+        for (const place of ['', 'x', '/', 'other/0', "0'--", 'memory/x']) {
+          expect((await of(place)).ids, place).toEqual([])
+        }
+      })
+    })
+
+    describe('keeps what is said', () => {
+      const said = (id: string, more: object = {}) => ({ id, protocol: 'rumor', ...more })
+      const decided = {
+        subjectId: 'p',
+        tenant: 'default',
+        protocol: 'rumor',
+        against: 1,
+        by: 'ann',
+        why: 'ticket 8',
+        at: at(4),
+      }
+      const outcome = {
+        schema: 1,
+        subjectId: 'p',
+        tenant: 'default',
+        kind: 'post',
+        protocol: 'rumor',
+        revision: 2,
+        by: 'ann',
+        at: at(5),
+      }
+      const { revision: _, supersedes: __, ...ruled } = aVerdict(at(9), { label: 'rumor', rationale: 'the machine' })
+      const proposed = { ...ruled, id: 'rumor~p~p3', proposal: 3, beneath: 'rumor~p~r2', differs: true }
+      const reviewed = {
+        schema: 1,
+        id: 'rumor~p~r2~differs~rumor',
+        subjectId: 'p',
+        tenant: 'default',
+        kind: 'post',
+        protocol: 'rumor',
+        why: 'differs',
+        verdict: 'rumor~p~r2',
+        proposal: 'rumor~p~p3',
+        label: 'rumor',
+        at: at(9),
+      }
+      async function all() {
+        await topics.judged({}, 'a claim')
+        await topics.send('decisions', 'p', { ...decided, label: 'non-rumor' }, 4)
+        await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'stands', of: '0@0', label: 'non-rumor' }, 5)
+        await topics.send('proposals', 'p', proposed, 9)
+        await topics.send('transcripts', 'p', aTranscript('rumor~p~p3', 'a claim', { c1: 'a comment' }, 9), 9)
+        await topics.send('reviews', 'p', reviewed, 10)
+      }
+
+      it('decisions and what became of them, proposals with their transcripts, requests for review', async () => {
+        await all()
+        expect((await subject())?.said).toMatchObject([
+          said('decision 0@0', {
+            said: 'decision',
+            label: 'non-rumor',
+            by: 'ann',
+            message: { why: 'ticket 8', against: 1 },
+          }),
+          said('outcome 0@0 stands', { said: 'outcome', label: 'non-rumor', message: { revision: 2 } }),
+          said('rumor~p~p3', { said: 'proposal', label: 'rumor', message: { beneath: 'rumor~p~r2', differs: true } }),
+          said('review rumor~p~r2~differs~rumor', { said: 'review', label: 'rumor', message: { why: 'differs' } }),
+        ])
+        expect(await store.word('rumor~p~p3', ['default'])).toMatchObject({
+          said: 'proposal',
+          message: { proposal: 3 },
+        })
+        expect(await store.word('rumor~p~p3', ['acme'])).toBeNull()
+        expect(await store.transcript('rumor~p~p3')).not.toBeNull()
+        const decidedOn: string[] = []
+        for await (const one of store.export('decided')) decidedOn.push(one.subject.postId)
+        expect(decidedOn).toEqual(['p'])
+      })
+
+      it('a repeat of them once, and another verdict’s subject is not one that was decided on', async () => {
+        await all()
+        await topics.send('reviews', 'p', reviewed, 10)
+        await topics.send('proposals', 'p', proposed, 9)
+        await topics.judged({ subjectId: 'q' }, 'another')
+        expect((await subject())?.said).toHaveLength(4)
+        const decidedOn: string[] = []
+        for await (const one of store.export('decided')) decidedOn.push(one.subject.postId)
+        expect(decidedOn).toEqual(['p'])
+      })
+
+      it('a proposal without its words once a comment is deleted that it saw', async () => {
+        await all()
+        await topics.send('comments', 'p', { id: 'c1', postId: 'p', createdAt: at(0), deleted: true }, 60)
+        expect((await store.word('rumor~p~p3'))?.message).toMatchObject({ label: 'rumor', rationale: '' })
+        expect(await store.transcript('rumor~p~p3')).toBeNull()
+      })
+
+      it('nothing of them after the subject’s deletion, of which an outcome alone may tell', async () => {
+        await all()
+        await topics.send(
+          'decisionOutcomes',
+          'p',
+          { ...outcome, outcome: 'deleted', of: '0@0', label: null, at: at(60) },
+          60,
+        )
+        expect(await subject()).toMatchObject({ deletedAt: T0 + 60_000, verdicts: [], said: [] })
+        await topics.send('proposals', 'p', proposed, 9)
+        await topics.send('reviews', 'p', reviewed, 10)
+        expect((await store.size()).rows).toMatchObject({ said: 0, transcripts: 0 })
+      })
+
+      it('no decision that intake refuses, and messages of another version as they are', async () => {
+        await topics.send('decisions', 'other key', { ...decided, label: 'non-rumor' }, 4)
+        await topics.send('decisions', 'p', decided, 4)
+        await topics.send('reviews', 'p', { ...reviewed, schema: 2 }, 4)
+        await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'postponed', of: '0@0' }, 4)
+        expect((await store.size()).rows).toMatchObject({ said: 0, unread: 2 })
       })
     })
 

@@ -2,12 +2,13 @@ import { expect, it } from 'vitest'
 import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
 import type { RecordedTopic } from '../../src/service/ports/record.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
+import { weighed } from '../../src/service/protocols/weighed.ts'
 import { type PartitionBounds, recording } from '../../src/service/record/follow.ts'
 import { rebuild } from '../../src/service/record/rebuild.ts'
 import { aTranscript, at, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
-const PROJECT = { ofReplies: new Set<string>(), indexChars: 1_000, maxBytes: 2 ** 20 }
+const PROJECT = { ofReplies: new Set<string>(), weigh: weighed, indexChars: 1_000, maxBytes: 2 ** 20 }
 const NAMES = new Map<string, RecordedTopic>([
   ['g.posts', 'posts'],
   ['g.verdicts', 'verdicts'],

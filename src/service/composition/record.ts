@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import { RECORDED_TOPICS, RecordDamaged, type RecordedTopic, RecordFull, type RecordReader } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
 import type { HandleBatch, TopicReader } from '../ports/topic.ts'
+import { weighed } from '../protocols/weighed.ts'
 import { recording } from '../record/follow.ts'
 import type { ProjectContext } from '../record/project.ts'
 import type { KafkaClient } from './kafka.ts'
@@ -57,6 +58,7 @@ export function projectOf(settings: Settings): ProjectContext {
   const { protocols } = protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '')
   return {
     ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
+    weigh: weighed,
     indexChars: record.indexChars,
     maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN),
   }

@@ -18,11 +18,32 @@ export interface RulingEntry {
   readonly label: string | null
   readonly decidedBy: string
   readonly degraded: boolean
+  /** It was a near thing, by its protocol's rule: debaters who never agreed, perspectives that split three to two. */
+  readonly contested: boolean
+  /** How sure it is of its label, from 0 to 1; null where it does not say. */
+  readonly confidence: number | null
+  /** Comments that its thread had accepted. */
+  readonly accepted: number
+  /** What it can be found by beside its columns. */
+  readonly marks: readonly RulingMark[]
   /** ms since 1970 */
   readonly openedAt: number
   readonly decidedAt: number
   readonly json: string
 }
+
+export interface RulingMark {
+  readonly mark: 'model' | 'prompts' | 'fault'
+  readonly value: string
+}
+
+/** Who wrote a subject, in which language, as its message says, and how it begins, at most `ROW_WORDS` characters. */
+export interface Shown {
+  readonly author: string | null
+  readonly lang: string | null
+  readonly begins: string
+}
+export const ROW_WORDS = 400
 
 /** What a verdict rests on. */
 export interface TranscriptEntry {
@@ -33,6 +54,8 @@ export interface TranscriptEntry {
   readonly comments: readonly string[]
   /** The words of the subject and its comments; null if it has no snapshot of them, as that of a retraction. */
   readonly words: string | null
+  /** How a list shows the subject; null as `words`. */
+  readonly shown: Shown | null
   /** When the first question of it was asked, ms since 1970; null if none was. */
   readonly askedAt: number | null
   /** The broker's time, ms since 1970. */
@@ -119,23 +142,63 @@ export type Applied = 'applied' | 'behind' | 'gap'
 
 /** Which verdicts; all that is set must fit. */
 export interface RecordFilter {
-  readonly tenant?: string
+  /** Those of these tenants. */
+  readonly tenants?: readonly string[]
   readonly protocol?: string
   /** null: those without a label. */
   readonly label?: string | null
   readonly degraded?: true
   /** Decided at or after this time, ms since 1970. */
   readonly since?: number
+  /** Decided before this time, ms since 1970. */
+  readonly until?: number
+  /** The last of its subject and protocol. */
+  readonly standing?: true
+  readonly contested?: true
+  readonly author?: string
+  readonly lang?: string
+  /** A model that it rests on. */
+  readonly model?: string
+  /** The hash of the prompts that it was judged under. */
+  readonly prompts?: string
+  readonly fault?: string
+  /** Older than the row of this cursor. */
+  readonly before?: string
 }
 
 export interface RecordedVerdict {
   readonly verdict: Verdict
   /** The last of its subject and protocol. */
   readonly standing: boolean
-  /** Another message has its id, and says something else. */
+  /** It was a near thing, by its protocol's rule. */
   readonly contested: boolean
+  /** Another message has its id, and says something else. */
+  readonly conflicting: boolean
   /** What it said in words is erased, with a comment that it rested on. */
   readonly erased: boolean
+}
+
+/** A verdict as a list shows it, beside the words that it is about. */
+export interface RecordedRow extends RecordedVerdict {
+  readonly subject: ThreadRef
+  readonly author: string | null
+  readonly lang: string | null
+  /** How its subject begins, at most `ROW_WORDS` characters; null where its words have not come, or are erased. */
+  readonly words: string | null
+  /** The page after it begins behind this (`RecordFilter.before`). */
+  readonly cursor: string
+}
+
+/** What came into the record since a place in it. */
+export interface Arrivals {
+  /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
+  readonly rows: readonly RecordedRow[]
+  /** Subjects that were deleted. */
+  readonly erased: readonly ThreadRef[]
+  /** Where to go on. */
+  readonly at: string
+  /** How many more have come. */
+  readonly left: number
 }
 
 export interface RecordedWord {
@@ -161,7 +224,7 @@ export interface SubjectRecord {
 
 export interface RecordSearch {
   /** Newest first. */
-  readonly found: readonly RecordedVerdict[]
+  readonly found: readonly RecordedRow[]
   /** So many more were not looked at, as the search had looked at its most. */
   readonly stoppedEarly: boolean
 }
@@ -187,8 +250,17 @@ export interface RecordReader {
   name(): Promise<string>
   /** All of one subject; of a post and a reply with this id the post, unless `kind` says which. null if there is nothing. */
   subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] }): Promise<SubjectRecord | null>
+  /** One verdict, if it is of one of these tenants; null if there is none. */
+  verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
+  /** What was said under this id (a proposal's is its own), if it is of one of these tenants; null if nothing was. */
+  word(id: string, tenants?: readonly string[]): Promise<RecordedWord | null>
   /** The newest verdicts that fit, newest first. */
-  find(filter: RecordFilter, limit: number): Promise<readonly RecordedVerdict[]>
+  find(filter: RecordFilter, limit: number): Promise<readonly RecordedRow[]>
+  /**
+   * What came since `after`, of all tenants, at most so many rows. null, or a place in another file, is now: a first call tells
+   * where to begin.
+   */
+  arrivals(after: string | null, most: number): Promise<Arrivals>
   /**
    * The newest of the standing verdicts that fit, and in whose subject, comments or rationale all of the query's terms
    * stand, by the rules of `src/service/record/grams.ts`.
@@ -196,8 +268,8 @@ export interface RecordReader {
   search(query: string, filter: RecordFilter, limit: number): Promise<RecordSearch>
   /** The transcript of a verdict as it was sent; null if there is none, or it was erased. */
   transcript(verdictId: string): Promise<string | null>
-  /** Every subject, each as it is when it is read; a deleted one is left out. */
-  export(): AsyncIterable<SubjectRecord>
+  /** Every subject, each as it is when it is read; a deleted one is left out. `decided`: those alone that people decided on. */
+  export(only?: 'decided'): AsyncIterable<SubjectRecord>
   size(): Promise<RecordSize>
   close(): Promise<void>
 }

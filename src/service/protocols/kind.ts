@@ -59,6 +59,8 @@ export interface ProtocolKind {
   make(parts: ProtocolParts): Protocol
   /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
   confidence?(verdict: Judged): number | null
+  /** Whether a verdict was a near thing, for people to look at; left out where its votes say so, or nothing does. */
+  contested?(verdict: Judged): boolean
   /** Which label says that something is wrong with a subject, and which that nothing is; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
   /** Whom it asks, by the names that `models.roles` may give models to; left out: any. */

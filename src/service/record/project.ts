@@ -10,14 +10,16 @@ import {
   postMessage,
 } from '../domain/messages.ts'
 import { type Post, type SubjectKind, shownIn, snapshot } from '../domain/thread.ts'
-import { isCrossKind, scopeOf, transcript, verdict } from '../domain/verdict.ts'
-import type { Entry, RecordedTopic } from '../ports/record.ts'
+import { isCrossKind, scopeOf, transcript, type Verdict, verdict } from '../domain/verdict.ts'
+import { type Entry, type RecordedTopic, ROW_WORDS, type RulingMark, type TranscriptEntry } from '../ports/record.ts'
 import type { Incoming } from '../ports/topic.ts'
 
 /** What the record must know to read messages. */
 export interface ProjectContext {
   /** Protocols whose subjects are replies. */
   readonly ofReplies: ReadonlySet<string>
+  /** How near a thing a verdict was, by its protocol's own rules. */
+  readonly weigh: (verdict: Verdict) => { readonly contested: boolean; readonly confidence: number | null }
   /** Most characters of a subject with its comments that are searched. */
   readonly indexChars: number
   /** Longest message that is read, in bytes. */
@@ -55,11 +57,11 @@ function holds(value: Buffer, field: Buffer): boolean {
   return value.includes(field) || value.includes(ESCAPED)
 }
 
-function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
+function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies, weigh }: ProjectContext): Entry[] {
   const json = value.toString('utf8')
   const read = verdict.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
-  const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing } = read.data
+  const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
   const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
   return [
     {
@@ -67,10 +69,22 @@ function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies
       subject: { tenant, postId: subjectId, kind },
       ...{ id, protocol, number: revision, label, decidedBy, json },
       degraded: degraded.length > 0,
+      ...weigh(read.data),
+      accepted: counts.accepted,
+      marks: marksOf(read.data),
       openedAt: msOf(timing.openedAt, timestamp),
       decidedAt: msOf(timing.decidedAt, timestamp),
     },
   ]
+}
+
+function marksOf({ models, versions, faults }: Verdict): RulingMark[] {
+  const marks = [
+    ...[...new Set(Object.values(models))].map((value) => ({ mark: 'model', value }) as const),
+    ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
+    { mark: 'prompts', value: versions.prompts } as const,
+  ]
+  return marks.filter(({ value }) => value !== '')
 }
 
 function msOf(text: string, otherwise: number): number {
@@ -110,16 +124,26 @@ function transcriptEntries(
 }
 
 /** The ids and the words of a snapshot. What was cut of a transcript to fit is not in them. */
-function heardOf(subject: unknown, most: number): { comments: string[]; words: string | null } {
+function heardOf(subject: unknown, most: number): Pick<TranscriptEntry, 'comments' | 'words' | 'shown'> {
   const read = snapshot.safeParse(subject)
-  if (!read.success) return { comments: [], words: null }
+  if (!read.success) return { comments: [], words: null, shown: null }
   const { post, comments } = read.data
-  const words = [...wordsOf(post), ...comments.map(({ text }) => text)].join('\n')
-  return { comments: comments.map(({ id }) => id), words: words.slice(0, most) }
+  const { author = null, lang = null } = post
+  const own = wordsOf(post).join('\n')
+  return {
+    comments: comments.map(({ id }) => id),
+    words: [own, ...comments.map(({ text }) => text)].join('\n').slice(0, most),
+    shown: { author, lang, begins: beginning(own) },
+  }
+}
+
+/** The first characters of a text, none of them halved. */
+function beginning(text: string): string {
+  return text.slice(0, ROW_WORDS).replace(/[\ud800-\udbff]$/, '')
 }
 
 function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
-  return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')]
+  return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')].filter((words) => words !== '')
 }
 
 function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {

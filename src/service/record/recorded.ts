@@ -1,20 +1,43 @@
+import type { ThreadRef } from '../domain/thread.ts'
 import { verdict } from '../domain/verdict.ts'
-import type { RecordedVerdict, RecordedWord } from '../ports/record.ts'
+import type { RecordedRow, RecordedVerdict, RecordedWord } from '../ports/record.ts'
 
 /** A row of a verdict, as any store keeps it. */
 export interface RulingRow {
   readonly json: string
   readonly standing: number | boolean
   readonly contested: number | boolean
+  readonly conflicting: number | boolean
   readonly erased: number | boolean
 }
 
-export function recordedVerdict({ json, standing, contested, erased }: RulingRow): RecordedVerdict {
+export function recordedVerdict({ json, standing, contested, conflicting, erased }: RulingRow): RecordedVerdict {
   return {
     verdict: verdict.parse(JSON.parse(json)),
     standing: Boolean(standing),
     contested: Boolean(contested),
+    conflicting: Boolean(conflicting),
     erased: Boolean(erased),
+  }
+}
+
+/** The same with its subject, as any store keeps it. */
+export interface ListedRow extends RulingRow {
+  readonly doc: number
+  readonly tenant: string
+  readonly kind: ThreadRef['kind']
+  readonly subject: string
+  readonly author: string | null
+  readonly lang: string | null
+  readonly words: string | null
+}
+
+export function recordedRow(row: ListedRow): RecordedRow {
+  const { doc, tenant, kind, subject, author, lang, words } = row
+  return {
+    ...recordedVerdict(row),
+    subject: { tenant, postId: subject, kind },
+    ...{ author, lang, words, cursor: String(doc) },
   }
 }
 

@@ -1,29 +1,36 @@
 import type { ThreadRef } from '../../domain/thread.ts'
 import type {
   Applied,
+  Arrivals,
   Entry,
   RecordBatch,
+  RecordedRow,
   RecordedTopic,
   RecordFilter,
   RecordStore,
   RulingEntry,
   SaidEntry,
+  Shown,
   SubjectRecord,
   TranscriptEntry,
 } from '../../ports/record.ts'
 import { withoutWords } from '../../record/erased.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
-import { MOST_CANDIDATES, recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
 
 interface Subject {
   readonly ref: ThreadRef
   deletedAt: number | null
+  shown: Shown | null
+  goneSeq: number
 }
 interface Ruling extends RulingEntry {
   readonly order: number
   json: string
   readonly sent: string
-  contested: boolean
+  conflicting: boolean
+  /** When it came, once its words are there; 0 before. */
+  seq: number
   erased: boolean
 }
 
@@ -39,10 +46,10 @@ function rowsInMemory() {
   const gone = new Set<string>()
   const quotes = new Map<string, { post: ThreadRef; reply: ThreadRef; at: number }>()
   const unread = new Map<string, Extract<Entry, { what: 'unread' }>>()
-  let order = 0
+  let [order, arrivals] = [0, 0]
 
   function subjectOf(ref: ThreadRef): Subject {
-    const one = subjects.get(keyOf(ref)) ?? { ref, deletedAt: null }
+    const one = subjects.get(keyOf(ref)) ?? { ref, deletedAt: null, shown: null, goneSeq: 0 }
     subjects.set(keyOf(ref), one)
     return one
   }
@@ -50,10 +57,12 @@ function rowsInMemory() {
   const isStanding = (one: Ruling) =>
     ofSubject(one.subject).every(({ protocol, number }) => protocol !== one.protocol || number <= one.number)
   const recorded = (one: Ruling) => recordedVerdict({ ...one, standing: isStanding(one) })
+  const arrived = () => arrivals
 
   function erase(ref: ThreadRef, at: number): void {
     const subject = subjectOf(ref)
-    subject.deletedAt = Math.max(at, subject.deletedAt ?? at)
+    if (subject.deletedAt === null || subject.deletedAt < at)
+      Object.assign(subject, { deletedAt: at, shown: null, goneSeq: ++arrivals })
     for (const { id, openedAt, decidedBy } of ofSubject(ref))
       if (openedAt <= at && decidedBy !== 'deleted') rulings.delete(id)
     for (const [id, one] of transcripts)
@@ -72,9 +81,15 @@ function rowsInMemory() {
     if (one !== undefined) {
       one.json = withoutWords(one.json)
       one.erased = true
+      one.seq = ++arrivals
     }
     const proposed = said.get(id)
     if (proposed !== undefined) said.set(id, { ...proposed, json: withoutWords(proposed.json) })
+  }
+
+  function arrive(id: string): void {
+    const one = rulings.get(id)
+    if (one !== undefined && isStanding(one)) one.seq = ++arrivals
   }
 
   const takes: { readonly [What in Entry['what']]: (entry: Extract<Entry, { what: What }>, place: string) => void } = {
@@ -83,11 +98,13 @@ function rowsInMemory() {
       const { deletedAt } = subjectOf(entry.subject)
       if (entry.decidedBy !== 'deleted' && deletedAt !== null && entry.openedAt <= deletedAt) return
       const before = rulings.get(entry.id)
-      if (before !== undefined) before.contested ||= before.sent !== entry.json
+      if (before !== undefined) before.conflicting ||= before.sent !== entry.json
       else {
-        rulings.set(entry.id, { ...entry, sent: entry.json, contested: false, erased: false, order: ++order })
+        const own = { sent: entry.json, conflicting: false, erased: false, order: ++order, seq: 0 }
+        rulings.set(entry.id, { ...entry, ...own })
         const shown = transcripts.get(entry.id)
         if (shown !== undefined && 'erased' in shown) strip(entry.id)
+        else if (shown !== undefined) arrive(entry.id)
       }
     },
     transcript(entry) {
@@ -97,7 +114,9 @@ function rowsInMemory() {
       if (!rulings.has(verdictId) && deletedAt !== null && (askedAt === null || askedAt <= deletedAt)) return
       const erased = subject.kind === 'post' && comments.some((id) => gone.has(goneKey(subject, id)))
       transcripts.set(verdictId, erased ? { erased, subject } : entry)
+      if (entry.shown !== null) subjectOf(subject).shown = entry.shown
       if (erased) strip(verdictId)
+      else arrive(verdictId)
     },
     said(entry) {
       const { deletedAt } = subjectOf(entry.subject)
@@ -116,7 +135,7 @@ function rowsInMemory() {
         }
     },
     quote({ post, reply, at }) {
-      const { deletedAt } = subjects.get(keyOf(post)) ?? { deletedAt: null }
+      const deletedAt = subjects.get(keyOf(post))?.deletedAt ?? null
       if (deletedAt !== null && deletedAt >= at) erase(reply, deletedAt)
       else quotes.set(JSON.stringify([post, reply]), { post, reply, at })
     },
@@ -128,35 +147,89 @@ function rowsInMemory() {
     },
   }
 
-  return { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded }
+  return { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded, arrived }
+}
+
+/** Newer than those of earlier seconds and, within a second, than those that came before. */
+const docOf = ({ decidedAt, order }: Ruling) => Math.floor(decidedAt / 1000) * 4_096 + order
+
+function fitsFacts(one: Ruling, filter: RecordFilter): boolean {
+  const { tenants, protocol, label, degraded, contested, since, until, before } = filter
+  return (
+    (tenants === undefined || tenants.includes(one.subject.tenant)) &&
+    (protocol === undefined || one.protocol === protocol) &&
+    (label === undefined || one.label === label) &&
+    (degraded === undefined || one.degraded) &&
+    (contested === undefined || one.contested) &&
+    (since === undefined || one.decidedAt >= since) &&
+    (until === undefined || one.decidedAt < until) &&
+    (before === undefined || docOf(one) < Number(before))
+  )
+}
+
+function isMarked(one: Ruling, { model, prompts, fault }: RecordFilter): boolean {
+  const wanted = Object.entries({ model, prompts, fault })
+  return wanted.every(
+    ([mark, value]) => value === undefined || one.marks.some((own) => own.mark === mark && own.value === value),
+  )
+}
+
+function arrivalsIn(
+  rows: {
+    readonly rulings: ReadonlyMap<string, Ruling>
+    readonly subjects: ReadonlyMap<string, Subject>
+    readonly isStanding: (one: Ruling) => boolean
+    readonly rowOf: (one: Ruling) => RecordedRow
+    readonly now: number
+  },
+  after: string | null,
+  most: number,
+): Arrivals {
+  const { rulings, subjects, isStanding, rowOf, now } = rows
+  const since = /^memory\/\d+$/.test(after ?? '') ? Number(after?.slice(7)) : now
+  const all = [...rulings.values()].filter((one) => one.seq > since && isStanding(one)).sort((a, b) => a.seq - b.seq)
+  const page = all.slice(0, most)
+  const upTo = page.length < most ? now : (page.at(-1)?.seq ?? now)
+  const gone = [...subjects.values()].filter(({ goneSeq }) => goneSeq > since && goneSeq <= upTo)
+  gone.sort((a, b) => a.goneSeq - b.goneSeq)
+  const left = all.filter(({ seq }) => seq > upTo).length
+  return { rows: page.map(rowOf), erased: gone.map(({ ref }) => ref), at: `memory/${upTo}`, left }
 }
 
 /** The record in memory: what the others promise, in as few words as it can be said. Nothing in it is indexed. */
 export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
-  const { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded } = rowsInMemory()
+  const { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded, arrived } = rowsInMemory()
   const offsets = new Map<string, number>()
   let [holes, names] = [0, 1]
 
-  function wordsOf(one: Ruling): string {
+  function wordsOf(one: Ruling): string | null {
     const own = transcripts.get(one.id)
     const words = (shown: typeof own) => (shown === undefined || 'erased' in shown ? null : shown.words)
     const others = [...transcripts.values()]
       .flatMap((shown) => ('erased' in shown || keyOf(shown.subject) !== keyOf(one.subject) ? [] : [shown]))
       .filter((shown) => shown.words !== null)
       .sort((a, b) => b.at - a.at)
-    return folded(`${words(own) ?? words(others[0]) ?? ''}\n${recorded(one).verdict.rationale}`)
+    return words(own) ?? words(others[0])
+  }
+  const searched = (one: Ruling) => folded(`${wordsOf(one) ?? ''}\n${recorded(one).verdict.rationale}`)
+
+  function rowOf(one: Ruling): RecordedRow {
+    const { tenant, kind, postId } = one.subject
+    const { author = null, lang = null, begins = null } = subjects.get(keyOf(one.subject))?.shown ?? {}
+    const own = { doc: docOf(one), tenant, kind, subject: postId, author, lang, words: begins }
+    return recordedRow({ ...one, ...own, standing: isStanding(one) })
   }
 
-  const fits = (one: Ruling, { tenant, protocol, label, degraded, since }: RecordFilter) =>
-    (tenant === undefined || one.subject.tenant === tenant) &&
-    (protocol === undefined || one.protocol === protocol) &&
-    (label === undefined || one.label === label) &&
-    (degraded === undefined || one.degraded) &&
-    (since === undefined || one.decidedAt >= since)
-  const newestFirst = () =>
-    [...rulings.values()].sort(
-      (a, b) => Math.floor(b.decidedAt / 1000) - Math.floor(a.decidedAt / 1000) || b.order - a.order,
-    )
+  const isShown = (one: Ruling, { author, lang }: RecordFilter) => {
+    const by = subjects.get(keyOf(one.subject))?.shown
+    return (author === undefined || by?.author === author) && (lang === undefined || by?.lang === lang)
+  }
+  const fits = (one: Ruling, filter: RecordFilter) =>
+    fitsFacts(one, filter) &&
+    isMarked(one, filter) &&
+    isShown(one, filter) &&
+    (filter.standing === undefined || isStanding(one))
+  const newestFirst = () => [...rulings.values()].sort((a, b) => docOf(b) - docOf(a))
 
   function recordOf({ ref, deletedAt }: Subject): SubjectRecord {
     const own = newestFirst().filter(({ subject }) => keyOf(subject) === keyOf(ref))
@@ -208,19 +281,30 @@ export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
       newestFirst()
         .filter((one) => fits(one, filter))
         .slice(0, limit)
-        .map(recorded),
+        .map(rowOf),
+    async verdict(id, tenants) {
+      const one = rulings.get(id)
+      return one === undefined || tenants?.includes(one.subject.tenant) === false ? null : rowOf(one)
+    },
+    async word(id, tenants) {
+      const one = said.get(id)
+      return one === undefined || tenants?.includes(one.subject.tenant) === false ? null : recordedWord(one)
+    },
+    arrivals: async (after, most) => arrivalsIn({ rulings, subjects, isStanding, rowOf, now: arrived() }, after, most),
     async search(query, filter, limit) {
       const terms = termsOf(query)
       const standing = newestFirst().filter((one) => isStanding(one) && !one.erased && fits(one, filter))
-      const found = terms.length === 0 ? [] : standing.filter((one) => holdsTerms(wordsOf(one), terms))
-      return { found: found.slice(0, limit).map(recorded), stoppedEarly: standing.length > MOST_CANDIDATES }
+      const found = terms.length === 0 ? [] : standing.filter((one) => holdsTerms(searched(one), terms))
+      return { found: found.slice(0, limit).map(rowOf), stoppedEarly: standing.length > MOST_CANDIDATES }
     },
     async transcript(id) {
       const one = transcripts.get(id)
       return one === undefined || 'erased' in one ? null : one.json
     },
-    async *export() {
-      yield* [...subjects.values()].map(recordOf).filter((one) => !isErased(one))
+    async *export(only) {
+      const all = [...subjects.values()].map(recordOf).filter((one) => !isErased(one))
+      const isDecided = (one: SubjectRecord) => one.said.some((word) => word.said === 'decision')
+      yield* only === 'decided' ? all.filter(isDecided) : all
     },
     async size() {
       const oldest = Math.min(...[...rulings.values()].map(({ decidedAt }) => decidedAt))

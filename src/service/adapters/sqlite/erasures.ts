@@ -1,6 +1,7 @@
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Entry } from '../../ports/record.ts'
 import { withoutWords } from '../../record/erased.ts'
+import type { ArrivalCounter } from './arrivals.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -13,9 +14,12 @@ export class Erasures {
   /** A process that died may have left some there. */
   #mustTruncate = true
 
-  constructor(sql: Sql, texts: TextIndex) {
+  readonly #arrivals: ArrivalCounter
+
+  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter) {
     this.#sql = sql
     this.#texts = texts
+    this.#arrivals = arrivals
   }
 
   /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
@@ -26,7 +30,13 @@ export class Erasures {
   /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
   erase(of: ThreadRef, at: number): void {
     const { s, deleted_at } = this.subject(of)
-    if (deleted_at === null || deleted_at < at) this.#sql.run('UPDATE subjects SET deleted_at = ? WHERE s = ?', at, s)
+    if (deleted_at === null || deleted_at < at)
+      this.#note(
+        this.#sql.run(
+          'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, begins = NULL WHERE s = ?',
+          ...[at, this.#arrivals.next(), s],
+        ),
+      )
     for (const { doc } of this.#sql.all<{ doc: number }>(
       "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
       ...[s, at],
@@ -103,7 +113,10 @@ export class Erasures {
       const { doc, json } = ruling
       this.#texts.unindex(doc)
       this.#note(
-        this.#sql.run('UPDATE rulings SET erased = 1, indexed = 0, json = ? WHERE doc = ?', withoutWords(json), doc),
+        this.#sql.run(
+          'UPDATE rulings SET erased = 1, indexed = 0, json = ?, seq = ? WHERE doc = ?',
+          ...[withoutWords(json), this.#arrivals.next(), doc],
+        ),
       )
     }
     const said = this.#sql.get<{ n: number; json: string }>(
@@ -118,6 +131,7 @@ export class Erasures {
     this.#texts.unindex(doc)
     this.#note(
       this.#sql.run('DELETE FROM transcripts WHERE id = (SELECT id FROM rulings WHERE doc = ?)', doc),
+      this.#sql.run('DELETE FROM marks WHERE doc = ?', doc),
       this.#sql.run('DELETE FROM rulings WHERE doc = ?', doc),
     )
   }

@@ -4,7 +4,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import type { SubjectKind, ThreadRef } from '../../domain/thread.ts'
 import type { RecordedRows, RecordFilter } from '../../ports/record.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import { MOST_CANDIDATES, type RulingRow, type SaidRow } from '../../record/recorded.ts'
+import { type ListedRow, MOST_CANDIDATES, type RulingRow, type SaidRow } from '../../record/recorded.ts'
 import { guarded, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 
@@ -16,7 +16,9 @@ export interface SubjectRows {
   readonly said: readonly SaidRow[]
 }
 
-const RULING = 'json, standing, contested, erased'
+const RULING = 'json, standing, contested, conflicting, erased'
+/** A row with its subject. */
+const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
 
 /** Questions to the record's file, over a connection that only reads. Each is short: who reads holds up erasure from the log. */
 export class RecordReads {
@@ -40,9 +42,13 @@ export class RecordReads {
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
   }
 
-  /** The subjects behind this one that have anything to export, each whole. */
-  page(after: number, most: number): { last: number; subjects: SubjectRows[] } {
-    const rows = this.#sql.all<SubjectRow>('SELECT * FROM subjects WHERE s > ? ORDER BY s LIMIT ?', after, most)
+  /** The subjects behind this one that have anything to export, or that people decided on, each whole. */
+  page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: SubjectRows[] } {
+    const decided = "AND EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')"
+    const rows = this.#sql.all<SubjectRow>(
+      `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
+      ...[after, most],
+    )
     const subjects = rows
       .map((row) => this.#rowsOf(row))
       .filter(({ verdicts, said }) => verdicts.length + said.length > 0)
@@ -61,16 +67,67 @@ export class RecordReads {
     }
   }
 
-  find(filter: RecordFilter, limit: number): RulingRow[] {
+  #listed(doc: number): ListedRow[] {
+    return this.#sql.all<ListedRow>(`SELECT ${LISTED} FROM rulings JOIN subjects USING (s) WHERE doc = ?`, doc)
+  }
+
+  verdict(id: string, tenants: readonly string[] | undefined): ListedRow | null {
+    const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
+    const [row] = this.#sql.all<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
+    return (row === undefined ? undefined : this.#listed(row.doc)[0]) ?? null
+  }
+
+  word(id: string, tenants: readonly string[] | undefined): SaidRow | null {
+    const [row] = this.#sql.all<SaidRow & { tenant: string }>(
+      'SELECT said, said.id, protocol, label, by, at, json, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
+      id,
+    )
+    return row === undefined || tenants?.includes(row.tenant) === false ? null : row
+  }
+
+  find(filter: RecordFilter, limit: number): ListedRow[] {
     const { sql, values } = conditionsOf(filter)
-    return this.#sql.all<RulingRow>(
-      `SELECT ${RULING} FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`,
+    // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
+    const [mark] = marksOf(filter)
+    const docs = this.#sql.all<{ doc: number }>(
+      mark === undefined
+        ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
+        : `SELECT rulings.doc FROM marks CROSS JOIN rulings ON rulings.doc = marks.doc
+           WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`,
+      ...(mark ?? []),
       ...values,
       limit,
     )
+    return docs.flatMap(({ doc }) => this.#listed(doc))
   }
 
-  search(query: string, filter: RecordFilter, limit: number): { found: RulingRow[]; stoppedEarly: boolean } {
+  arrivals(after: string | null, most: number) {
+    const meta = new Map(this.#sql.all<{ k: string; v: string }>('SELECT k, v FROM meta').map(({ k, v }) => [k, v]))
+    const [file, now] = [meta.get('file') ?? '', Number(meta.get('arrivals') ?? 0)]
+    const [of, seen] = after?.split('/') ?? []
+    const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
+    const docs = this.#sql.all<{ doc: number; seq: number }>(
+      'SELECT doc, seq FROM rulings WHERE seq > ? AND standing = 1 ORDER BY seq LIMIT ?',
+      ...[since, most],
+    )
+    const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
+    const erased = this.#sql.all<SubjectRow>(
+      'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq',
+      ...[since, upTo],
+    )
+    const [left] = this.#sql.all<{ n: number }>(
+      'SELECT count(*) AS n FROM rulings WHERE seq > ? AND standing = 1',
+      upTo,
+    )
+    return {
+      rows: docs.flatMap(({ doc }) => this.#listed(doc)),
+      erased: erased.map(({ tenant, kind, id }) => ({ tenant, kind, postId: id })),
+      at: `${file}/${upTo}`,
+      left: left?.n ?? 0,
+    }
+  }
+
+  search(query: string, filter: RecordFilter, limit: number): { found: ListedRow[]; stoppedEarly: boolean } {
     const terms = termsOf(query)
     if (terms.length === 0) return { found: [], stoppedEarly: false }
     const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
@@ -89,8 +146,7 @@ export class RecordReads {
         if (docs.length === limit) break
         if (++looked === MOST_CANDIDATES) break
       }
-      const found = docs.flatMap((doc) => this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE doc = ?`, doc))
-      return { found, stoppedEarly: looked === MOST_CANDIDATES }
+      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly: looked === MOST_CANDIDATES }
     })
   }
 
@@ -136,14 +192,26 @@ function isDeleted(verdicts: readonly RulingRow[]): boolean {
   )
 }
 
-function conditionsOf({ tenant, protocol, label, degraded, since }: RecordFilter) {
+/** The marks that a filter asks for, the rarest first. */
+function marksOf({ author, prompts, model, fault, contested, lang }: RecordFilter): (readonly [string, string])[] {
+  const wanted = { author, fault, contested: contested === undefined ? undefined : '', prompts, model, lang }
+  return Object.entries(wanted).flatMap(([mark, value]) => (value === undefined ? [] : [[mark, value] as const]))
+}
+
+function conditionsOf(filter: RecordFilter) {
+  const { tenants, protocol, label, degraded, since, until, standing, before } = filter
   const all: (readonly [sql: string, ...values: SQLInputValue[]])[] = [['1']]
-  if (tenant !== undefined) all.push(['rulings.tenant = ?', tenant])
+  if (tenants !== undefined) all.push([`rulings.tenant IN (${tenants.map(() => '?').join(', ')})`, ...tenants])
   if (protocol !== undefined) all.push(['rulings.protocol = ?', protocol])
   if (label === null) all.push(['rulings.label IS NULL'])
   else if (label !== undefined) all.push(['rulings.label = ?', label])
   if (degraded !== undefined) all.push(['rulings.degraded = 1'])
   if (since !== undefined) all.push(['rulings.decided_at >= ?', since])
+  if (until !== undefined) all.push(['rulings.decided_at < ?', until])
+  if (standing !== undefined) all.push(['rulings.standing = 1'])
+  if (before !== undefined) all.push(['rulings.doc < ?', /^\d{1,15}$/.test(before) ? Number(before) : 0])
+  for (const mark of marksOf(filter))
+    all.push(['EXISTS (SELECT 1 FROM marks AS m WHERE m.mark = ? AND m.value = ? AND m.doc = rulings.doc)', ...mark])
   return { sql: all.map(([sql]) => sql).join(' AND '), values: all.flatMap(([, ...values]) => values) }
 }
 

@@ -1,5 +1,5 @@
 import type { RecordReader, RecordStore } from '../../ports/record.ts'
-import { recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
 import { type Served, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, SubjectRows } from './reads.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
@@ -41,15 +41,27 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
       const found = await reads.ask('subject', of)
       return found === null ? null : subjectOf(found)
     },
-    find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedVerdict),
+    async verdict(id, tenants) {
+      const row = await reads.ask('verdict', id, tenants)
+      return row === null ? null : recordedRow(row)
+    },
+    async word(id, tenants) {
+      const row = await reads.ask('word', id, tenants)
+      return row === null ? null : recordedWord(row)
+    },
+    find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedRow),
+    async arrivals(after, most) {
+      const { rows, ...others } = await reads.ask('arrivals', after, most)
+      return { ...others, rows: rows.map(recordedRow) }
+    },
     async search(query, filter, limit) {
       const { found, stoppedEarly } = await reads.ask('search', query, filter, limit)
-      return { found: found.map(recordedVerdict), stoppedEarly }
+      return { found: found.map(recordedRow), stoppedEarly }
     },
     transcript: (id) => reads.ask('transcript', id),
-    async *export() {
+    async *export(only) {
       for (let after = 0; after >= 0; ) {
-        const { last, subjects } = await reads.ask('page', after, PAGE)
+        const { last, subjects } = await reads.ask('page', after, PAGE, only)
         yield* subjects.map(subjectOf)
         after = last
       }

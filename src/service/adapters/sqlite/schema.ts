@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../ports/record.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
-const FORM = 1
+const FORM = 2
 
 /** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
 const TABLES = `
@@ -12,19 +12,24 @@ const TABLES = `
   CREATE TABLE offsets (topic TEXT, part INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, part)) WITHOUT ROWID;
   CREATE TABLE holes (topic TEXT, part INTEGER, lo INTEGER, hi INTEGER, at INTEGER);
   CREATE TABLE subjects (
-    s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, deleted_at INTEGER,
-    UNIQUE (tenant, kind, id)
+    s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, author TEXT, lang TEXT, begins TEXT,
+    deleted_at INTEGER, gone_seq INTEGER, UNIQUE (tenant, kind, id)
   );
   CREATE INDEX subjects_deleted ON subjects (deleted_at) WHERE deleted_at IS NOT NULL;
+  CREATE INDEX subjects_gone ON subjects (gone_seq) WHERE gone_seq IS NOT NULL;
   CREATE TABLE rulings (
     doc INTEGER PRIMARY KEY, s INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, protocol TEXT NOT NULL,
     number INTEGER NOT NULL, label TEXT, decided_by TEXT NOT NULL, degraded INTEGER NOT NULL, opened_at INTEGER NOT NULL,
-    decided_at INTEGER NOT NULL, standing INTEGER NOT NULL, contested INTEGER NOT NULL DEFAULT 0,
-    erased INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0, hash TEXT NOT NULL, json TEXT NOT NULL
+    decided_at INTEGER NOT NULL, standing INTEGER NOT NULL, contested INTEGER NOT NULL,
+    conflicting INTEGER NOT NULL DEFAULT 0, erased INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0,
+    seq INTEGER, hash TEXT NOT NULL, json TEXT NOT NULL
   );
+  CREATE INDEX rulings_seq ON rulings (seq) WHERE seq IS NOT NULL;
+  CREATE TABLE marks (mark TEXT, value TEXT, doc INTEGER, PRIMARY KEY (mark, value, doc)) WITHOUT ROWID;
+  CREATE INDEX marks_doc ON marks (doc);
   CREATE INDEX rulings_subject ON rulings (s, protocol, number);
   CREATE INDEX rulings_label ON rulings (protocol, label);
-  CREATE INDEX rulings_tenant ON rulings (tenant) WHERE tenant <> 'default';
+  CREATE INDEX rulings_tenant ON rulings (tenant);
   CREATE INDEX rulings_unindexed ON rulings (doc) WHERE standing = 1 AND indexed = 0 AND erased = 0;
   CREATE TABLE transcripts (
     t INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, s INTEGER NOT NULL, at INTEGER NOT NULL, bare INTEGER NOT NULL,

@@ -11,6 +11,7 @@ import {
 } from '../../ports/record.ts'
 import { withoutWords } from '../../record/erased.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
+import { ArrivalCounter } from './arrivals.ts'
 import { Erasures } from './erasures.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -47,9 +48,12 @@ export class RecordTables {
   constructor(settings: TableSettings) {
     this.#settings = settings
     this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
-    this.#texts = new TextIndex(this.#sql)
-    this.#erasures = new Erasures(this.#sql, this.#texts)
-    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('name', ?)", randomBytes(6).toString('hex'))
+    const arrivals = new ArrivalCounter(this.#sql)
+    this.#texts = new TextIndex(this.#sql, arrivals)
+    this.#erasures = new Erasures(this.#sql, this.#texts, arrivals)
+    for (const drawn of ['name', 'file'])
+      this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0')")
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", String(GRAMS_VERSION))
     if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== String(GRAMS_VERSION))
       this.#texts.indexAnew()
@@ -161,7 +165,7 @@ export class RecordTables {
   }
 
   #ruling(entry: RulingEntry): void {
-    const { id, protocol, number, label, decidedBy, degraded, openedAt, decidedAt, json } = entry
+    const { id, protocol, number, label, decidedBy, degraded, contested, openedAt, decidedAt, json, marks } = entry
     const { tenant } = entry.subject
     const digest = hash('sha256', json, 'base64url').slice(0, 22)
     if (decidedBy === 'deleted') this.#erasures.erase(entry.subject, openedAt)
@@ -169,7 +173,7 @@ export class RecordTables {
     if (decidedBy !== 'deleted' && openedAt <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
     const before = this.#sql.get<{ doc: number; hash: string }>('SELECT doc, hash FROM rulings WHERE id = ?', id)
     if (before !== undefined) {
-      if (before.hash !== digest) this.#sql.run('UPDATE rulings SET contested = 1 WHERE doc = ?', before.doc)
+      if (before.hash !== digest) this.#sql.run('UPDATE rulings SET conflicting = 1 WHERE doc = ?', before.doc)
       return
     }
     const newest = this.#sql.get<{ doc: number; number: number }>(
@@ -185,11 +189,14 @@ export class RecordTables {
     const erased = shown !== undefined && shown.comments === null
     const doc = this.#freeDoc(decidedAt)
     this.#sql.run(
-      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, opened_at, decided_at, standing, erased, hash, json)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy, Number(degraded), openedAt, decidedAt],
+      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, opened_at, decided_at, standing, erased, hash, json)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy],
+      ...[Number(degraded), Number(contested), openedAt, decidedAt],
       ...[Number(standing), Number(erased), digest, erased ? withoutWords(json) : json],
     )
+    const all = contested ? [...marks, { mark: 'contested', value: '' }] : marks
+    for (const { mark, value } of all) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 
@@ -198,7 +205,7 @@ export class RecordTables {
     return this.#sql.get('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id) !== undefined
   }
 
-  #transcript({ subject: of, verdictId, comments, words, askedAt, at, json }: TranscriptEntry): void {
+  #transcript({ subject: of, verdictId, comments, words, shown, askedAt, at, json }: TranscriptEntry): void {
     const subject = this.#erasures.subject(of)
     const ruling = this.#sql.get<{ doc: number; standing: number; indexed: number }>(
       'SELECT doc, standing, indexed FROM rulings WHERE id = ?',
@@ -216,6 +223,11 @@ export class RecordTables {
       ...[erased ? null : words, z],
     )
     if (added.changes === 0) return
+    if (shown !== null)
+      this.#sql.run(
+        'UPDATE subjects SET author = ?, lang = ?, begins = ? WHERE s = ?',
+        ...[shown.author, shown.lang, shown.begins, subject.s],
+      )
     if (erased) this.#erasures.strip(verdictId)
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }

@@ -1,12 +1,16 @@
 import { folded, GRAMS_VERSION, gramsOf } from '../../record/grams.ts'
+import type { ArrivalCounter } from './arrivals.ts'
 import type { Sql } from './sql.ts'
 
 /** The texts of standing verdicts, and the index of their grams. */
 export class TextIndex {
   readonly #sql: Sql
 
-  constructor(sql: Sql) {
+  readonly #arrivals: ArrivalCounter
+
+  constructor(sql: Sql, arrivals: ArrivalCounter) {
     this.#sql = sql
+    this.#arrivals = arrivals
   }
 
   index(doc: number): void {
@@ -29,7 +33,12 @@ export class TextIndex {
       this.#sql.run('INSERT INTO texts VALUES (?, ?)', doc, text)
       this.#sql.run('INSERT INTO found (rowid, g) VALUES (?, ?)', doc, [...gramsOf(text)].join(' '))
     }
-    this.#sql.run('UPDATE rulings SET indexed = 1 WHERE doc = ?', doc)
+    for (const mark of ['author', 'lang'] as const)
+      this.#sql.run(
+        `INSERT OR IGNORE INTO marks SELECT ?, ${mark}, ? FROM subjects WHERE s = ? AND ${mark} IS NOT NULL`,
+        ...[mark, doc, row.s],
+      )
+    this.#sql.run('UPDATE rulings SET indexed = 1, seq = ? WHERE doc = ?', this.#arrivals.next(), doc)
   }
 
   unindex(doc: number): void {

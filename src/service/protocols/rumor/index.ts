@@ -1,6 +1,6 @@
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
-import type { ProtocolParts } from '../kind.ts'
+import type { Judged, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { rumorCarry, withoutComments } from './carry.ts'
@@ -31,6 +31,8 @@ export const rumor = {
   },
   /** Debaters and judge choose a label without saying how sure they are. */
   confidence: () => null,
+  /** The judge decides where the debaters never agreed. */
+  contested: ({ decidedBy }: Judged) => decidedBy === 'judge',
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

@@ -46,6 +46,9 @@ export const safety: ProtocolKind = {
     if (label === null || final === undefined) return null
     return label === 'unsafe' ? final : 1 - final
   },
+  /** At their last words the debaters stand on two sides of an even risk. */
+  contested: ({ scores: { strict, loose } }) =>
+    strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,
   make({ settings: given, prompts: files, fence, samplingRank }) {
     const settings = applyPreset(safetySettings.parse(given))
     const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
