@@ -26,6 +26,7 @@ export const door = z
       .int()
       .min(1_024)
       .max(64 * 2 ** 20, 'at most 64 MiB: it is held in memory'),
+    bodies: z.int().min(65_536),
     items: z.int().min(1).max(100_000),
     requestTime: wait.refine((ms) => ms >= 1_000 && ms <= LONGEST_REQUEST, '1s to 10m'),
     connections: count,
@@ -40,6 +41,10 @@ export const door = z
       languages: z.array(z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a language, as in en')).min(1),
       flagAt: z.number().min(0).max(1),
     }),
+  })
+  .refine(({ bodies, bodyBytes }) => bodies >= 2 * bodyBytes, {
+    path: ['bodies'],
+    error: 'is less than twice bodyBytes: half of it is for one tenant',
   })
   .refine(({ waitingPerTenant, waiting }) => waitingPerTenant <= waiting, {
     path: ['waitingPerTenant'],

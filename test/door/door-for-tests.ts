@@ -14,6 +14,7 @@ export interface TestDoorOptions {
   readonly origins?: readonly string[]
   readonly rate?: { perSecond: number; burst: number }
   readonly bodyBytes?: number
+  readonly bodies?: number
   readonly items?: number
   readonly pressure?: () => string | null
   readonly write?: (records: readonly Outgoing[]) => Promise<void>
@@ -42,6 +43,7 @@ export function testDoor(options: TestDoorOptions = {}) {
       publicUrl: '',
       origins: options.origins ?? [],
       bodyBytes: options.bodyBytes ?? 100_000,
+      bodies: options.bodies ?? 16_000_000,
       rate: options.rate ?? { perSecond: 1_000, burst: 10_000 },
     },
     routes: options.routes ?? [
@@ -92,3 +94,17 @@ export function testDoor(options: TestDoorOptions = {}) {
 
 export const POST = { type: 'post', id: 'p1', text: 'The bridge is closed.', createdAt: '2026-01-01T10:00:00Z' }
 export const COMMENT = { type: 'comment', id: 'c1', postId: 'p1', text: 'No.', createdAt: '2026-01-01T10:05:00Z' }
+
+/** How many turns of the event loop pass until it is done. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  await work()
+  isDone = true
+  return turns
+}

@@ -7,7 +7,7 @@ import { PROBLEM_NAMES } from '../../src/service/door/problem.ts'
 import { COMMENT, POST, testDoor } from './door-for-tests.ts'
 
 const SETTINGS = { host: '127.0.0.1', port: 0, hosts: ['door.example'], requestTime: 1_000, connections: 100 }
-const door = testDoor({ bodyBytes: 50_000 })
+const door = testDoor({ bodyBytes: 50_000, bodies: 120_000 })
 let server: Awaited<ReturnType<typeof serveDoor>>
 
 beforeAll(async () => {
@@ -73,10 +73,55 @@ describe('over a socket', () => {
     ['more headers than fit', head([`X-Long: ${'x'.repeat(9_000)}`]), 431],
     ['an escape that is none', head([], { method: 'GET', path: '/problems/%zz' }), 400],
     ['a method that is not taken', head([], { method: 'DELETE' }), 405],
+    ['a segment of two dots', head([], { method: 'GET', path: '/x/../openapi.json' }), 400],
+    ['a segment of dots that is escaped', head([], { method: 'GET', path: '/x/%2e%2E/openapi.json' }), 400],
+    ['a segment of dots behind a backslash', head([], { method: 'GET', path: '/x\\..\\openapi.json' }), 400],
+    ['an asterisk', head([], { method: 'OPTIONS', path: '*' }), 400],
+    ['a port that is none', head([], { method: 'GET', path: '/openapi.json', host: 'localhost:99999' }), 400],
+    ['an address of another kind', head([], { method: 'GET', path: 'ftp://x/' }), 400],
+    ['an expectation', head(['Expect: miracles'], { method: 'GET', path: '/openapi.json' }), 417],
+    ['a tunnel', 'CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n', 400],
     ['a path that leads nowhere', head([], { method: 'GET', path: '/v2/messages' }), 404],
   ])('%s', async (_, bytes, status) => {
-    expect(statusOf(await raw(bytes))).toBe(status)
+    const said = await raw(bytes)
+    expect(statusOf(said)).toBe(status)
+    if (status >= 400) expect(said).toMatch(/content-type: application\/problem\+json/i)
   })
+
+  test('what can’t be read takes no answer’s place', async () => {
+    const body = JSON.stringify([POST])
+    const good = head([JSON_TYPE, `Content-Length: ${body.length}`]).replace('Connection: close\r\n', '') + body
+    const behind = await raw(`${good}GARBAGE\r\n\r\n`)
+    expect(behind.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+    const unended = await raw(`GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n`, 6_000)
+    expect(unended.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200'])
+  }, 15_000)
+
+  test('bodies that wait for their last byte have room, half of it for one tenant, and none beyond', async () => {
+    const other = door.keyOf('other', ['send'])
+    const unended = (key: string) => {
+      const socket = connect(server.port, '127.0.0.1').on('error', () => {})
+      const headers = head([JSON_TYPE, 'Content-Length: 40000']).replace(door.key, key)
+      socket.write(`${headers}${' '.repeat(39_999)}`)
+      return socket
+    }
+    const ended = async (key: string) => {
+      const body = ' '.repeat(40_000)
+      return statusOf(await raw(head([JSON_TYPE, 'Content-Length: 40000']).replace(door.key, key) + body))
+    }
+    const first = unended(door.key)
+    await vi.waitFor(async () => expect(await ended(door.key)).toBe(429))
+    const second = unended(other)
+    await vi.waitFor(async () => expect(await ended(other)).toBe(429))
+    // One message of so many bytes is too large, once it is read.
+    expect(await ended(door.keyOf('third', ['send']))).toBe(413)
+    expect(statusOf(await raw(`${head([JSON_TYPE, 'Transfer-Encoding: chunked'])}7530\r\n${' '.repeat(30_000)}`))).toBe(
+      429,
+    )
+    first.destroy()
+    second.destroy()
+    await vi.waitFor(async () => expect(await ended(door.key)).toBe(413))
+  }, 15_000)
 
   test('a body that is longer than may be is refused before it is read, however its length is told', async () => {
     expect(statusOf(await raw(head([JSON_TYPE, 'Content-Length: 999999999'])))).toBe(413)

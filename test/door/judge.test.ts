@@ -5,7 +5,7 @@ import type { Answer, Answers, Asked, AskedOutcome } from '../../src/service/por
 import { StoreSuspended } from '../../src/service/ports/cases.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { keptComment, keptPost, keptReply } from '../../src/service/threads/kept.ts'
-import { NOW, testDoor } from './door-for-tests.ts'
+import { NOW, testDoor, turnsDuring } from './door-for-tests.ts'
 
 const REQUEST = 'a'.repeat(32)
 const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
@@ -51,7 +51,7 @@ function judgingDoor(options: { outcome?: AskedOutcome; waiting?: number; fails?
       },
       answers,
       sending: {
-        async send(all) {
+        async send(_, all) {
           sent.push(...all)
           return all.map(() => 'acknowledged' as const)
         },
@@ -140,6 +140,21 @@ describe('what is asked', () => {
     expect(sent.map(({ value }) => JSON.parse(String(value)).tenant)).toEqual(Array(4).fill('acme'))
   })
 
+  test('names what nobody reads of its messages', async () => {
+    const { ask } = judgingDoor()
+    const comments = [{ text: 'a', stance: 'deny' }]
+    const { body } = await ask('POST', '/v1/judge', { post: { ...POST, body: 'x', '<b>': 1 }, comments, wait: 0 })
+    expect(body.ignored).toEqual(['post.body', 'post.(odd)', 'comments.0.stance'])
+  })
+
+  test('lets other work in while it is read', async () => {
+    const { ask } = judgingDoor()
+    const comments = Array.from({ length: 100 }, () => ({ text: 'x'.repeat(800) }))
+    expect(await turnsDuring(() => ask('POST', '/v1/judge', { post: POST, comments, wait: 0 }))).toBeGreaterThan(
+      (await turnsDuring(() => ask('POST', '/v1/judge', { post: POST, comments: [], wait: 0 }))) + 1,
+    )
+  })
+
   test('is left when its client goes, and not when a webhook is to hear of it', async () => {
     for (const webhook of [false, true]) {
       const { fetch, from, key, waiters, left } = judgingDoor()
@@ -190,7 +205,9 @@ describe('a refusal', () => {
   test.each([
     ['neither post nor reply', {}, 400, 'invalid'],
     ['both', { post: POST, reply: { hateSpeech: 'x', text: 'y' } }, 400, 'invalid'],
-    ['a list', [POST], 400, 'not-json'],
+    ['a list', [POST], 400, 'invalid'],
+    ['what is no JSON', '{post', 400, 'not-json'],
+    ['a field that there is not', { post: POST, protocol: 'hate' }, 400, 'invalid'],
     ['a wait of an hour', { post: POST, wait: 3_600 }, 400, 'invalid'],
     ['a deletion', { post: { id: 'x', deleted: true } }, 400, 'invalid'],
     ['a post of nothing', { post: {} }, 400, 'invalid'],
@@ -206,11 +223,21 @@ describe('a refusal', () => {
   test.each([
     [{ kind: 'deleted' }, 409, 'deleted'],
     [{ kind: 'paused', protocols: ['hate'] }, 409, 'protocol-paused'],
-    [{ kind: 'unjudged', protocols: [] }, 422, 'protocol'],
+    [{ kind: 'unjudged', protocols: [], judging: ['hate'] }, 422, 'protocol'],
   ] as const)('says of %o what it is', async (outcome, status, problem) => {
     const { ask } = judgingDoor({ outcome })
     const said = await ask('POST', '/v1/judge', { post: POST, wait: 0 })
     expect([said.status, said.body.type]).toEqual([status, `/problems/${problem}`])
+  })
+
+  test('of a name that was meant otherwise says which there are', async () => {
+    const outcome = { kind: 'unjudged', protocols: ['rumour'], judging: ['rumor', 'hate'] } as const
+    const { ask } = judgingDoor({ outcome })
+    const unknown = await ask('POST', '/v1/judge', { post: POST, protocols: ['rumour'], wait: 0 })
+    expect(unknown.body.detail).toMatch(/^rumour is off.*: rumor, hate judge such a subject\. Did you mean "rumor"\?$/)
+    const field = await ask('POST', '/v1/judge', { post: POST, protocol: 'rumor' })
+    expect(field.body.detail).toMatch(/^protocol: is no field here\. Did you mean "protocols"\? There are post, reply,/)
+    expect((await ask('POST', '/v1/judge', [POST])).body.detail).toContain('the body is a list')
   })
 
   test('is a 503 while the store can’t be trusted or does not answer', async () => {

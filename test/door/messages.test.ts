@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { MESSAGE_TYPES } from '../../src/service/door/messages.ts'
 import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
-import { COMMENT, POST, testDoor } from './door-for-tests.ts'
+import { COMMENT, POST, testDoor, turnsDuring } from './door-for-tests.ts'
 
 const REPLY = { type: 'counterspeech', id: 'r1', postId: 'p1', hateSpeech: 'x', text: 'y', createdAt: POST.createdAt }
 const FEEDBACK = { type: 'feedback', subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'ann', at: POST.createdAt }
@@ -152,6 +152,37 @@ describe('messages', () => {
     await Promise.all(Array.from({ length: 50 }, (_, at) => ask('POST', '/v1/messages', [{ ...POST, text: `${at}` }])))
     expect(order).toEqual(Array.from({ length: 50 }, (_, at) => `${at}`))
     expect(batches.length).toBeLessThan(10)
+  })
+
+  test('in a large body let other work in while they are read, and still keep their order', async () => {
+    const { ask, records } = testDoor({ bodyBytes: 4 * 2 ** 20, bodies: 16 * 2 ** 20 })
+    const dense = { ...POST, ...Object.fromEntries(Array.from({ length: 1_500 }, (_, at) => [`field${at}`, 0])) }
+    const one = JSON.stringify([dense])
+    const many = `[${Array(150).fill(JSON.stringify(dense)).join(',')}]`
+    const asFew = await turnsDuring(() => ask('POST', '/v1/messages', one))
+    expect((await turnsDuring(() => ask('POST', '/v1/messages', many))) - asFew).toBeGreaterThan(50)
+    records.length = 0
+    const large = ask('POST', '/v1/messages', many)
+    const small = ask('POST', '/v1/messages', [{ ...POST, id: 'later' }])
+    await Promise.all([large, small])
+    expect([records.length, records.at(-1)?.key]).toEqual([151, 'later'])
+  })
+
+  test('that nobody reads whole have what is not read named; those that can’t be read have their id', async () => {
+    const { ask } = testDoor()
+    const list = `[${JSON.stringify({ ...POST, txet: 'x', 'a b': 1 })},{"type":"post","id":"no-text"},{"id":26708151840344064112,"type":"nonsense"},{"id":"cut`
+    const { body } = await ask('POST', '/v1/messages', `${list}"}]`)
+    expect(body.items.map(({ id, ignored }: { id: string; ignored?: string[] }) => [id, ignored])).toEqual([
+      ['p1', ['txet', '(odd)']],
+      ['no-text', undefined],
+      ['26708151840344064112', undefined],
+      ['cut', undefined],
+    ])
+  })
+
+  test('begin with a byte order mark or not', async () => {
+    const { ask } = testDoor()
+    expect((await ask('POST', '/v1/messages', `\u{FEFF}${JSON.stringify([POST])}`)).body.accepted).toBe(1)
   })
 
   test('the fields that are sent are those of the schemas', () => {

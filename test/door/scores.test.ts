@@ -43,7 +43,7 @@ function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = 
       ...perspectiveRoutes({
         scorer: scoring.scorer,
         sending: {
-          async send(all) {
+          async send(_, all) {
             sent.push(...all)
             return all.map(() => 'acknowledged' as const)
           },

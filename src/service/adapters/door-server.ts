@@ -25,8 +25,18 @@ interface From {
 export interface DoorServerParts {
   fetch(request: Request, from: From): Promise<Response>
   /** The body of an answer to what can't be read as a request, and its type. */
-  refuse(problem: 'bad-request' | 'slow-request' | 'headers'): { readonly type: string; readonly body: string }
+  refuse(problem: Unread): { readonly type: string; readonly body: string }
 }
+
+/** Why something can't be read as a request. */
+export type Unread = keyof typeof STATUS_OF
+const STATUS_OF = {
+  'bad-request': 400,
+  'dot-segment': 400,
+  'slow-request': 408,
+  expectation: 417,
+  headers: 431,
+} as const
 
 const LIMITS = { headerBytes: 8_192, headersMs: 5_000, keepAliveMs: 5_000, checkMs: 1_000, unanswered: 16 }
 
@@ -45,8 +55,20 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
         isKnownHost: isWritten && answersTo(named),
       })
     },
-    { overrideGlobalObjects: false, hostname: host },
+    {
+      overrideGlobalObjects: false,
+      hostname: host,
+      // Its address and its Host make no URL.
+      errorHandler() {
+        const { type, body } = refuse('bad-request')
+        return new Response(body, { status: 400, headers: { 'content-type': type, connection: 'close' } })
+      },
+    },
   )
+  const respondUnread = (outgoing: ServerResponse, problem: Unread) => {
+    const { type, body } = refuse(problem)
+    outgoing.writeHead(STATUS_OF[problem], { 'content-type': type, connection: 'close' }).end(body)
+  }
   const limits = {
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: Math.min(LIMITS.headersMs, requestTime),
@@ -55,46 +77,41 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
     connectionsCheckingInterval: LIMITS.checkMs,
     requireHostHeader: false,
   }
-  const sockets = new WeakMap<Socket, { unanswered: number }>()
+  const sockets = new WeakMap<Socket, Connection>()
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
     // The parser goes on through what it has already read.
     if (socket.destroyed) return
-    const state = sockets.get(socket) ?? { unanswered: 0 }
-    sockets.set(socket, state)
-    if (++state.unanswered > LIMITS.unanswered) {
+    const connection = sockets.get(socket) ?? { unanswered: 0, latest: { incoming, outgoing }, endsAt: -1 }
+    sockets.set(socket, connection)
+    if (++connection.unanswered > LIMITS.unanswered) {
       socket.destroy()
       return
     }
-    outgoing.once('close', () => state.unanswered--)
+    connection.latest = { incoming, outgoing }
+    outgoing.once('close', () => {
+      if (--connection.unanswered === connection.endsAt) socket.destroySoon()
+    })
     const named = incoming.headersDistinct.host ?? []
     // The address of a request is made of its Host: what is none makes no address.
-    if (named.length !== 1 || !HOST.test(named[0] ?? '')) {
-      const { type, body } = refuse('bad-request')
-      outgoing.writeHead(400, { 'content-type': type, connection: 'close' }).end(body)
-      return
-    }
-    void listener(incoming, outgoing)
+    if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
+    else if (DOT_SEGMENT.test(incoming.url?.split('?', 1)[0] ?? '')) respondUnread(outgoing, 'dot-segment')
+    else void listener(incoming, outgoing)
   })
+  server.on('checkExpectation', (_, outgoing: ServerResponse) => respondUnread(outgoing, 'expectation'))
+  server.on('connect', (_, socket) => socket.end(rawAnswer('bad-request', refuse)))
   server.maxConnections = connections
   // An answer may be long in coming; what is written must be taken, and an idle connection goes.
   server.setTimeout(requestTime, (socket: Socket) => {
     if (socket.writableLength > 0 || (sockets.get(socket)?.unanswered ?? 0) === 0) socket.destroy()
   })
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const [status, problem] = FAULTS.get(error.code ?? '') ?? ([400, 'bad-request'] as const)
-    if (!isWritable(socket as Socket)) {
-      socket.destroy()
-      return
-    }
-    const { type, body } = refuse(problem)
-    const head = [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      `content-type: ${type}`,
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-    ]
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket
+    const problem = FAULTS.get(error.code ?? '') ?? 'bad-request'
+    const connection = sockets.get(socket)
+    if (!isWritable(socket)) socket.destroy()
+    else if (connection === undefined) socket.end(rawAnswer(problem, refuse))
+    else endFaulty(socket, connection, () => rawAnswer(problem, refuse))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -126,10 +143,45 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
 /** A name or an address, perhaps with a port. */
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
-const FAULTS: ReadonlyMap<string, readonly [status: number, 'bad-request' | 'slow-request' | 'headers']> = new Map([
-  ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'slow-request']],
-  ['HPE_HEADER_OVERFLOW', [431, 'headers']],
+/** A segment that whoever reads the address resolves: before this port it may mean another path than behind it. */
+const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i
+
+const FAULTS: ReadonlyMap<string, Unread> = new Map([
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'slow-request'],
+  ['HPE_HEADER_OVERFLOW', 'headers'],
 ])
+
+interface Connection {
+  /** Requests whose answers are not written yet. */
+  unanswered: number
+  latest: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
+  /** It is closed when so many are unanswered; -1: while it is good. */
+  endsAt: number
+}
+
+/** What can't be read is refused; never in place of the answer to an earlier request, nor behind an answer to the same. */
+function endFaulty(socket: Socket, connection: Connection, refusal: () => string): void {
+  const { incoming, outgoing } = connection.latest
+  // Of a request that is whole it is what follows that is at fault.
+  const isOwn = !incoming.complete
+  const before = connection.unanswered - (isOwn && !outgoing.closed ? 1 : 0)
+  if (before > 0) connection.endsAt = connection.unanswered - before
+  else if (isOwn && outgoing.headersSent) socket.destroy()
+  else socket.end(refusal())
+}
+
+function rawAnswer(problem: Unread, refuse: DoorServerParts['refuse']): string {
+  const { type, body } = refuse(problem)
+  const status = STATUS_OF[problem]
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `content-type: ${type}`,
+    'x-content-type-options: nosniff',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ]
+  return `${head.join('\r\n')}\r\n\r\n${body}`
+}
 
 function isWritable(socket: Socket): boolean {
   return socket.writable && !socket.destroyed

@@ -2,7 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { version } from '../../package-folder.js'
-import { serveDoor } from '../adapters/door-server.ts'
+import { serveDoor, type Unread } from '../adapters/door-server.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { placeholders } from '../domain/placeholders.ts'
@@ -137,7 +137,7 @@ export function doorPart(
   })
 }
 
-function unread(problem: 'bad-request' | 'slow-request' | 'headers') {
+function unread(problem: Unread) {
   const refused = new Refused(problem, 'it could not be read as a request')
   return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
 }

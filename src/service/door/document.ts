@@ -8,10 +8,12 @@ import type { Route, Schema } from './route.ts'
 const ANYWHERE: readonly ProblemName[] = [
   'bad-request',
   'bad-id',
+  'dot-segment',
   'not-found',
   'method',
   'slow-request',
   'host',
+  'expectation',
   'headers',
   'failed',
   'draining',

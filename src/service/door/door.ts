@@ -3,7 +3,7 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../domain/api-key.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DoorOutcome, Report } from '../ports/report.ts'
-import { bodyOf, checkBodyHeaders } from './body.ts'
+import { bodyOf, bodyRoom, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
@@ -22,6 +22,7 @@ export interface DoorSettings {
   readonly publicUrl: string
   readonly origins: readonly string[]
   readonly bodyBytes: number
+  readonly bodies: number
   readonly rate: Rate
 }
 
@@ -51,6 +52,7 @@ export function door(parts: DoorParts): Door {
   const routes = [...parts.routes, ...openRoutes(() => document)]
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
+  const room = bodyRoom(settings.bodies)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
   async function answer(
@@ -60,7 +62,7 @@ export function door(parts: DoorParts): Door {
     param: (name: string) => string,
   ): Promise<Response> {
     const id = requestId(request.headers)
-    let [began, waitedMs] = [performance.now(), 0]
+    let [began, waitedMs, held, holder] = [performance.now(), 0, 0, '']
     const refuse = route.refuse ?? refusal
     const respond = async () => {
       if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
@@ -69,7 +71,12 @@ export function door(parts: DoorParts): Door {
       const charge = (cost: number) => who.charge(caller, cost)
       if (route.scope !== null) charge(1)
       if (route.takesBody) checkBodyHeaders(request.headers)
-      const body = route.takesBody ? await bodyOf(request, settings.bodyBytes) : Buffer.alloc(0)
+      holder = caller.tenant
+      const hold = (bytes: number) => {
+        room.take(holder, bytes)
+        held += bytes
+      }
+      const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
       began = performance.now()
       return await route.answer({
         ...{ id, caller, body, query, param, charge },
@@ -91,6 +98,7 @@ export function door(parts: DoorParts): Door {
       if (!request.signal.aborted) report('error', { where: 'door', error })
       return refuse(new Refused('failed', 'something went wrong here'), id)
     })
+    room.free(holder, held)
     const seconds = (performance.now() - began - waitedMs) / 1000
     const outcome = request.signal.aborted ? 'left' : outcomeOf(response.status)
     report('door:answered', { route: route.path, outcome, ownSeconds: seconds, waitSeconds: waitedMs / 1000 })

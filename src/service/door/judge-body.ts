@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { behindSpace, OPEN_LIST } from '../domain/json-walk.ts'
 import {
   type CommentMessage,
   type CounterspeechMessage,
@@ -15,9 +16,11 @@ import type { Comment, Post } from '../domain/thread.ts'
 import type { Asked } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Outgoing } from '../ports/topic.ts'
-import { entriesOf, fieldsOf } from './body.ts'
-import { sentAs } from './messages.ts'
+import { entriesOf, fieldsOf, jsonOf } from './body.ts'
+import { MESSAGE_TYPES, sentAs } from './messages.ts'
 import { Refused } from './problem.ts'
+import { pauses } from './reading.ts'
+import { checkKnown, unknownIn } from './unknown-fields.ts'
 
 /** Longest that a request waits for verdicts, and unless it says how long, in seconds. */
 export const [MOST_WAIT, USUAL_WAIT] = [60, 30]
@@ -40,6 +43,8 @@ export interface ReadingParts {
 export interface Wanted extends Asked {
   readonly wait: number
   readonly stream: boolean
+  /** Fields that nobody reads. */
+  readonly ignored: readonly string[]
   /** The same as messages for the topics. */
   readonly records: readonly Outgoing[]
 }
@@ -55,14 +60,17 @@ const fields = z.object({
  * What a body asks for, as this tenant. The post and each comment are read like messages of a topic, by themselves. Throws the problem of what
  * can't be read.
  */
-export function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Wanted {
+export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Promise<Wanted> {
   const given = fieldsOf(body)
-  if (given === null) throw new Refused('not-json', 'the body is no JSON object')
+  if (given === null) throw noObject(body)
+  checkKnown(given.keys(), FIELDS)
   const own = smallFields(given)
+  const ignored: string[] = []
   const now = parts.clock()
   const at = new Date(now).toISOString()
   const one = <Message extends { createdAt: number; tenant: string }>(
     name: string,
+    type: MessageType,
     bytes: Buffer,
     schema: z.ZodType<Message>,
     more: Readonly<Record<string, unknown>>,
@@ -76,6 +84,8 @@ export function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Wan
     }
     const json = completed(read.json, { createdAt: at, ...more }, always) as Readonly<Record<string, unknown>>
     if ((json.tenant ?? tenant) !== tenant) throw new Refused('tenant', `${name} names another tenant than ${tenant}`)
+    if (ignored.length < MOST_IGNORED)
+      ignored.push(...unknownIn(json, ['type', ...MESSAGE_TYPES[type].fields], `${name}.`))
     if (json.deleted === true) throw new Refused('invalid', `${name}: a deletion is sent to /v1/messages`)
     return { message: read.message, json }
   }
@@ -88,19 +98,21 @@ export function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Wan
   if (entries === null) throw new Refused('invalid', 'comments: a list')
   if (replyBytes !== undefined) {
     if (entries.length > 0) throw new Refused('invalid', 'comments: a reply has none')
-    const { message, json } = one('reply', replyBytes, counterspeechMessage, { id })
-    return { ...own, post: parts.kept.reply(message), comments: [], records: [record('counterspeech', json)] }
+    const { message, json } = one('reply', 'counterspeech', replyBytes, counterspeechMessage, { id })
+    return { ...own, post: parts.kept.reply(message), comments: [], ignored, records: [record('counterspeech', json)] }
   }
-  const { message, json } = one('post', postBytes ?? Buffer.alloc(0), postMessage, { id })
-  const comments = entries.map((bytes, nth) =>
-    one(`comments.${nth}`, bytes, commentMessage, { id: `${message.id}-c${nth + 1}` }, { postId: message.id }),
-  )
-  return {
-    ...own,
-    post: parts.kept.post(message),
-    comments: comments.map((comment) => parts.kept.comment(comment.message)),
-    records: [record('post', json), ...comments.map((comment) => record('comment', comment.json))],
+  const { message, json } = one('post', 'post', postBytes ?? Buffer.alloc(0), postMessage, { id })
+  const comments: Comment[] = []
+  const records = [record('post', json)]
+  const pause = pauses()
+  for (const [nth, bytes] of entries.entries()) {
+    const its = { id: `${message.id}-c${nth + 1}` }
+    const comment = one(`comments.${nth}`, 'comment', bytes, commentMessage, its, { postId: message.id })
+    comments.push(parts.kept.comment(comment.message))
+    records.push(record('comment', comment.json))
+    await pause(bytes.length)
   }
+  return { ...own, post: parts.kept.post(message), comments, ignored, records }
 
   function record(type: MessageType, json: Readonly<Record<string, unknown>>) {
     const message = sentAs(type, json, tenant)
@@ -115,10 +127,21 @@ function completed(value: unknown, more: object, always: object): unknown {
   return { ...more, ...Object.fromEntries(given), ...always }
 }
 
+const FIELDS = ['post', 'reply', 'comments', ...Object.keys(fields.shape)]
+/** Once so many are known to be ignored no more are looked for. */
+const MOST_IGNORED = 20
+
+/** Why a body is no object, in words. */
+function noObject(body: Buffer): Refused {
+  const value = body.length > SMALL && body[behindSpace(body, 0)] === OPEN_LIST ? [] : jsonOf(body)
+  const what = Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
+  return new Refused('invalid', `the body is ${what}: send one object, with a post or a reply; one request judges one`)
+}
+
 /** Longest of the other fields of a body, in bytes. */
 const SMALL = 4_000
 
-function smallFields(given: ReadonlyMap<string, Buffer>): Omit<Wanted, 'post' | 'comments' | 'records'> {
+function smallFields(given: ReadonlyMap<string, Buffer>): Omit<Wanted, 'post' | 'comments' | 'ignored' | 'records'> {
   const named = Object.keys(fields.shape).flatMap((name) => {
     const bytes = given.get(name)
     if (bytes === undefined) return []

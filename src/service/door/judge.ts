@@ -1,3 +1,4 @@
+import { didYouMean } from '../domain/did-you-mean.ts'
 import type { Answer, Answers, Asking } from '../ports/answers.ts'
 import { StoreSuspended } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
@@ -5,6 +6,7 @@ import { MOST_WAIT, type ReadingParts, USUAL_WAIT, type Wanted, wantedOf } from 
 import { Refused } from './problem.ts'
 import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
 import type { Sending } from './sending.ts'
+import { IGNORED, ignoredIn, shown } from './unknown-fields.ts'
 
 export interface JudgeParts extends ReadingParts {
   readonly asking: Asking
@@ -33,13 +35,13 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       ],
       async answer(call) {
         const { tenant } = call.caller
-        const wanted = wantedOf(call.body, tenant, parts)
+        const wanted = await wantedOf(call.body, tenant, parts)
         call.charge(wanted.comments.length)
         const pressure = parts.pressure()
         if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
         const done = waiters.enter(tenant, wanted.wait)
         try {
-          if (wanted.stream) await parts.sending.send(wanted.records)
+          if (wanted.stream) await parts.sending.send(tenant, wanted.records)
           const { id, until } = await askedOf(parts, tenant, wanted)
           return await answered(call, id, until, wanted)
         } finally {
@@ -61,7 +63,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         const done = waiters.enter(caller.tenant, wait)
         try {
           const answer = await complete(parts, call, id, wait)
-          return said(call, id, answer, query.get('transcript') === 'true')
+          return said(call, id, answer, { withTranscripts: query.get('transcript') === 'true' })
         } finally {
           done()
         }
@@ -81,18 +83,19 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
     },
   ]
 
-  async function answered(call: Call, id: string, until: number, { wait, webhook }: Wanted): Promise<Response> {
+  async function answered(call: Call, id: string, until: number, wanted: Wanted): Promise<Response> {
+    const { wait, webhook, ignored } = wanted
     try {
       const answer = await complete(parts, call, id, wait)
-      if (!call.gone.aborted) return said(call, id, answer, false)
+      if (!call.gone.aborted) return said(call, id, answer, { ignored })
     } catch (error) {
       // It is asked: what can't be read now can be fetched.
       if (!(error instanceof Refused) || error.problem !== 'store-away') throw error
-      if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [] })
+      if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     }
     // Nobody has its address: calls that are made for it alone are stopped, unless a webhook is to hear of it.
     if (!webhook) await parts.asking.leave(call.caller.tenant, id)
-    return pending(call, { id, until, verdicts: [], missing: [] })
+    return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
   }
 }
 
@@ -107,13 +110,15 @@ async function askedOf(parts: JudgeParts, tenant: string, wanted: Wanted): Promi
     case 'paused':
       throw new Refused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
     case 'unjudged':
-      throw new Refused(
-        'protocol',
-        outcome.protocols.length === 0
-          ? 'no protocol judges it by itself: name some in protocols'
-          : `${outcome.protocols.length} of the protocols that are named are off, unknown, or don't judge such a subject`,
-      )
+      throw new Refused('protocol', unjudgedBy(outcome))
   }
+}
+
+function unjudgedBy({ protocols, judging }: { protocols: readonly string[]; judging: readonly string[] }): string {
+  const those = judging.length === 0 ? 'none judges such a subject' : `${judging.join(', ')} judge such a subject`
+  const [name = ''] = protocols
+  if (name === '') return `no protocol judges it by itself: name some in protocols (${those})`
+  return `${shown(name)} is off, unknown, or does not judge such a subject: ${those}.${didYouMean(shown(name), judging)}`
 }
 
 /** What the store answers. Where it does not, the request is refused for now. */
@@ -139,22 +144,29 @@ async function complete(parts: JudgeParts, call: Call, id: string, seconds: numb
   }
 }
 
-function said(call: Call, id: string, answer: Answer, withTranscripts: boolean): Response {
+function said(
+  call: Call,
+  id: string,
+  answer: Answer,
+  { withTranscripts = false, ignored = [] }: { withTranscripts?: boolean; ignored?: readonly string[] },
+): Response {
   const verdicts = [...answer.verdicts.values()].map((text) => ({ ...JSON.parse(text), subject: answer.subjectId }))
   const missing = answer.protocols.filter((name) => !answer.verdicts.has(name))
   const transcripts = withTranscripts
     ? { transcripts: [...answer.transcripts.values()].map((text) => JSON.parse(text)) }
     : {}
-  if (missing.length > 0) return pending(call, { id, until: answer.until, verdicts, missing })
+  if (missing.length > 0) return pending(call, { id, until: answer.until, verdicts, missing, ...ignoredIn(ignored) })
   const until = new Date(answer.until).toISOString()
-  return json(200, { id, url: urlOf(call, id), until, done: true, verdicts, missing, ...transcripts })
+  const body = { id, url: urlOf(call, id), until, done: true, verdicts, missing, ...transcripts, ...ignoredIn(ignored) }
+  return json(200, body)
 }
 
 function pending(
   call: Call,
-  { id, until, verdicts, missing }: { id: string; until: number; verdicts: unknown[]; missing: readonly string[] },
+  given: { id: string; until: number; verdicts: unknown[]; missing: readonly string[]; ignored?: readonly string[] },
 ): Response {
-  const body = { id, url: urlOf(call, id), until: new Date(until).toISOString(), done: false, verdicts, missing }
+  const { id, until, ...rest } = given
+  const body = { id, url: urlOf(call, id), until: new Date(until).toISOString(), done: false, ...rest }
   return json(202, body, { location: `/v1/judgements/${id}`, 'retry-after': '1' })
 }
 
@@ -217,6 +229,7 @@ const ANSWER: Schema = {
     },
     missing: { type: 'array', items: { type: 'string' }, description: 'Protocols whose verdict is to come.' },
     transcripts: { type: 'array', items: { type: 'object' } },
+    ignored: IGNORED,
   },
 }
 const RESPONSES: Pick<Operation, 'response' | 'others'> = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { entryOf } from '../domain/entry-of.ts'
+import { writtenFields } from '../domain/json-walk.ts'
 import {
   commentMessage,
   counterspeechMessage,
@@ -13,8 +14,10 @@ import type { Clock } from '../ports/clock.ts'
 import type { Outgoing } from '../ports/topic.ts'
 import { entriesOf } from './body.ts'
 import { type ProblemName, Refused } from './problem.ts'
+import { inOrder, pauses } from './reading.ts'
 import { json, type Route } from './route.ts'
 import type { Sending } from './sending.ts'
+import { IGNORED, ignoredIn, unknownIn } from './unknown-fields.ts'
 
 /** What each type of message is read by, and which of its fields are sent on. */
 export const MESSAGE_TYPES = {
@@ -48,7 +51,7 @@ const anyMessage = z.unknown().transform((json, context): { type: MessageType; c
 
 /** A message that may be sent, or why it may not. */
 type Item =
-  | { readonly id: string | null; readonly record: Outgoing }
+  | { readonly id: string | null; readonly record: Outgoing; readonly ignored: readonly string[] }
   | { readonly id: string | null; readonly refused: Refused }
 
 /** The problem by which a message is refused that can't be read. */
@@ -70,6 +73,8 @@ export interface MessageParts {
  * sent; what can't be read is refused by itself. What is checked is what is sent: the fields that are known, under the key's tenant.
  */
 export function messagesRoute(parts: MessageParts): Route {
+  // What one tenant sends reaches the topics in the order in which it came here.
+  const inTurn = inOrder()
   return {
     method: 'POST',
     path: '/v1/messages',
@@ -83,19 +88,27 @@ export function messagesRoute(parts: MessageParts): Route {
       const pressure = parts.pressure()
       if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
       const now = parts.clock()
-      const items = (entries ?? [body]).map((bytes) => itemOf(bytes, caller.tenant, parts, now))
-      const foreign = items.some((item) => 'refused' in item && item.refused.problem === 'tenant')
-      if (foreign) throw new Refused('tenant', `a message names another tenant than ${caller.tenant}`)
-      const [only] = items
-      if (entries === null && only !== undefined && 'refused' in only) throw only.refused
-      const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
-      const became = await parts.sending.send(records)
+      const { items, sending } = await inTurn(caller.tenant, async () => {
+        const items: Item[] = []
+        const pause = pauses()
+        for (const bytes of entries ?? [body]) {
+          items.push(itemOf(bytes, caller.tenant, parts, now))
+          await pause(bytes.length)
+        }
+        const foreign = items.some((item) => 'refused' in item && item.refused.problem === 'tenant')
+        if (foreign) throw new Refused('tenant', `a message names another tenant than ${caller.tenant}`)
+        const [only] = items
+        if (entries === null && only !== undefined && 'refused' in only) throw only.refused
+        const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
+        return { items, sending: parts.sending.send(caller.tenant, records) }
+      })
+      const became = await sending
       let sent = 0
       const said = items.map((item, index) => {
         if ('refused' in item) return refusedItem(index, item.id, item.refused)
         return became[sent++] === 'refused'
           ? refusedItem(index, item.id, new Refused('too-large', "Kafka's topic does not take it"))
-          : { index, id: item.id, status: 'acknowledged' as const }
+          : { index, id: item.id, status: 'acknowledged' as const, ...ignoredIn(item.ignored) }
       })
       const accepted = said.filter(({ status }) => status === 'acknowledged').length
       if (accepted === 0 && said.length > 0)
@@ -111,7 +124,8 @@ function refusedItem(index: number, id: string | null, { problem, message }: Ref
 
 function itemOf(bytes: Buffer, tenant: string, { topics, limits }: MessageParts, now: number): Item {
   const read = readValue(bytes, anyMessage, limits, now)
-  if (!read.ok) return { id: null, refused: new Refused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail) }
+  if (!read.ok)
+    return { id: writtenId(bytes), refused: new Refused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail) }
   const given = read.json as Readonly<Record<string, unknown>>
   const { type } = read.message
   const own = type === 'feedback' ? given.subjectId : given.id
@@ -123,7 +137,24 @@ function itemOf(bytes: Buffer, tenant: string, { topics, limits }: MessageParts,
   const value = JSON.stringify(message)
   if (Buffer.byteLength(value) > limits.maxMessageBytes)
     return { id, refused: new Refused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
-  return { id, record: { topic: topics[type], key: keyOf(type, message), value } }
+  const record = { topic: topics[type], key: keyOf(type, message), value }
+  return { id, record, ignored: unknownIn(given, ['type', ...MESSAGE_TYPES[type].fields]) }
+}
+
+/** Longer ids are not shown of a message that can't be read. */
+const LONGEST_SHOWN = 200
+
+/** The id of a message that can't be read, where it can be found all the same. */
+function writtenId(bytes: Buffer): string | null {
+  try {
+    const fields = writtenFields(bytes, { most: 1_000, longestName: 20 })
+    const written = fields?.get('id') ?? fields?.get('subjectId')
+    if (written === undefined || written.length > LONGEST_SHOWN) return null
+    const id: unknown = JSON.parse(written.toString())
+    return typeof id === 'string' ? id : typeof id === 'number' ? written.toString().trim() : null
+  } catch {
+    return null
+  }
 }
 
 /** The message with the fields that are known, as this tenant's: what goes onto the topic. */
@@ -146,6 +177,7 @@ const ITEM = {
     index: { type: 'integer', description: 'Its place in the request, from 0.' },
     id: { type: ['string', 'null'], description: 'Its id, where it could be read.' },
     status: { type: 'string', enum: ['acknowledged', 'refused'] },
+    ignored: IGNORED,
     problem: {
       type: 'object',
       required: ['type', 'detail'],

@@ -116,7 +116,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
           const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
           return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
         })
-        await parts.sending.send(records)
+        await parts.sending.send(caller.tenant, records)
         return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
       },
     },

@@ -14,6 +14,11 @@ export const PROBLEMS = {
     title: 'The address has an invalid percent escape',
     todo: 'Percent-encode ids, as encodeURIComponent does.',
   },
+  'dot-segment': {
+    status: 400,
+    title: 'The address has a segment that is one dot or two',
+    todo: 'Write the address without it: whoever passes it on may resolve it.',
+  },
   'key-missing': {
     status: 401,
     title: 'An API key is needed',
@@ -56,6 +61,11 @@ export const PROBLEMS = {
     status: 421,
     title: 'The door is not asked for by this name',
     todo: 'Use another Host, or add the name to door.hosts.',
+  },
+  expectation: {
+    status: 417,
+    title: 'The header Expect asks for what is not done',
+    todo: 'Leave it out, or send Expect: 100-continue.',
   },
   'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item says why.' },
   protocol: {

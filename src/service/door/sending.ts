@@ -3,18 +3,18 @@ import { Refused } from './problem.ts'
 
 /** Most records, and bytes of them, that are handed to Kafka at a time. */
 const [MOST_RECORDS, MOST_BYTES] = [2_000, 1_000_000]
-/** Most bytes that wait to be sent. */
-const MOST_WAITING_BYTES = 32 * 2 ** 20
+/** Most bytes that wait to be sent, and those of one tenant. */
+const [MOST_WAITING_BYTES, MOST_OF_TENANT] = [32 * 2 ** 20, 16 * 2 ** 20]
 
 /** What became of a record: every in-sync replica has it, or Kafka never takes it. */
 export type Sent = 'acknowledged' | 'refused'
 
 export interface Sending {
   /**
-   * Sends records, after all that came before; one entry for each of them. Rejects with a `Refused` where that is not known within
+   * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `Refused` where that is not known within
    * the time: they may arrive all the same, which does no harm, since a repeat of a message counts once.
    */
-  send(records: readonly Outgoing[]): Promise<Sent[]>
+  send(tenant: string, records: readonly Outgoing[]): Promise<Sent[]>
 }
 
 /** Records of one request: what is left of them to send, and what became of the others. */
@@ -33,6 +33,7 @@ interface Request {
  */
 export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send'>; timeoutMs: number }): Sending {
   const waiting: Request[] = []
+  const waitingOf = new Map<string, number>()
   let waitingBytes = 0
   let isSending = false
 
@@ -73,12 +74,15 @@ export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send
   }
 
   return {
-    async send(records) {
+    async send(tenant, records) {
       if (records.length === 0) return []
       const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0)
-      if (waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING_BYTES)
+      const own = waitingOf.get(tenant) ?? 0
+      // One request is let in by itself, however large.
+      if ((waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING_BYTES) || (own > 0 && own + bytes > MOST_OF_TENANT))
         throw new Refused('back-pressure', 'too much waits to be sent to Kafka', { retryAfter: 2 })
       waitingBytes += bytes
+      waitingOf.set(tenant, own + bytes)
       const became: Sent[] = []
       try {
         await new Promise<void>((resolve, reject) => {
@@ -105,6 +109,9 @@ export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send
         return became
       } finally {
         waitingBytes -= bytes
+        const left = (waitingOf.get(tenant) ?? 0) - bytes
+        if (left > 0) waitingOf.set(tenant, left)
+        else waitingOf.delete(tenant)
       }
     },
   }

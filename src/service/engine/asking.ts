@@ -27,7 +27,10 @@ export function asking(deps: {
     async ask(tenant, { post, comments, protocols, webhook }) {
       const subject: ThreadRef = { tenant, postId: post.id, kind: post.hateSpeech === undefined ? 'post' : 'reply' }
       const { judges, unjudged } = judgesOf(deps, subject, { post, comments, protocols })
-      if (unjudged.length > 0 || judges.length === 0) return { kind: 'unjudged', protocols: unjudged }
+      if (unjudged.length > 0 || judges.length === 0) {
+        const judging = deps.protocols.filter((one) => mayBeAsked(one, post)).map(({ name }) => name)
+        return { kind: 'unjudged', protocols: unjudged, judging }
+      }
       const paused = await threads.paused()
       const names = judges.map(({ name }) => name)
       const off = names.filter((name) => paused.has(name))

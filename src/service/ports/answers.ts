@@ -18,8 +18,8 @@ export type AskedOutcome =
   /** The stream's subject of that id has been deleted. */
   | { readonly kind: 'deleted' }
   | { readonly kind: 'paused'; readonly protocols: readonly string[] }
-  /** Protocols that are off, unknown, or don't judge such a subject; none are named where the routes choose none. */
-  | { readonly kind: 'unjudged'; readonly protocols: readonly string[] }
+  /** Protocols that are off, unknown, or don't judge such a subject; none are named where the routes choose none. `judging` do. */
+  | { readonly kind: 'unjudged'; readonly protocols: readonly string[]; readonly judging: readonly string[] }
 
 /** Has posts judged that a client asks about. Each is a request of its own: asked again, it is another one. */
 export interface Asking {

@@ -1,0 +1,83 @@
+/** The signs that give JSON its form. */
+export const [COMMA, COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from(',:[]{}')
+const [QUOTE, BACKSLASH] = Buffer.from('"\\')
+const [SPACE, TAB, LINE_FEED, CARRIAGE_RETURN] = Buffer.from(' \t\n\r')
+
+/** Goes over the bytes of JSON from sign to sign, without parsing it; what stands within strings is passed over. Linear, and holds nothing. */
+export class JsonWalk {
+  readonly #json: Buffer
+  /** Where the sign stands; the length once there are no more. */
+  at = -1
+  /** How many lists and objects are open behind the sign. */
+  depth = 0
+  /** The last string before the sign, with its quotes: its first byte, and the one behind it. */
+  stringFrom = 0
+  stringTo = 0
+
+  constructor(json: Buffer) {
+    this.#json = json
+  }
+
+  /** The next sign; 0 if there is none. */
+  next(): number {
+    const json = this.#json
+    for (let at = this.at + 1; at < json.length; at++) {
+      const byte = json[at] as number
+      if (byte === QUOTE) {
+        this.stringFrom = at++
+        while (at < json.length && json[at] !== QUOTE) at += json[at] === BACKSLASH ? 2 : 1
+        this.stringTo = at + 1
+        continue
+      }
+      if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.depth++
+      else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.depth--
+      else if (byte !== COMMA && byte !== COLON) continue
+      this.at = at
+      return byte
+    }
+    this.at = json.length
+    return 0
+  }
+}
+
+/** The first byte from `from` on that is no white space; the length if there is none. */
+export function behindSpace(json: Buffer, from: number): number {
+  let at = from
+  while (json[at] === SPACE || json[at] === LINE_FEED || json[at] === CARRIAGE_RETURN || json[at] === TAB) at++
+  return at
+}
+
+/**
+ * The fields of an object in JSON, each value as it is written, of several of one name the last. What stands in the values is not
+ * parsed. Null if it is no object; throws a `SyntaxError` if it does not end as one, and a `RangeError` for more than `most`. Names of
+ * more than `longestName` bytes are left out.
+ */
+export function writtenFields(
+  json: Buffer,
+  { most = Number.POSITIVE_INFINITY, longestName = Number.POSITIVE_INFINITY } = {},
+): Map<string, Buffer> | null {
+  if (json[behindSpace(json, 0)] !== OPEN_OBJECT) return null
+  const fields = new Map<string, Buffer>()
+  const walk = new JsonWalk(json)
+  let [count, nameFrom, nameTo, valueFrom] = [0, 0, 0, -1]
+  const end = () => {
+    if (valueFrom < 0) return
+    if (++count > most) throw new RangeError(`more than ${most} fields`)
+    const name = json.subarray(nameFrom, nameTo)
+    if (name.length - 2 <= longestName)
+      fields.set(String(JSON.parse(name.toString())), json.subarray(valueFrom, walk.at))
+    valueFrom = -1
+  }
+  for (let sign = walk.next(); sign !== 0; sign = walk.next()) {
+    if (walk.depth === 0) {
+      if (sign !== CLOSE_OBJECT || behindSpace(json, walk.at + 1) !== json.length) break
+      end()
+      return fields
+    }
+    if (walk.depth > 1) continue
+    if (sign === COMMA) end()
+    else if (sign === COLON && valueFrom < 0)
+      [nameFrom, nameTo, valueFrom] = [walk.stringFrom, walk.stringTo, walk.at + 1]
+  }
+  throw new SyntaxError('the object does not end as an object')
+}
