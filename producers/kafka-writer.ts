@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import kafkajs, { type Kafka, type Producer } from 'kafkajs'
+import kafkajs, { type Kafka, type Producer, type RecordMetadata } from 'kafkajs'
 import { NoAnswer, withTimeout } from '../src/service/adapters/kafka/with-timeout.ts'
-import { type Compression, type Outgoing, RefusedRecord, type TopicWriter } from '../src/service/ports/topic.ts'
+import {
+  type Compression,
+  type Outgoing,
+  type PlacingWriter,
+  RefusedRecord,
+  type TopicWriter,
+} from '../src/service/ports/topic.ts'
 
 const { CompressionTypes } = kafkajs
 const TYPES: Record<Compression, number> = {
@@ -36,7 +42,7 @@ const AGAIN = { times: 5, firstMs: 100, mostMs: 2_000 }
  * Deliberately not idempotent: kafkajs reuses sequence numbers after it has given up on a batch, and the broker would
  * then silently drop the next one. Consumers skip a repeat by its id.
  */
-export async function kafkaWriter(kafka: Kafka, compression: Compression): Promise<TopicWriter> {
+export async function kafkaWriter(kafka: Kafka, compression: Compression): Promise<TopicWriter & PlacingWriter> {
   const connect = async () => {
     const fresh = kafka.producer({
       idempotent: false,
@@ -50,7 +56,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   let producer: Promise<Producer> | undefined = connect()
   await producer
 
-  async function write(request: readonly Outgoing[]): Promise<void> {
+  async function write(request: readonly Outgoing[]): Promise<RecordMetadata[]> {
     producer ??= connect()
     const own = producer
     try {
@@ -61,7 +67,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       }))
       const batch = { acks: -1, compression: TYPES[compression], topicMessages }
       const ready = await withTimeout(SILENT_MS, own)
-      await again(() => withTimeout(SILENT_MS, ready.sendBatch(batch)))
+      return await again(() => withTimeout(SILENT_MS, ready.sendBatch(batch)))
     } catch (error) {
       // A record that the broker refused doesn't mean that the connection is bad. Others may be sending on it: closing
       // it would make them send twice.
@@ -84,15 +90,20 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
     async send(records) {
       for (const request of requests(records)) await write(request)
     },
+    async place(record) {
+      const [written] = await write([record])
+      const offset = written?.baseOffset ?? written?.offset
+      if (written === undefined || offset === undefined) throw new Error('Kafka has not said where the record stands')
+      return { partition: written.partition, offset }
+    },
     close: async () => (await producer)?.disconnect(),
   }
 }
 
-async function again(send: () => Promise<unknown>): Promise<void> {
+async function again<T>(send: () => Promise<T>): Promise<T> {
   for (let [times, waitMs] = [0, AGAIN.firstMs]; ; times++, waitMs = Math.min(AGAIN.mostMs, 2 * waitMs))
     try {
-      await send()
-      return
+      return await send()
     } catch (error) {
       const mayPass = error instanceof Error && error.name === 'KafkaJSNumberOfRetriesExceeded'
       if (!mayPass || times === AGAIN.times) throw error

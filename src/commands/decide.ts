@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
-import kafkajs from 'kafkajs'
 import type { Settings } from '../../config/schema.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { decisionsProducer } from '../../producers/decisions.ts'
+import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { topicHistory } from '../service/adapters/kafka/bounded-reader.ts'
 import { partitionOf } from '../service/adapters/kafka/own-partition.ts'
 import { knownSecretOf } from '../service/adapters/redis/shared-key.ts'
@@ -18,7 +18,7 @@ import { verdict as verdictSchema } from '../service/domain/verdict.ts'
 import { scopeOfSubject } from '../service/engine/decided.ts'
 import { labelsForPeople, type Protocol } from '../service/engine/script.ts'
 import { readOwn } from '../service/inspection/read.ts'
-import type { Decided } from '../service/ports/decisions.ts'
+import type { Heard } from '../service/ports/deciding.ts'
 import type { Command } from './command.ts'
 import { positiveWhole, protocolName } from './options.ts'
 import { readingClient } from './reading-client.ts'
@@ -37,15 +37,12 @@ interface DecideOptions {
   readonly most: number
 }
 
-interface Result {
-  readonly of: string
+interface Result extends Heard {
   readonly against: number
-  /** Null where nothing was heard in time. */
-  readonly decided: Decided | null
 }
 
-/** How long is waited for what comes of a decision, and how often is looked, in ms. */
-const [WAIT_MS, LOOK_MS] = [15_000, 100]
+/** How long is waited for what comes of a decision, in ms. */
+const WAIT_MS = 15_000
 
 /** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
 export const command: Command<DecideOptions, Result> = {
@@ -98,11 +95,17 @@ export const command: Command<DecideOptions, Result> = {
       }
       const checked = decisionMessage.safeParse(decision)
       if (!checked.success)
-        misused(checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '))
+        return misused(checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '))
       if (there.forgotten && !force)
         terminal.say('Redis has forgotten this subject: decided by what the verdicts topic says.')
-      const of = await send(kafka, topicsOf(settings).decisions, id, JSON.stringify(decision))
-      return { of, against, decided: await heard(redis.decisions.told, of, signal) }
+      const writer = await kafkaWriter(kafka, settings.kafka.compression)
+      try {
+        const { told } = redis.decisions
+        const deciding = decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS })
+        return { against, ...(await deciding.decide(checked.data, signal)) }
+      } finally {
+        await writer.close()
+      }
     } finally {
       await redis.close()
     }
@@ -122,7 +125,7 @@ export const command: Command<DecideOptions, Result> = {
 }
 
 /** Why nothing stands now that did not before; null if it does. */
-function failureOf(decided: Decided | null, of: string, against: number, withdraw: boolean): string | null {
+function failureOf(decided: Heard['decided'], of: string, against: number, withdraw: boolean): string | null {
   if (decided === null)
     return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s: it stands on its topic, and is carried out as soon as a service with the role intake reads it.`
   if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') return null
@@ -171,39 +174,4 @@ async function lastOf(
       `There is no such subject: neither Redis nor the verdicts topic knows ${printable(ref.postId, 200)} by ${protocol.name}.`,
     )
   return { last, forgotten: true }
-}
-
-/** Sends a decision; returns its PARTITION@OFFSET. */
-async function send(
-  kafka: Awaited<ReturnType<typeof readingClient>>,
-  topic: string,
-  key: string,
-  value: string,
-): Promise<string> {
-  const producer = kafka.producer({
-    idempotent: false,
-    allowAutoTopicCreation: false,
-    createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-    retry: { retries: 5 },
-  })
-  await producer.connect()
-  try {
-    const [written] = await producer.send({ topic, acks: -1, messages: [{ key, value }] })
-    return `${written?.partition ?? -1}@${written?.baseOffset ?? written?.offset ?? -1}`
-  } finally {
-    await producer.disconnect()
-  }
-}
-
-async function heard(
-  told: (of: string) => Promise<Decided | null>,
-  of: string,
-  signal: AbortSignal,
-): Promise<Decided | null> {
-  for (let waited = 0; waited < WAIT_MS && !signal.aborted; waited += LOOK_MS) {
-    const decided = await told(of)
-    if (decided !== null) return decided
-    await sleep(LOOK_MS)
-  }
-  return null
 }

@@ -25,7 +25,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
     const decision = (change: Partial<Decision> = {}): Decision => ({
       ...{ ref, protocol: 'rumor', withdraw: false, label: 'non-rumor', against: 1, force: false, opinion: false },
       ...{ by: 'ann', why: 'Ticket 88.' },
-      place: { partition: 0, offset: String(offset++), timestamp: T0 + offset },
+      ...{ same: String(offset), place: { partition: 0, offset: String(offset++), timestamp: T0 + offset } },
       ...change,
     })
     const written = (label: string | null, on: DecidedOn): LabelledVerdict => ({
@@ -88,6 +88,26 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await published()).toEqual(['verdict rumor~p1~r2', 'outcome stands 0@0 r2 non-rumor'])
       expect(await decide({}, given)).toEqual({ outcome: 'duplicate' })
       expect(await stores.decisions.told('0@0')).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+    })
+
+    it('count once where a lost acknowledgement has put them on the topic twice, and both are told the same', async () => {
+      await judged()
+      const refused = decision({ against: 0 })
+      await decide({}, refused)
+      expect(await decide({}, decision({ ...refused, place: decision().place }))).toEqual({ outcome: 'duplicate' })
+      expect(await stores.decisions.told('0@1')).toEqual({ outcome: 'late', last: 1 })
+      const first = decision()
+      await decide({}, first)
+      const again = decision({ same: first.same })
+      expect(await decide({}, again)).toEqual({ outcome: 'duplicate' })
+      expect(await decide({}, again)).toEqual({ outcome: 'duplicate' })
+      expect(await stores.decisions.told('0@4')).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+      expect(await published()).toEqual([
+        'review rumor~p1~r1 refused label non-rumor of 0@0 by ann',
+        'verdict rumor~p1~r2',
+        'outcome stands 0@3 r2 non-rumor',
+      ])
+      expect(await decide({}, decision({ same: 'another' }))).toEqual({ outcome: 'late', last: 2 })
     })
 
     it('of two people at once the first stands; the second is told, and a review is asked for', async () => {
@@ -199,6 +219,31 @@ export function decisionsContract(name: string, make: MakeStores): void {
       await put('so it is not')
       await end()
       expect(await published(), 'and machines go on').toEqual(['verdict rumor~p1~r4'])
+    })
+
+    it('withdrawn twice, what machines said last is published again each time', async () => {
+      const ruled: (string | null)[] = []
+      const withdraw = async (against: number) => {
+        const given = decision({ withdraw: true, label: null, against })
+        await stores.decisions.decide(given, SCOPE, T0, (on) => {
+          ruled.push(on.machine)
+          return written('rumor', on)
+        })
+        await published()
+      }
+      await judged()
+      await decide()
+      await published()
+      await put('so it is not')
+      await conclude(await openCase(stores, ref), 'non-rumor')
+      const proposed = await stores.outbox.next('the publisher', 100, 10)
+      const said = proposed.flatMap((entry) => (entry.kind === 'proposal' ? [entry.proposal] : []))
+      await stores.outbox.done(proposed)
+      await withdraw(2)
+      await decide({ against: 4 })
+      await published()
+      await withdraw(5)
+      expect(ruled).toEqual([...said, ...said])
     })
 
     it('withdrawn while a case is open, which ends as a proposal and is followed by another', async () => {

@@ -147,11 +147,20 @@ function decidedOf(hash: Record<string, string>): Plain {
             deciding: of('deciding') ?? null,
           },
           ...{ last: placeOf(last), machine: of('machine') ?? null },
+          became: becameOf(of('became')),
           asked: (of('asked') ?? '').split('\n').filter((one) => one !== ''),
         },
       ]
     }),
   )
+}
+
+function becameOf(json: string | undefined): Plain | undefined {
+  if (json === undefined) return
+  const { same, reply } = JSON.parse(json) as { same: string; reply: string[] }
+  const [outcome, detail] = reply
+  if (outcome === 'late') return { same, decided: { outcome, last: Number(detail) } }
+  return { same, decided: outcome === 'noted' ? { outcome } : { outcome, verdict: detail || null } }
 }
 
 function named(hash: Record<string, string>, prefix: string): [string, string][] {

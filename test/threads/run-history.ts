@@ -129,6 +129,7 @@ export function runOn(
       ref,
       protocol,
       place,
+      same: `${at} ${label} ${withdraw} ${wrong}`,
       withdraw,
       label,
       against: last + (wrong ? 1 : 0),

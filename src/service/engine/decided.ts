@@ -118,7 +118,8 @@ export function proposalOf(ruled: Verdict, above: Above, transcript: (id: string
 export function decisionOf(message: DecisionMessage, place: Decision['place'], kind: SubjectKind): Decision {
   const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
   const { force = false, opinion = false } = message
-  return { ref: { tenant, postId, kind }, protocol, place, withdraw, label, against, force, opinion, by, why }
+  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion])
+  return { ref: { tenant, postId, kind }, protocol, place, same, withdraw, label, against, force, opinion, by, why }
 }
 
 /** Whether a decision says another label than the machines' last ruling does, if one is kept. */

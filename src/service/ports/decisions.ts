@@ -9,6 +9,8 @@ export interface Decision {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly place: Place
+  /** What a repeat of it has in common with it, which a lost acknowledgement puts on the topic at another place. */
+  readonly same: string
   /** It takes the human verdict back; else it gives a label. */
   readonly withdraw: boolean
   readonly label: string | null
@@ -72,6 +74,8 @@ export interface DecidedRevision {
   readonly deciding: string | null
   /** Where the last decision stood that was handled. */
   readonly last: Place | undefined
+  /** What came of that one, and what its repeats have in common with it. */
+  readonly became: { readonly same: string; readonly decided: Decided } | undefined
   /** What a review was asked for beneath it. */
   readonly asked: readonly string[]
   /** The machines' last ruling beneath it, JSON. */

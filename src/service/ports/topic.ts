@@ -107,5 +107,10 @@ export interface TopicWriter {
   close(): Promise<void>
 }
 
+/** Writes one record, and tells where it stands. After a lost acknowledgement it may stand there once more, before that. */
+export interface PlacingWriter {
+  place(record: Outgoing): Promise<Pick<Incoming, 'partition' | 'offset'>>
+}
+
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]

@@ -6,7 +6,7 @@ import { type Step, type Thread, takenBefore } from './thread.ts'
 
 const NOTHING: DecidedRevision = {
   ...{ stands: null, top: null, label: null, revision: 0, of: '', by: '', deciding: null },
-  ...{ last: undefined, asked: [], machine: null },
+  ...{ last: undefined, became: undefined, asked: [], machine: null },
 }
 
 /** A decision at its handling, and the state of what it may have to wait for. */
@@ -25,6 +25,8 @@ export interface Deciding {
 export interface DecisionEffects {
   readonly decided: Decided | { readonly outcome: 'changed'; readonly on: DecidedOn }
   /** What a review is asked for, of this verdict. */
+  /** What its writer is told, if it was carried out before. */
+  readonly told?: Decided
   readonly review?: { readonly why: 'refused' | 'disputed'; readonly verdict: string }
 }
 
@@ -53,14 +55,21 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
   const revision = thread.revisions.get(protocol)
   const outcome = (decided: DecisionEffects['decided']) => ({ thread, outcome: { decided } })
   if (wasHandled(known.last, place)) return outcome({ outcome: 'duplicate' })
+  if (known.became?.same === decision.same)
+    return {
+      thread: withDecided(thread, protocol, { last: place }),
+      outcome: { decided: { outcome: 'duplicate' }, told: known.became.decided },
+    }
   if (thread.status === 'deleted') return outcome({ outcome: 'deleted' })
   const openId = revision?.openId ?? null
   const published = publishedOf(thread, protocol)
   if (published === 0 && thread.post === null && !force) return outcome({ outcome: 'unknown' })
-  const handled = withDecided(thread, protocol, { last: place })
+  const handled = (decided: Decided) =>
+    withDecided(thread, protocol, { last: place, became: { same: decision.same, decided } })
   if (opinion) {
     const disputes = known.stands !== null && known.label !== label
-    const after = disputes ? askReview(handled, protocol, `disputed ${of}`).thread : handled
+    const noted = handled({ outcome: 'noted' })
+    const after = disputes ? askReview(noted, protocol, `disputed ${of}`).thread : noted
     const review = { why: 'disputed', verdict: known.stands ?? '' } as const
     return { thread: after, outcome: { decided: { outcome: 'noted' }, ...(disputes ? { review } : {}) } }
   }
@@ -68,7 +77,7 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
   const isStale = against !== (withdraw ? known.revision : published) && !force
   if ((withdraw && known.stands === null) || isStale)
     return {
-      thread: askReview(handled, protocol, `refused ${of}`).thread,
+      thread: askReview(handled({ outcome: 'late', last: published }), protocol, `refused ${of}`).thread,
       outcome: {
         decided: { outcome: 'late', last: published },
         review: { why: 'refused', verdict: `${scope}${published}` },
@@ -79,31 +88,33 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
   const on: DecidedOn = { scope, number, published, machine: known.machine, isLive: thread.post !== null }
   const { written } = deciding
   if (written === null || JSON.stringify(written.on) !== JSON.stringify(on)) return outcome({ outcome: 'changed', on })
-  return carryOut(handled, deciding, written)
+  const decided = { outcome: withdraw ? 'withdrawn' : 'stands', verdict: written.id } as const
+  return { thread: carryOut(handled(decided), deciding, written), outcome: { decided } }
 }
 
 function carryOut(
   thread: Thread,
   { decision, of, now, isOpen }: Deciding,
   { on, id, label }: NonNullable<Deciding['written']>,
-): Step<DecisionEffects> {
+): Thread {
   const { protocol, withdraw, by } = decision
   const known = decidedOf(thread, protocol)
   const ruling = thread.revisions.get(protocol)?.ruling ?? null
   const machine = withdraw ? null : known.stands === null ? ruling : known.machine
   const verdict = id === null ? {} : { top: id, label, revision: on.number, deciding: id }
   const stands = withdraw ? null : id
+  // What machines said last, also for whoever decides again.
+  const last = withdraw ? known.machine : ruling
   const before = thread.revisions.get(protocol)
   const after = numbered(
-    withDecided(thread, protocol, { stands, machine, of, by, asked: [], ...verdict }),
+    withRuling(withDecided(thread, protocol, { stands, machine, of, by, asked: [], ...verdict }), protocol, last),
     protocol,
     id,
     on,
   )
-  const decided = { outcome: withdraw ? 'withdrawn' : 'stands', verdict: id } as const
   const isJudged = withdraw && on.isLive && (id === null || isOpen)
   const isLast = isOpen && id === null && before?.openId?.endsWith(`~r${before.revision}`) === true
-  if (!isJudged || isLast) return { thread: after, outcome: { decided } }
+  if (!isJudged || isLast) return after
   const revision = after.revisions.get(protocol)
   // Judged anew, or once more after the case that ends beneath what took the place of the human verdict.
   const unseen =
@@ -113,7 +124,13 @@ function carryOut(
           ...after,
           revisions: new Map(after.revisions).set(protocol, { ...revision, seen: -1, again: revision.again || isOpen }),
         }
-  return { thread: isOpen ? unseen : dueNow(unseen, now), outcome: { decided } }
+  return isOpen ? unseen : dueNow(unseen, now)
+}
+
+function withRuling(thread: Thread, protocol: string, ruling: string | null): Thread {
+  const revision = thread.revisions.get(protocol)
+  if (revision === undefined) return thread
+  return { ...thread, revisions: new Map(thread.revisions).set(protocol, { ...revision, ruling }) }
 }
 
 /** The protocol's revisions go on behind the verdict. */
@@ -157,9 +174,7 @@ export function keepRuling(
   { protocol, ruling, above }: { protocol: string; ruling: string | null; above: Above | null },
 ): Thread {
   if (decidedOf(thread, protocol).stands !== null) return withDecided(thread, protocol, { machine: ruling })
-  const revision = thread.revisions.get(protocol)
-  if (above !== null || revision === undefined) return thread
-  return { ...thread, revisions: new Map(thread.revisions).set(protocol, { ...revision, ruling }) }
+  return above === null ? withRuling(thread, protocol, ruling) : thread
 }
 
 /** A verdict that people brought about was published. */

@@ -20,6 +20,7 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
       const step = (written: Deciding['written']) =>
         threads.step(ref, (thread) => decide(thread, { ...given, written }))
       const first = step(null)
+      if (first.told !== undefined) told.set(of, first.told)
       if (first.decided.outcome !== 'changed') return done(first.decided, first.review)
       const { on } = first.decided
       const written = write(on)

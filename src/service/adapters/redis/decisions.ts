@@ -11,8 +11,20 @@ import type { Fields } from './thread-state.ts'
 const decide = script('threads/decide', {
   keys: ['thread', 'revisions', 'decided', 'due', 'outbox', 'incarnation', 'casePrefix', 'told'],
   args: [
-    ...(['member', 'protocol', 'of', 'place', 'withdraw', 'against', 'force', 'opinion', 'label', 'by', 'at'] as const),
-    ...(['now', 'keep', 'keepTold', 'scope', 'number', 'machine', 'verdict', 'transcript'] as const),
+    ...(['member', 'protocol', 'of', 'place', 'same', 'withdraw', 'against', 'force', 'opinion'] as const),
+    ...([
+      'label',
+      'by',
+      'at',
+      'now',
+      'keep',
+      'keepTold',
+      'scope',
+      'number',
+      'machine',
+      'verdict',
+      'transcript',
+    ] as const),
     ...TOKEN,
   ],
 })
@@ -34,14 +46,14 @@ const outcomeReply = z.union([
 export function redisDecisions({ client, keys, settings, token }: ThreadContext): DecisionStore {
   return {
     async decide(decision, scope, now, write) {
-      const { ref, protocol, place, withdraw, against, force, opinion, label, by } = decision
+      const { ref, protocol, place, same, withdraw, against, force, opinion, label, by } = decision
       const member = memberOf(ref)
       const of = decisionName(place)
       const { due, outbox, incarnation } = keys
       const given = {
         ...{ ...threadKeys(keys, member), due, outbox, incarnation, casePrefix: keys.case(''), told: keys.told(of) },
-        ...{ member, protocol, of, place: placeOf(place), withdraw, against, force, opinion, by, at: place.timestamp },
-        ...{ now, keep: settings.keepTombstoneMs, keepTold: KEEP_TOLD_MS, scope },
+        ...{ member, protocol, of, place: placeOf(place), same, withdraw, against, force, opinion },
+        ...{ by, at: place.timestamp, now, keep: settings.keepTombstoneMs, keepTold: KEEP_TOLD_MS, scope },
       }
       let written = { label, number: '', machine: '', verdict: '', transcript: '' }
       for (let tries = 0; tries < TRIES; tries++) {

@@ -51,8 +51,10 @@ redis.call('ZREM', unworked, id)
 -- The machines' last ruling, for whoever takes a human verdict back. What may quote other subjects is not kept.
 local kept = redis.call('HEXISTS', case, 'shown') == 0 and verdict or nil
 local holder, name = human and decided or thread, (human and 'machine:' or 'ruling:') .. protocol
-if not kept then redis.call('HDEL', holder, name)
-elseif human or (not is_beneath and redis.call('EXISTS', thread) == 1) then redis.call('HSET', holder, name, kept) end
+if human or not is_beneath then
+  if not kept then redis.call('HDEL', holder, name)
+  elseif human or redis.call('EXISTS', thread) == 1 then redis.call('HSET', holder, name, kept) end
+end
 if human and label ~= '' and label ~= said then
   ask_review(outbox, decided, { member = member, protocol = protocol, why = 'differs', verdict = human,
     proposal = string.gsub(id, '~r(%d+)$', '~p%1'), label = label, at = string.format('%.0f', redis_now()) }, 'differs ' .. label)

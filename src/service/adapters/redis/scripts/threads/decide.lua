@@ -1,5 +1,5 @@
 -- Carries out a person's decision, once. Replies `suspended` if the data are not those that the caller knows, `duplicate` if it was
--- handled before, `deleted`, `unknown` (nothing is known of the subject), `waiting` (a verdict is on its way out), `noted` (a second
+-- handled before, at this place or, where an acknowledgement was lost, at another, `deleted`, `unknown` (nothing is known of the subject), `waiting` (a verdict is on its way out), `noted` (a second
 -- opinion), `late` with the number of the verdict that it was to be against, `changed` with what the caller needs to write the
 -- verdict, or `stands` or `withdrawn` with the id of the verdict that was put into the outbox, if one was.
 --@include decided
@@ -18,6 +18,7 @@
 --@arg protocol
 --@arg of                the decision's PARTITION@OFFSET
 --@arg place             its place
+--@arg same              what its repeats at other places have in common with it
 --@arg withdraw          1 if it takes a human verdict back
 --@arg against           the revision that the person saw
 --@arg force             1 if it stands whatever came since
@@ -52,6 +53,12 @@ local function was_handled(last)
   return partition ~= last_partition and tonumber(time) < tonumber(last_time)
 end
 if was_handled(of_protocol('last')) then return { 'duplicate' } end
+local before = of_protocol('became')
+if before and cjson.decode(before).same == same then
+  redis.call('HSET', decided, 'last:' .. protocol, place)
+  tell(unpack(cjson.decode(before).reply))
+  return { 'duplicate' }
+end
 local gone, post, expired, base, thread_number, open_id, was_last =
   unpack(redis.call('HMGET', thread, 'deleted', 'post', 'expired', 'base', 'rev:' .. protocol, 'open:' .. protocol, 'last:' .. protocol))
 if gone then return tell('deleted') end
@@ -60,9 +67,10 @@ local standing, top_number = of_protocol('id'), number_of(of_protocol('rev'))
 local published = math.max(number_of(redis.call('HGET', revisions, protocol)), number_of(was_last), top_number)
 if published == 0 and not open_id then published = number_of(thread_number) end
 if published == 0 and not post and force ~= '1' then return tell('unknown') end
-local function handled()
-  redis.call('HSET', decided, 'last:' .. protocol, place)
+local function handled(...)
+  redis.call('HSET', decided, 'last:' .. protocol, place, 'became:' .. protocol, cjson.encode({ same = same, reply = { ... } }))
   keep_decided(decided, keep)
+  return tell(...)
 end
 if opinion == '1' then
   local said = of_protocol('label')
@@ -70,8 +78,7 @@ if opinion == '1' then
     ask_review(outbox, decided, { member = member, protocol = protocol, why = 'disputed', verdict = standing, label = label,
       of = of, by = by, at = at }, 'disputed ' .. of)
   end
-  handled()
-  return tell('noted')
+  return handled('noted')
 end
 local is_open = open_id and redis.call('HGET', case_prefix .. open_id, 'status') == 'open'
 -- What was decided is on its way to the topic, and is the last one as soon as it is there.
@@ -80,8 +87,7 @@ local wanted = withdraw == '1' and top_number or published
 if (withdraw == '1' and not standing) or (tonumber(against) ~= wanted and force ~= '1') then
   ask_review(outbox, decided, { member = member, protocol = protocol, why = 'refused',
     verdict = scope .. string.format('%.0f', published), label = withdraw == '1' and '' or label, of = of, by = by, at = at }, 'refused ' .. of)
-  handled()
-  return tell('late', string.format('%.0f', published))
+  return handled('late', string.format('%.0f', published))
 end
 local next = math.max(published, number_of(thread_number), number_of(base)) + 1
 if next == 1 and not post then next = math.floor(tonumber(now) / 1000) end
@@ -93,6 +99,9 @@ end
 local id, outcome = scope .. number, withdraw == '1' and 'withdrawn' or 'stands'
 if withdraw == '1' then
   for _, name in ipairs({ 'id:', 'machine:' }) do redis.call('HDEL', decided, name .. protocol) end
+  -- What machines said last, also for whoever decides again.
+  if post and kept ~= '' then redis.call('HSET', thread, 'ruling:' .. protocol, kept)
+  else redis.call('HDEL', thread, 'ruling:' .. protocol) end
 else
   if not standing then
     local ruling = redis.call('HGET', thread, 'ruling:' .. protocol)
@@ -102,7 +111,7 @@ else
   redis.call('HSET', decided, 'id:' .. protocol, id)
 end
 redis.call('HDEL', decided, 'asked:' .. protocol)
-redis.call('HSET', decided, 'last:' .. protocol, place, 'of:' .. protocol, of, 'by:' .. protocol, by)
+redis.call('HSET', decided, 'of:' .. protocol, of, 'by:' .. protocol, by)
 if verdict ~= '' then
   redis.call('HSET', decided, 'top:' .. protocol, id, 'label:' .. protocol, label, 'rev:' .. protocol, number,
     'deciding:' .. protocol, id)
@@ -122,5 +131,4 @@ if withdraw == '1' and is_live and (verdict == '' or is_open) then
 end
 redis.call('XADD', outbox, '*', 'kind', 'outcome', 'member', member, 'protocol', protocol, 'outcome', outcome, 'of', of,
   'revision', verdict == '' and 0 or number, 'label', label, 'by', by, 'at', at)
-keep_decided(decided, keep)
-return tell(outcome, verdict == '' and '' or id)
+return handled(outcome, verdict == '' and '' or id)

@@ -1,0 +1,40 @@
+import { expect, it } from 'vitest'
+import { decisionsProducer } from '../../producers/decisions.ts'
+import { decisionMessage } from '../../src/service/domain/decisions.ts'
+import type { Decided } from '../../src/service/ports/decisions.ts'
+import type { Outgoing } from '../../src/service/ports/topic.ts'
+
+const SENT = {
+  ...{ subjectId: 'p1', tenant: 'acme', protocol: 'rumor', label: 'rumor', against: 1, by: 'ann', why: 'Ticket 88.' },
+  at: '2025-03-01T10:00:00.000Z',
+}
+
+function producer(told: (of: string) => Decided | null, waitMs = 1_000) {
+  const sent: Outgoing[] = []
+  const writer = {
+    async place(record: Outgoing) {
+      sent.push(record)
+      return { partition: 3, offset: '7' }
+    },
+  }
+  return { sent, ...decisionsProducer({ writer, topic: 'decisions', told: async (of) => told(of), waitMs }) }
+}
+
+it('a decision is sent as it was read, under its subject, and what comes of it is waited for', async () => {
+  let looks = 0
+  const stands: Decided = { outcome: 'stands', verdict: 'rumor~p1~r2' }
+  const { sent, decide } = producer((of) => (of === '3@7' && ++looks === 3 ? stands : null))
+  const message = decisionMessage.parse(SENT)
+  expect(await decide(message, new AbortController().signal)).toEqual({ of: '3@7', decided: stands })
+  expect(sent).toMatchObject([{ topic: 'decisions', key: 'p1' }])
+  expect(JSON.parse(String(sent[0]?.value))).toEqual(SENT)
+  expect(decisionMessage.parse(JSON.parse(String(sent[0]?.value)))).toEqual(message)
+})
+
+it('of what nothing is heard in time, or whose caller has gone, the place is told', async () => {
+  const unheard = { of: '3@7', decided: null }
+  const { decide } = producer(() => null, 0)
+  expect(await decide(decisionMessage.parse(SENT), new AbortController().signal)).toEqual(unheard)
+  const gone = producer(() => null, 60_000)
+  expect(await gone.decide(decisionMessage.parse(SENT), AbortSignal.abort())).toEqual(unheard)
+})
