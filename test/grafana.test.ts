@@ -221,6 +221,19 @@ const BOUNDED = {
   },
 }
 
+/** One that nobody listens at: what is sent to it fails. */
+const RECEIVER = {
+  ...{ atOnce: 4, timeout: 1_000, retries: [500, 60_000] },
+  to: {
+    nobody: {
+      url: 'http://127.0.0.1:9/',
+      tenant: 'default',
+      secrets: [`whsec_${Buffer.alloc(24).toString('base64')}`],
+      allowPrivate: true,
+    },
+  },
+}
+
 describe('on a real Prometheus, after the demo event', () => {
   const opened: (() => Promise<unknown>)[] = []
   let unavailable: string | undefined
@@ -263,16 +276,24 @@ describe('on a real Prometheus, after the demo event', () => {
       ...PERSPECTIVES_WITH_SHELVES,
       GAVEL_LOG_LEVEL: 'silent',
       GAVEL_CLOCK_IDLE_AFTER: '2s',
+      GAVEL_DOOR_PORT: '0',
+      GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true',
     })
-    const settings = { ...settingsOf(environment), ...BOUNDED }
+    const settings = { ...settingsOf(environment), ...BOUNDED, webhooks: RECEIVER }
     const [finals, gone] = [new Set<string>(), new Set<string>()]
+    let doorPort = 0
     const count = ({ verdict }: Events['verdict:published']) => {
       published++
       if (verdict.final && verdict.protocol === 'rumor' && verdict.tenant !== 'other') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
-    const app = await startApp(settings, ['intake', 'judge', 'publish'], {
-      listeners: [(name, event) => name === 'verdict:published' && count(event as Events['verdict:published'])],
+    const app = await startApp(settings, ['intake', 'judge', 'publish', 'door'], {
+      listeners: [
+        (name, event) => {
+          if (name === 'verdict:published') count(event as Events['verdict:published'])
+          else if (name === 'door:opened') doorPort = (event as Events['door:opened']).doorPort
+        },
+      ],
     })
     opened.push(() => app.stop())
     const scraped = `127.0.0.1:${app.httpPort}`
@@ -291,6 +312,13 @@ describe('on a real Prometheus, after the demo event', () => {
       () => 'Prometheus scraped nothing',
     )
 
+    const atDoor = async (text: string) => {
+      const asked = { post: { text }, protocols: ['hate'], wait: 10 }
+      const headers = { 'content-type': 'application/json' }
+      await fetch(`http://127.0.0.1:${doorPort}/v1/judge`, { method: 'POST', headers, body: JSON.stringify(asked) })
+    }
+    await atDoor('The first who asks.')
+
     const writer = await kafkaWriter(clientOf(environment), settings.kafka.compression)
     opened.push(() => writer.close())
     const topic = topicsOf(settings).posts
@@ -308,6 +336,7 @@ describe('on a real Prometheus, after the demo event', () => {
       { kind: 'rate', perSecond: 80 },
       { terminal: silent, signal },
     )
+    await atDoor('The second who asks.')
     await writer.send([
       ...others('late'),
       { topic, key: 'bad', value: 'this is no JSON' },

@@ -415,6 +415,82 @@ export const overview = () =>
         ],
       },
       {
+        asks: 'Does the HTTP door answer?',
+        panels: [
+          lines(
+            {
+              title: 'Requests at the door',
+              says: 'Requests a second by route and how they ended. refused: a fault of their own. busy: a rate, a queue or intake is full. away: Kafka, Redis or a model does not answer. failed: a fault of ours. Empty where no process has the role door.',
+              unit: 'suffix:/s',
+              w: 8,
+              runbooks: ['GavelDoorFailing'],
+            },
+            {
+              '{{route}} {{outcome}}':
+                'sum by (route, outcome) (rate(gavel_door_requests_total[$__rate_interval])) > 0',
+            },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: "The door's own time, p99",
+              says: `Without waiting for verdicts and models; of messages with Kafka's acknowledgement. The red line is the alert's quarter of a second.`,
+              unit: 's',
+              w: 8,
+              runbooks: ['GavelDoorSlow'],
+            },
+            {
+              '{{route}}':
+                'histogram_quantile(0.99, sum by (route, le) (rate(gavel_door_own_seconds_bucket[$__rate_interval])))',
+            },
+            { alertAt: 0.25 },
+          ),
+          lines(
+            {
+              title: 'Waiting at the door, median',
+              says: 'How long requests wait for a verdict or a model: a property of models and load, not of the door.',
+              unit: 's',
+              w: 8,
+            },
+            {
+              '{{route}}':
+                'histogram_quantile(0.5, sum by (route, le) (rate(gavel_door_wait_seconds_bucket[$__rate_interval])))',
+            },
+          ),
+          lines(
+            {
+              title: 'Webhooks',
+              says: 'Verdicts that wait to be sent to a receiver, and that no try has brought there. Parked: gavel webhooks list says why.',
+              unit: 'short',
+              w: 8,
+              decimals: 0,
+              runbooks: ['GavelWebhooksParked'],
+            },
+            { waiting: 'max(gavel_webhooks_waiting)', parked: 'max(gavel_webhooks_parked)' },
+          ),
+          lines(
+            {
+              title: 'Webhook tries',
+              says: 'Tries a second by how they ended: sent, failed and to be tried again, or parked after the last.',
+              unit: 'suffix:/s',
+              w: 8,
+            },
+            { '{{outcome}}': 'sum by (outcome) (rate(gavel_webhook_tries_total[$__rate_interval]))' },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Keys, last read',
+              says: 'How long ago each door last saw its file of API keys. Climbing: it can not be read, and keys that were revoked since are still taken.',
+              unit: 's',
+              w: 8,
+              runbooks: ['GavelDoorKeysUnread'],
+            },
+            { '{{instance}}': 'max by (instance) (gavel_door_keys_age_seconds)' },
+          ),
+        ],
+      },
+      {
         asks: 'Is the service itself well?',
         panels: [
           lines(

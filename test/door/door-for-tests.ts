@@ -73,6 +73,10 @@ export function testDoor(options: TestDoorOptions = {}) {
     from,
     key,
     keyOf,
+    /** Their ids, in the order in which they were made. */
+    get keyIds() {
+      return [...kept.keys()]
+    },
     records,
     events,
     closing,

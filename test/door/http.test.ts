@@ -215,6 +215,25 @@ describe('every answer', () => {
     expect(others.get('x-request-id')).not.toContain('quoted')
   })
 
+  test('that is a refusal is told with its id, its problem and the key’s id, and never with its address', async () => {
+    const own = testDoor()
+    await own.ask('GET', '/secret-path?key=secret', undefined, { 'x-request-id': 'mine-2' })
+    await own.ask('POST', '/v1/messages', '[', { 'x-request-id': 'mine-3' })
+    await own.ask('POST', '/v1/messages', [POST])
+    const [key] = own.keyIds
+    expect(own.events.filter(([name]) => name === 'door:refused').map(([, event]) => event)).toEqual([
+      { requestId: 'mine-2', route: 'none', status: 404, problem: 'not-found', key: '' },
+      { requestId: 'mine-3', route: '/v1/messages', status: 400, problem: 'not-json', key },
+    ])
+    const answered = own.events.filter(([name]) => name === 'door:answered').map(([, event]) => event)
+    expect(answered).toMatchObject([
+      { route: 'none', outcome: 'refused' },
+      { route: '/v1/messages', outcome: 'refused' },
+      { route: '/v1/messages', outcome: 'answered' },
+    ])
+    expect(JSON.stringify(own.events)).not.toContain('secret')
+  })
+
   test('may be read by web pages of named origins alone', async () => {
     const open = testDoor({ origins: ['https://app.example'] })
     const asked = (origin: string) => open.ask('POST', '/v1/messages', [POST], { origin })

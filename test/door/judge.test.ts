@@ -173,6 +173,23 @@ describe('what is asked', () => {
     }
   })
 
+  test('has waited until its verdict was decided, and no longer', async () => {
+    for (const [decidedAt, hasWaited] of [
+      [NOW, true],
+      [NOW - 3_600_000, false],
+    ] as const) {
+      const { ask, set, waiters, events } = judgingDoor()
+      const answering = ask('POST', '/v1/judge', { post: POST, wait: 20 })
+      await waited(() => waiters.size > 0)
+      const verdict = { id: 'v', subjectId: REQUEST, label: 'hate', decidedAt: new Date(decidedAt).toISOString() }
+      set({ verdicts: new Map([['hate', JSON.stringify(verdict)]]) })
+      await answering
+      const answered = events.filter(([name]) => name === 'door:answered').map(([, event]) => event)
+      expect(answered).toHaveLength(1)
+      expect((answered[0] as { waitSeconds: number }).waitSeconds > 0).toBe(hasWaited)
+    }
+  })
+
   test('may wait for a part of a millisecond', async () => {
     const { ask } = judgingDoor()
     expect((await ask('POST', '/v1/judge', { post: POST, wait: 0.0123456 })).status).toBe(202)

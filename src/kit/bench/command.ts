@@ -9,6 +9,7 @@ import { OperatorError } from '../../service/domain/errors.ts'
 import { startRedis } from '../stack/servers/redis.ts'
 import { startedStack } from '../started-stack.ts'
 import { bench } from './bench.ts'
+import { doorBench } from './door.ts'
 import { faultBench } from './faults.ts'
 import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
 import { gatewayBench } from './gateway.ts'
@@ -20,7 +21,7 @@ import { soakBench, soakTable } from './soak.ts'
 import { startBench } from './start.ts'
 import { untilStopped } from './until-stopped.ts'
 
-/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle` and `start` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle`, `start` and `door` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -47,6 +48,7 @@ export interface BenchOptions {
   readonly idle?: boolean
   readonly processes: number
   readonly start?: boolean
+  readonly door?: boolean
 }
 
 /** Time of a model call, in ms, where slots are filled… */
@@ -85,7 +87,11 @@ export const command: Command<BenchOptions, object> = {
       'with --gateway: goodput before a model of which a share of calls is refused, fails or hangs',
     ),
     counting('--rate <n>', 'with --gateway: calls a second', 200),
-    counting('--seconds <n>', 'with --gateway: length of each phase; with --idle: how long', 20),
+    counting(
+      '--seconds <n>',
+      'with --gateway: length of each phase; with --idle: how long; with --door: each phase',
+      20,
+    ),
     new Option('--fail-rate <share>', 'instead: every protocol before a model that fails this share of its calls')
       .argParser(share)
       .conflicts('savings'),
@@ -112,6 +118,11 @@ export const command: Command<BenchOptions, object> = {
     new Option('--idle', 'instead: what a service uses that has nothing to do').conflicts(OTHERS),
     counting('--processes <n>', 'with --idle: processes of the service', 1),
     new Option('--start', 'instead: how soon commands begin, in bare starts of Node').conflicts([...OTHERS, 'idle']),
+    new Option('--door', 'instead: the HTTP door, and what it takes of its own at half of its capacity').conflicts([
+      ...OTHERS,
+      'idle',
+      'start',
+    ]),
     formatOption(),
   ],
   json: true,
@@ -125,7 +136,8 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --recovery --kills 5 | jq .askedAgain
   $ gavel bench --soak --minutes 10
   $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
-  $ gavel bench --start | jq .firstCall`,
+  $ gavel bench --start | jq .firstCall
+  $ gavel bench --door --flood 100000 | jq '{messages, judge, commentsPerSecond}'`,
   run: (invocation) => untilStopped(ioOf(invocation), (io) => measure(invocation, io)),
   print: (report, { terminal }) => terminal.out(JSON.stringify(report)),
 }
@@ -145,6 +157,10 @@ async function measure(
 ): Promise<object> {
   const { gateway = false, failRate, savings = false, recovery = false, soak = false } = options
   if (options.start) return startBench(environment, io)
+  if (options.door) {
+    const { seconds, flood: comments } = options
+    return withStack(environment, io, (own) => doorBench(own, { seconds, comments }, io))
+  }
   if (options.idle) {
     const { processes, seconds } = options
     const report = await withStack(environment, io, (own) => idleBench(own, { processes, seconds }, io))

@@ -30,6 +30,10 @@ export interface Tick {
   readonly hops: readonly { readonly stage: string; readonly part: 'wait' | 'work'; readonly ms: number }[]
   /** Times that a model was kept away from. */
   readonly breaks: number
+  /** The port of its HTTP door, once that is open; 0 without one. */
+  readonly doorPort: number
+  /** What the door has answered, and its own time for it, in ms. */
+  readonly answered: readonly { readonly route: string; readonly outcome: string; readonly ownMs: number }[]
 }
 
 /** One verdict; times in ms. Overhead is the sum of its three parts. */
@@ -46,10 +50,16 @@ export interface Published {
 const [latencyMs = '0', roles = DEFAULT_ROLES.join(','), tickMs = '100'] = process.argv.slice(2)
 
 let lag = 0
+let doorPort = 0
 let tick = empty()
 function empty() {
   const counts = { settled: 0, opened: 0, troubles: 0, stalled: 0, lapsed: 0, breaks: 0 }
-  return { ...counts, published: [] as Published[], hops: [] as Tick['hops'][number][] }
+  return {
+    ...counts,
+    published: [] as Published[],
+    hops: [] as Tick['hops'][number][],
+    answered: [] as Tick['answered'][number][],
+  }
 }
 
 const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
@@ -59,7 +69,11 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
       if (name === 'messages:settled') tick.settled += (event as Events['messages:settled']).count
       else if (name === 'case:opened') tick.opened++
       else if (name === 'error') tick.troubles++
-      else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
+      else if (name === 'door:opened') doorPort = (event as Events['door:opened']).doorPort
+      else if (name === 'door:answered') {
+        const { route, outcome, ownSeconds } = event as Events['door:answered']
+        tick.answered.push({ route, outcome, ownMs: ownSeconds * 1000 })
+      } else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
       else if (name === 'ask:started') {
         const { stage, waitSeconds } = event as Events['ask:started']
         tick.hops.push({ stage, part: 'wait', ms: waitSeconds * 1000 })
@@ -108,6 +122,7 @@ const timer = setInterval(() => {
     heapMiB: memory.heapUsed / 2 ** 20,
     handles: process.getActiveResourcesInfo().length,
     lag,
+    doorPort,
   } satisfies Tick)
 }, Number(tickMs))
 

@@ -33,6 +33,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   error: 'error',
   'service:started': 'info',
   'door:opened': 'info',
+  'door:refused': 'info',
   'key:unset': 'warn',
   'key:changed': 'warn',
   'service:exposed': 'warn',

@@ -62,7 +62,7 @@ export function door(parts: DoorParts): Door {
     param: (name: string) => string,
   ): Promise<Response> {
     const id = requestId(request.headers)
-    let [began, waitedMs, held, holder] = [performance.now(), 0, 0, '']
+    let [began, waitedMs, held, holder] = [performance.now(), 0, 0, NOBODY]
     const refuse = route.refuse ?? refusal
     const respond = async () => {
       if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
@@ -71,9 +71,9 @@ export function door(parts: DoorParts): Door {
       const charge = (cost: number) => who.charge(caller, cost)
       if (route.scope !== null) charge(1)
       if (route.takesBody) checkBodyHeaders(request.headers)
-      holder = caller.tenant
+      holder = caller
       const hold = (bytes: number) => {
-        room.take(holder, bytes)
+        room.take(caller.tenant, bytes)
         held += bytes
       }
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
@@ -91,18 +91,39 @@ export function door(parts: DoorParts): Door {
             waitedMs += performance.now() - since
           }
         },
+        waitedTooLong(ms) {
+          if (ms > 0) waitedMs = Math.max(0, waitedMs - ms)
+        },
       })
     }
-    const response = await respond().catch((error: unknown) => {
-      if (error instanceof Refused) return refuse(error, id)
-      if (!request.signal.aborted) report('error', { where: 'door', error })
-      return refuse(new Refused('failed', 'something went wrong here'), id)
-    })
-    room.free(holder, held)
+    let response: Response
+    try {
+      response = await respond()
+    } catch (error) {
+      const isOurs = !(error instanceof Refused)
+      if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
+      const refused = isOurs ? new Refused('failed', 'something went wrong here') : error
+      response = refuse(refused, id)
+      told(route.path, response.status, refused, id, holder.id)
+    }
+    room.free(holder.tenant, held)
     const seconds = (performance.now() - began - waitedMs) / 1000
     const outcome = request.signal.aborted ? 'left' : outcomeOf(response.status)
     report('door:answered', { route: route.path, outcome, ownSeconds: seconds, waitSeconds: waitedMs / 1000 })
     response.headers.set('x-request-id', id)
+    return response
+  }
+
+  function told(route: string, status: number, { problem }: Refused, requestId: string, key: string): void {
+    report('door:refused', { requestId, route, status, problem, key })
+  }
+
+  /** Refuses a request that no route takes. */
+  function turnAway(refused: Refused, { headers }: Request): Response {
+    const id = requestId(headers)
+    const response = refusal(refused, id)
+    report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
+    told(NO_ROUTE, response.status, refused, id, '')
     return response
   }
 
@@ -116,14 +137,14 @@ export function door(parts: DoorParts): Door {
           answer(route, context.req.raw, context.env.from, (name) => context.req.param(name) ?? ''),
         )
       app.all(written, ({ req }) =>
-        refusal(new Refused('method', `${path} takes ${allow}`, { headers: { allow } }), requestId(req.raw.headers)),
+        turnAway(new Refused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw),
       )
     }
   }
-  app.notFound(({ req }) => refusal(new Refused('not-found', 'no route has this path'), requestId(req.raw.headers)))
+  app.notFound(({ req }) => turnAway(new Refused('not-found', 'no route has this path'), req.raw))
   app.onError((error, { req }) => {
     report('error', { where: 'door', error })
-    return refusal(new Refused('failed', 'something went wrong here'), requestId(req.raw.headers))
+    return turnAway(new Refused('failed', 'something went wrong here'), req.raw)
   })
 
   return {
@@ -137,9 +158,9 @@ export function door(parts: DoorParts): Door {
   }
 
   async function checked(request: Request, from: From): Promise<Response> {
-    const id = requestId(request.headers)
-    if (!from.isKnownHost) return refusal(new Refused('host', 'the Host header is not allowed'), id)
-    if (!isDecodable(request.url)) return refusal(new Refused('bad-id', 'a percent sign is followed by no escape'), id)
+    if (!from.isKnownHost) return turnAway(new Refused('host', 'the Host header is not allowed'), request)
+    if (!isDecodable(request.url))
+      return turnAway(new Refused('bad-id', 'a percent sign is followed by no escape'), request)
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
     if (isPreflight && isAllowedOrigin(request, settings.origins))
       return new Response(null, { status: 204, headers: PREFLIGHT })
@@ -148,6 +169,9 @@ export function door(parts: DoorParts): Door {
 }
 
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
+
+/** Where no route takes a request. */
+const NO_ROUTE = 'none'
 
 const ALWAYS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
 

@@ -135,13 +135,24 @@ async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<R
 async function complete(parts: JudgeParts, call: Call, id: string, seconds: number): Promise<Answer> {
   const { tenant } = call.caller
   const signal = AbortSignal.any([call.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
+  let hasWaited = false
   for (;;) {
     const answer = await stored(parts, parts.answers.read(tenant, id))
     if (answer === null) throw unknownRequest()
     if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
-    if (answer.verdicts.size >= answer.protocols.length || signal.aborted || seconds === 0) return answer
+    const isComplete = answer.verdicts.size >= answer.protocols.length
+    // By two clocks, perhaps: never more than it has waited.
+    if (isComplete && hasWaited) call.waitedTooLong(sinceDecided(answer, parts.clock()))
+    if (isComplete || signal.aborted || seconds === 0) return answer
+    hasWaited = true
     await call.waiting(parts.answers.changed(id, signal).catch(() => undefined))
   }
+}
+
+/** How long ago the last of these verdicts was decided, in ms. */
+function sinceDecided({ verdicts }: Answer, now: number): number {
+  const times = [...verdicts.values()].map((text) => Date.parse(JSON.parse(text).decidedAt))
+  return now - Math.max(...times)
 }
 
 function said(

@@ -31,6 +31,8 @@ export interface Call {
   charge(cost: number): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
   waiting<Result>(work: Promise<Result>): Promise<Result>
+  /** The last so many ms of waiting were the door's own: what it waited for was there. */
+  waitedTooLong(ms: number): void
 }
 
 /** JSON Schema, with references to components. */

@@ -322,10 +322,12 @@ export interface Events {
   /** The HTTP door takes requests on this port. */
   'door:opened': { host: string; doorPort: number; keys: number }
   /**
-   * The door answered a request. `ownSeconds`: from when it had been read, without `waitSeconds`, which it waited for a model or a
-   * verdict.
+   * The door answered a request; `route` is none where no route takes it. `ownSeconds`: from when it had been read, without `waitSeconds`,
+   * which it waited for a model or a verdict; from when the last verdict was decided it is the door's own again.
    */
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
+  /** The door refused a request. `key` is the id of its key; empty where it has none. */
+  'door:refused': { requestId: string; route: string; status: number; problem: string; key: string }
   /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
   'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
   /** What waits to be sent to receivers, and what is parked, in all processes. */

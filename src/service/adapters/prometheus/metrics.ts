@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
+import { doorMetrics } from './door.ts'
 import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
 import { libraryMetrics } from './library.ts'
@@ -12,6 +13,7 @@ import { webhookMetrics } from './webhooks.ts'
 
 /** In the order in which data passes through what they measure. */
 const GROUPS = [
+  doorMetrics,
   intakeMetrics,
   stageMetrics,
   gatewayMetrics,

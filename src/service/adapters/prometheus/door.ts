@@ -1,0 +1,46 @@
+import { Counter, Gauge, Histogram } from 'prom-client'
+import { DOOR_OUTCOMES } from '../../ports/report.ts'
+import { DOOR_OWN_SECONDS, DOOR_WAIT_SECONDS } from './buckets.ts'
+import type { MetricGroup } from './group.ts'
+
+/** Requests at the HTTP door. Series are made of the routes that are asked for, where a process has a door. */
+export const doorMetrics: MetricGroup = (registry) => {
+  const requests = new Counter({
+    name: 'gavel_door_requests_total',
+    help: 'Requests that were answered, by route and by how they ended: refused by a fault of their own, busy for what others do, away while something that they need does not answer, failed by a fault of ours; left: the client had gone. Route none: no route took it.',
+    labelNames: ['route', 'outcome'],
+    registers: [registry],
+  })
+  const own = new Histogram({
+    name: 'gavel_door_own_seconds',
+    help: "The door's own time for a request: from when it was read until it was answered, without waiting for verdicts and models; for what Kafka acknowledges with that.",
+    labelNames: ['route'],
+    buckets: DOOR_OWN_SECONDS,
+    registers: [registry],
+  })
+  const wait = new Histogram({
+    name: 'gavel_door_wait_seconds',
+    help: 'How long a request waited for a verdict or a model.',
+    labelNames: ['route'],
+    buckets: DOOR_WAIT_SECONDS,
+    registers: [registry],
+  })
+  const keysAge = new Gauge({
+    name: 'gavel_door_keys_age_seconds',
+    help: 'How long ago this process last saw its file of API keys; while it grows, keys that were revoked since are still taken.',
+    labelNames: [],
+    registers: [registry],
+  })
+  keysAge.remove()
+  const seen = new Set<string>()
+  return {
+    'door:answered': ({ route, outcome, ownSeconds, waitSeconds }) => {
+      if (!seen.has(route)) for (const each of DOOR_OUTCOMES) requests.inc({ route, outcome: each }, 0)
+      seen.add(route)
+      requests.inc({ route, outcome })
+      own.observe({ route }, ownSeconds)
+      if (waitSeconds > 0) wait.observe({ route }, waitSeconds)
+    },
+    'keys:read': ({ ageSeconds }) => keysAge.set(ageSeconds),
+  }
+}
