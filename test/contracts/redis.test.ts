@@ -322,7 +322,8 @@ describe('in Redis', () => {
   let stores: Awaited<ReturnType<typeof makeRedis>>
   beforeEach(async () => {
     stores = await makeRedis()
-    await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
+    const media = [{ kind: 'image' as const, url: `data:image/png;base64,${'A'.repeat(5_000)}` }]
+    await stores.threads.putPost(p1, postOf(p1, { media }), ARRIVAL, RULES)
     await stores.threads.putComments(p1, [said('c1')], T0, RULES)
   })
   afterEach(() => stores.close())
@@ -330,7 +331,7 @@ describe('in Redis', () => {
   const lifetimes = async () => {
     const { keys } = stores
     const member = memberOf(p1)
-    const threadKeys = [keys.thread(member), keys.comments(member), keys.sample(member)]
+    const threadKeys = [keys.thread(member), keys.comments(member), keys.sample(member), keys.images(member)]
     const caseKeys = [keys.case('rumor~p1~r1')]
     return {
       thread: await Promise.all(threadKeys.map((key) => client.pttl(key))),
@@ -342,7 +343,7 @@ describe('in Redis', () => {
   it('a thread lives until its final verdict is published, and its journal a set time after each', async () => {
     await judgeOnce(stores, p1)
     const early = await lifetimes()
-    expect(early.thread).toEqual([NEVER, NEVER, NEVER])
+    expect(early.thread).toEqual([NEVER, NEVER, NEVER, NEVER])
     for (const ms of early.case) expect(ms).toBeGreaterThan(KEEP_JOURNAL - 10_000)
     await judgeOnce(stores, p1, { final: true })
     for (const ms of (await lifetimes()).thread) {
@@ -354,9 +355,9 @@ describe('in Redis', () => {
   it('a thread that re-opens does not expire while it is judged again: its revision number would be lost', async () => {
     await judgeOnce(stores, p1, { final: true })
     await stores.threads.putComments(p1, [said('c2')], T0, RULES)
-    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
     await openCase(stores, p1, { final: true })
-    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
   })
 
   it('a post that comes again after its thread has expired goes on counting its revisions', async () => {
@@ -773,9 +774,9 @@ describe('in Redis', () => {
     const state = await readThread(stores, p1)
     const held = { cases: [], waiting: [], parked: ['hate'], nextDue: null, final: true }
     await stores.threads.open(state, held)
-    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
     await judgeOnce(stores, p1, { final: true })
-    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER])
+    expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
     await stores.threads.resume('hate', T0)
     await judgeOnce(stores, p1, { protocol: 'hate', final: true })
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/service/domain/case.ts'
+import { keptHash } from '../../src/service/domain/kept-image.ts'
 import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../src/service/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/service/ports/threads.ts'
@@ -83,6 +84,46 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const { post, comments } = await readThread(stores, p1)
         expect(post).toEqual(postOf(p1, change))
         expect(comments).toEqual([said('c1', { cut }).comment])
+      })
+
+      describe('a large image', () => {
+        const [bridge, harbor] = ['bridge', 'harbor'].map((what) => `data:image/png;base64,${what.repeat(5_000)}`) as [
+          string,
+          string,
+        ]
+        const showing = (...urls: string[]) => ({ media: urls.map((url) => ({ kind: 'image' as const, url })) })
+        /** What a model would be shown, of the post as it was when `state` was read. */
+        const shown = async (state: { post: Post | null }, ref = p1) =>
+          Promise.all(
+            (state.post?.media ?? []).map(({ url = '' }) => {
+              const hash = keptHash(url)
+              return hash === null ? url : stores.threads.keptImage(ref, hash)
+            }),
+          )
+
+        it('and has it as long as the post has it', async () => {
+          await putPost(p1, showing(bridge, 'https://example.org/a.png', harbor, bridge))
+          const first = await readThread(stores, p1)
+          expect(await shown(first)).toEqual([bridge, 'https://example.org/a.png', harbor, bridge])
+          expect(await putPost(p1, { ...showing(harbor), text: 'Edited.' })).toBe('updated')
+          expect(await shown(await readThread(stores, p1))).toEqual([harbor])
+        })
+
+        it('and has none of it after a deletion, nor of another subject', async () => {
+          await putPost(p1, showing(bridge))
+          const before = await readThread(stores, p1)
+          expect(await shown(before)).toEqual([bridge])
+          if (keptHash(before.post?.media?.[0]?.url ?? '') === null) return
+          expect(await shown(before, thread('p2'))).toEqual([null])
+          await stores.threads.deletePost(p1, retractionOf(p1))
+          expect(await shown(before)).toEqual([null])
+        })
+
+        it('twice, as the same message', async () => {
+          await putPost(p1, showing(bridge))
+          expect(await putPost(p1, showing(bridge))).toBe('duplicate')
+          expect(await putPost(p1, showing(harbor))).toBe('updated')
+        })
       })
 
       it('comments before their post as orphans, and keeps them for it', async () => {
@@ -900,7 +941,9 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
         expect(await weight()).toBe(3)
         const media: Post['media'] = [{ kind: 'image', url: `data:image/png;base64,${'A'.repeat(1_000_000)}` }]
-        await stores.threads.putPost(p1, postOf(p1, { media }), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        await putPost(p1, { media })
+        expect(await weight(), 'an image is set aside').toBe(3)
+        await putPost(p1, { media, text: 'A'.repeat(1_000_000) })
         expect(await weight()).toBe(103)
       })
 

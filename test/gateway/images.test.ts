@@ -9,7 +9,7 @@ import type { Ask } from '../../src/service/domain/ask.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
 import { askContext, type GivenAsk } from '../../src/service/gateway/context.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
-import type { GatewaySettings } from '../../src/service/gateway/parts.ts'
+import type { GatewayParts, GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { ModelReply } from '../../src/service/ports/model.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -73,7 +73,9 @@ function setUp(
   replies: (Error | ModelReply)[] = [],
   budgets: Partial<BudgetSettings> = {},
   held: () => Promise<void> = async () => {},
+  keptImage?: GatewayParts['keptImage'],
 ) {
+  const shown: string[] = []
   let now = 0
   let calls = 0
   const parts = memoryParts(() => now, budgets)
@@ -83,7 +85,8 @@ function setUp(
   })
   const made = gateway({
     model: {
-      async complete() {
+      async complete({ messages }) {
+        shown.push(...messages.flatMap(({ images = [] }) => images))
         calls++
         await held()
         const next = replies.shift() ?? reply
@@ -91,7 +94,7 @@ function setUp(
         return next
       },
     },
-    loadImage: load,
+    ...{ loadImage: load, keptImage },
     ...parts,
     settings: { ...GATEWAY, ...over },
     clock: () => now,
@@ -125,7 +128,7 @@ function setUp(
   const pass = (ms: number) => {
     now += ms
   }
-  return { put, pass, parts, calls: () => calls }
+  return { put, pass, parts, shown, calls: () => calls }
 }
 
 /** With a memo, each question is looked up by its image's data; without one it is not. */
@@ -154,6 +157,23 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     expect(await put(describing('/second'))).toEqual(ANSWER)
     expect(fetched).toEqual(['/first', '/second'])
     expect(calls()).toBe(2)
+  })
+
+  test('that is kept beside its post is shown as its data, and one that is kept there no longer is not', async () => {
+    const data = `data:image/png;base64,${PNG.toString('base64')}`
+    const asked: unknown[] = []
+    const { put, calls, shown } = setUp({ memo }, [], {}, undefined, async (subject, hash) => {
+      asked.push([subject, hash])
+      return hash === 'there' ? data : null
+    })
+    const kept = (url: string): Ask => ({ ...describing(), messages: [{ role: 'user', content: 'Q', images: [url] }] })
+    expect(await put(kept('kept:there'))).toEqual(ANSWER)
+    expect(shown).toEqual([data])
+    expect(asked).toEqual([[{ tenant: 't', postId: 'p', kind: 'post' }, 'there']])
+    const failed: unknown[] = []
+    expect(await put(kept('kept:gone'), { askId: 'c/0/0.1' }, (error) => failed.push(error))).toBe('image')
+    expect(String(failed)).toContain('edited')
+    expect(calls()).toBe(1)
   })
 
   test('is not fetched where no budget pays for the call', async () => {

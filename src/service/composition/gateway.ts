@@ -19,7 +19,7 @@ import type { LoadImage } from '../ports/images.ts'
 import type { Model } from '../ports/model.ts'
 import type { Events, Report } from '../ports/report.ts'
 
-export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets'>
+export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets' | 'keptImage'>
 
 /** The gateway between asks and models, on these stores. */
 export function gatewayOf(

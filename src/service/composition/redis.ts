@@ -16,7 +16,7 @@ import { redisMemo } from '../adapters/redis/memo.ts'
 import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
-import { redisThreads } from '../adapters/redis/threads.ts'
+import { keptImages, redisThreads } from '../adapters/redis/threads.ts'
 import { redisWebhooks } from '../adapters/redis/webhooks.ts'
 import { OperatorError, RetryLaterError } from '../domain/errors.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
@@ -164,5 +164,6 @@ export function redisGatewayStores(
     memo: redisMemo(working, keys.under),
     limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
     budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
+    keptImage: keptImages(working, keys),
   }
 }

@@ -187,7 +187,9 @@ const chatMessage = z.object({
   content: z.string(),
   images: z
     .array(z.string())
-    .describe('https: or data: URLs, as in the post; each is fetched and checked before a model sees it.')
+    .describe(
+      'https: or data: URLs, as in the post, or for a long data: URL kept: and its hash; each is fetched and checked before a model sees it.',
+    )
     .optional(),
 })
 export type ChatMessage = z.infer<typeof chatMessage>

@@ -45,7 +45,7 @@ export function gateway(parts: GatewayParts): Gateway {
   const state: GatewayState = {
     ...parts,
     ...{ breakers, slots },
-    images: imageCache(parts.loadImage, settings.images, clock),
+    images: imageCache(parts.loadImage, settings.images, clock, parts.keptImage),
     questionKeys: questionKeys(settings.secret, settings.thinkingOf),
     flights: singleFlight(),
     leases: settings.memo.enabled ? leases({ memo, settings: settings.memo, clock, report }) : null,

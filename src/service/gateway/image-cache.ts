@@ -1,7 +1,10 @@
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { keptHash } from '../domain/kept-image.ts'
 import { fairSlots } from '../domain/slots.ts'
+import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
+import type { ThreadStore } from '../ports/threads.ts'
 
 export interface ImageCacheSettings {
   /** How long a fetched image is kept for the next try of its ask, in ms. */
@@ -20,7 +23,7 @@ export interface ImageCacheSettings {
 /** Whose image it is. */
 export interface ImageOwner {
   readonly askId: string
-  readonly tenant: string
+  readonly subject: ThreadRef
   /** Who posted it, or where that is not said, the post. */
   readonly author: string
   readonly signal: AbortSignal
@@ -56,7 +59,13 @@ const SPENT_MS = 60_000
 /** Most authors of whom this is remembered; the oldest go first. */
 const MOST_AUTHORS = 10_000
 
-export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, clock: Clock): ImageCache {
+/** `kept`: an image that was set aside from the subject's post. */
+export function imageCache(
+  loadImage: LoadImage,
+  settings: ImageCacheSettings,
+  clock: Clock,
+  kept: ThreadStore['keptImage'] = async () => null,
+): ImageCache {
   // By ask, in the order in which they began to fetch.
   const byAsk = new Map<string, Fetched>()
   let bytes = 0
@@ -90,15 +99,19 @@ export function imageCache(loadImage: LoadImage, settings: ImageCacheSettings, c
   }
 
   return {
-    async load(url, { askId, tenant, author, signal, mayFetch }) {
-      // A data URL needs no fetch, and is stored with the case anyway.
-      if (/^data:/i.test(url)) return loadImage(url, signal)
+    async load(url, { askId, subject, author, signal, mayFetch }) {
+      const hash = keptHash(url)
+      const shown = hash === null ? url : await kept(subject, hash)
+      if (shown === null) throw new PermanentError('image', 'the post was edited, and has this image no longer')
+      // A data URL needs no fetch, and is stored with the case or its post anyway.
+      if (/^data:/i.test(shown)) return loadImage(shown, signal)
       evict()
       const own = byAsk.get(askId) ?? { images: new Map(), bytes: 0, until: clock() + settings.keepFor, inUse: true }
       own.inUse = true
       byAsk.set(askId, own)
       const known = own.images.get(url)
       if (known !== undefined) return known
+      const { tenant } = subject
       const whose = { name: tenant, part: author }
       const waiting = fetches.waiting(whose)
       // Who waits here holds a place of the stage's workers.

@@ -42,7 +42,7 @@ async function messagesOf(gateway: GatewayState, context: AskContext, ask: Ask):
   const author = context.author === undefined ? `post ${subject.postId}` : `by ${context.author}`
   const mayFetch = () => mustBeAskable(gateway, context, ask, messages)
   await mayFetch()
-  const owner = { askId, tenant: subject.tenant, author, signal, mayFetch }
+  const owner = { askId, subject, author, signal, mayFetch }
   const load = (url: string) => gateway.images.load(url, owner)
   return Promise.all(
     messages.map(async (message) =>

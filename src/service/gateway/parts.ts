@@ -5,6 +5,7 @@ import type { Limits, LimitsOf } from '../ports/limits.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { Model } from '../ports/model.ts'
 import type { Report } from '../ports/report.ts'
+import type { ThreadStore } from '../ports/threads.ts'
 import type { Breaker, BreakerSettings } from './breaker.ts'
 import type { Price, UnmeteredCalls } from './cost.ts'
 import type { Holding } from './held.ts'
@@ -54,6 +55,8 @@ export interface MemoSettings extends LeaseSettings {
 export interface GatewayParts {
   readonly model: Model
   readonly loadImage: LoadImage
+  /** Images that the store keeps beside their posts; absent where it keeps none so. */
+  readonly keptImage?: ThreadStore['keptImage'] | undefined
   readonly memo: Memo
   readonly limits: Limits
   readonly budgets: Budgets

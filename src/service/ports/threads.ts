@@ -144,7 +144,7 @@ export interface ThreadState {
 export interface ThreadWeight {
   /**
    * What it takes to read a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
-   * its post as much, for an image may stand in the post's address.
+   * its post as much. Large images are set aside.
    */
   readonly weight: number
   /** Whose share of the service its judging uses (src/service/domain/share.ts); its own while its post is unknown. */
@@ -195,7 +195,8 @@ export interface AskedThread {
 export interface ThreadStore {
   /**
    * A post that no protocol judges is `unrouted` and not kept, nor are its comments. A post whose thread was forgotten
-   * after its revisions were published is `updated`, and stays without comments.
+   * after its revisions were published is `updated`, and stays without comments. Large images may be set aside
+   * (src/service/domain/kept-image.ts).
    */
   putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
   /** Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. */
@@ -258,6 +259,8 @@ export interface ThreadStore {
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
+  /** An image that was set aside from the thread's post as it is now, a data: address; null if it has none of this hash. */
+  keptImage(ref: ThreadRef, hash: string): Promise<string | null>
   weigh(ref: ThreadRef): Promise<ThreadWeight>
   /** Null for a thread that was never written to, or was forgotten. */
   statusOf(ref: ThreadRef): Promise<ThreadStatus | null>

@@ -1,4 +1,5 @@
 import { charactersIn } from '../../domain/characters-in.ts'
+import { setAside } from '../../domain/kept-image.ts'
 import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
@@ -100,10 +101,15 @@ export function memoryThreads(
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
+    // Its posts are never written out.
+    keptImage: async () => null,
     async weigh(ref) {
       const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
       const share = post === null ? nameOf(ref) : shareOf(ref.tenant, ref.kind, post)
-      return { weight: comments.size + charactersIn(post) / COMMENT_CHARACTERS, share }
+      return {
+        weight: comments.size + charactersIn(post === null ? null : setAside(post).post) / COMMENT_CHARACTERS,
+        share,
+      }
     },
     statusOf: async (ref) => threads.find(ref)?.status ?? null,
     async open(state, opening) {

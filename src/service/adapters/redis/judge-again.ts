@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { setAside } from '../../domain/kept-image.ts'
 import type { JudgeAgainStore, JudgedAgain } from '../../ports/judge-again.ts'
 import type { RememberedThread } from '../../ports/threads.ts'
 import { MADE_UP_MS } from '../../threads/judge-again.ts'
@@ -11,14 +12,14 @@ import { TOMBSTONE } from './thread-state.ts'
 const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
 
 const askAgain = script('judge-again/ask', {
-  keys: ['thread', 'comments', 'sample', 'authors', 'due', 'incarnation'],
+  keys: ['thread', 'comments', 'sample', 'authors', 'images', 'due', 'incarnation'],
   args: ['member', 'now', ...ASKED],
 })
 const reviveThread = script('judge-again/revive', {
-  keys: [...THREAD, 'due', 'incarnation', 'watched', 'decided'],
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
   args: [
     ...(['member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
-    ...(['fields[].name', 'fields[].value'] as const),
+    ...(['fields[].name', 'fields[].value', 'aside[].hash', 'aside[].url'] as const),
     ...(['said[].id', 'said[].json', 'said[].rank', 'said[].author'] as const),
     ...(['known[].protocol', 'known[].revision', 'known[].seen', 'known[].final'] as const),
     ...ASKED,
@@ -40,14 +41,16 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
   return {
     async ask(ref, asked, now) {
       const member = memberOf(ref)
-      const { thread, comments, sample, authors } = threadKeys(keys, member)
-      const touched = { thread, comments, sample, authors, due: keys.due, incarnation: keys.incarnation }
+      const { thread, comments, sample, authors, images } = threadKeys(keys, member)
+      const touched = { thread, comments, sample, authors, images, due: keys.due, incarnation: keys.incarnation }
       return outcomesIn(await askAgain(client, { ...touched, member, now, asked: asked.map(rowOf) }))
     },
     async watch(refs) {
       await Promise.all(refs.map((ref) => client.set(keys.watched(memberOf(ref)), 1, 'PX', KEEP_WATCH_MS)))
     },
-    async revive(thread, { asked, known, readVersion }, now) {
+    async revive(given, { asked, known, readVersion }, now) {
+      const { post, images: aside } = setAside(given.post)
+      const thread = { ...given, post }
       const member = memberOf(thread.ref)
       return outcomesIn(
         await reviveThread(client, {
@@ -62,6 +65,7 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
           at: thread.post.createdAt,
           version: thread.version,
           fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
+          aside,
           said: [...thread.comments].map(([id, comment]) => {
             const kept = comment === null ? { json: TOMBSTONE, author: '' } : keptOf(comment)
             return { id, rank: thread.ranks.get(id) ?? 0, ...kept }

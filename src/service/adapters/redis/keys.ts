@@ -90,6 +90,8 @@ export interface Keys {
   sample(member: string): string
   /** Sorted set: a thread's comments by author. */
   authors(member: string): string
+  /** Hash: the large images of a thread's post, as data: addresses, by their hashes (src/service/domain/kept-image.ts). */
+  images(member: string): string
   /** Hash: the origins of comments whose post is missing. */
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
@@ -142,6 +144,7 @@ export function keysUnder(prefix: string): Keys {
     comments: (member) => `${root}:comments:${member}`,
     sample: (member) => `${root}:sample:${member}`,
     authors: (member) => `${root}:authors:${member}`,
+    images: (member) => `${root}:images:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
     decided: (member) => `${root}:decided:${member}`,
@@ -165,6 +168,7 @@ export function threadKeys(keys: Keys, member: string) {
     comments: keys.comments(member),
     sample: keys.sample(member),
     authors: keys.authors(member),
+    images: keys.images(member),
     orphans: keys.orphans(member),
     revisions: keys.revisions(member),
     decided: keys.decided(member),

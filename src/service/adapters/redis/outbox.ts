@@ -10,7 +10,19 @@ import { script } from './script.ts'
 
 const done = script('outbox/done', {
   keys: [
-    ...(['outbox', 'due', 'thread', 'case', 'journal', 'lost', 'comments', 'sample', 'authors', 'revisions'] as const),
+    ...([
+      'outbox',
+      'due',
+      'thread',
+      'case',
+      'journal',
+      'lost',
+      'comments',
+      'sample',
+      'authors',
+      'images',
+      'revisions',
+    ] as const),
     ...(['erased', 'decided'] as const),
   ],
   args: ['entry', 'group', 'id', 'number', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],

@@ -10,7 +10,7 @@ const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions
 const CASES = ['due', 'open', 'unworked', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const
 
 const restoreRevisions = script('recovery/restore-revisions', {
-  keys: [...THREAD, ...CASES, 'outbox'],
+  keys: [...THREAD, 'images', ...CASES, 'outbox'],
   args: [
     'member',
     'keep',
@@ -24,7 +24,7 @@ const restoreRevisions = script('recovery/restore-revisions', {
   ],
 })
 const forgetThread = script('recovery/forget-thread', {
-  keys: [...THREAD, ...CASES],
+  keys: [...THREAD, 'images', ...CASES],
   args: ['member', 'keep', 'forgotten', 'published[].protocol', 'published[].revision'],
 })
 const settleRevision = script('recovery/settle-revision', {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { setAside } from '../../domain/kept-image.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { fieldsOf } from './judge-again.ts'
 import { memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
@@ -8,16 +9,36 @@ import { keptOf, notSuspended } from './thread-intake.ts'
 import { hookContent } from './webhooks.ts'
 
 const putAsked = script('threads/put-asked', {
-  keys: ['thread', 'comments', 'answers', 'subject', 'requests', 'due', 'incarnation'],
+  keys: ['thread', 'comments', 'images', 'answers', 'subject', 'requests', 'due', 'incarnation'],
   args: [
     ...(['member', 'now', 'keep', 'keepRequests'] as const),
-    ...(['fields[].name', 'fields[].value', 'said[].id', 'said[].json', 'answer[].name', 'answer[].value'] as const),
+    ...([
+      'fields[].name',
+      'fields[].value',
+      'aside[].hash',
+      'aside[].url',
+      'said[].id',
+      'said[].json',
+      'answer[].name',
+      'answer[].value',
+    ] as const),
     ...(['incarnationId', 'watermark', 'serverRun'] as const),
   ],
 })
 const dropAsked = script('threads/drop-asked', {
   keys: [
-    ...(['thread', 'comments', 'revisions', 'answers', 'hookContent', 'requests', 'due', 'open', 'unworked'] as const),
+    ...([
+      'thread',
+      'comments',
+      'images',
+      'revisions',
+      'answers',
+      'hookContent',
+      'requests',
+      'due',
+      'open',
+      'unworked',
+    ] as const),
     ...(['outbox', 'erased', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const),
   ],
   args: ['member', 'group', 'scope'],
@@ -34,7 +55,9 @@ export function threadAsked({
   token,
 }: ThreadContext): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'requestsFor' | 'unlinkRequests'> {
   return {
-    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+    async putAsked({ thread: given, subject, protocols, webhook, until }, now) {
+      const { post, images: aside } = setAside(given.post)
+      const thread = { ...given, post }
       const member = memberOf(thread.ref)
       const askedUnder = memberOf(subject)
       const answer = {
@@ -44,9 +67,9 @@ export function threadAsked({
       const said = [...thread.comments].flatMap(([id, comment]) =>
         comment === null ? [] : [{ id, json: keptOf(comment).json }],
       )
-      const { thread: hash, comments } = threadKeys(keys, member)
+      const { thread: hash, comments, images } = threadKeys(keys, member)
       const put = await putAsked(client, {
-        ...{ thread: hash, comments, answers: keys.answers(member), subject: keys.thread(askedUnder) },
+        ...{ thread: hash, comments, images, aside, answers: keys.answers(member), subject: keys.thread(askedUnder) },
         requests: keys.requests(askedUnder),
         ...{ due: keys.due, incarnation: keys.incarnation, member, now, keep: Math.max(1, until - now) },
         keepRequests: settings.keepRequestsMs ?? KEEP_REQUESTS_MS,
@@ -59,11 +82,11 @@ export function threadAsked({
     },
     async dropAsked(ref) {
       const member = memberOf(ref)
-      const { thread, comments, revisions } = threadKeys(keys, member)
+      const { thread, comments, images, revisions } = threadKeys(keys, member)
       const answers = keys.answers(member)
       const requests = keys.requests((await client.hget(answers, 'subject')) ?? '')
       const dropped = await dropAsked(client, {
-        ...{ thread, comments, revisions, answers, requests, hookContent: hookContent(keys, member) },
+        ...{ thread, comments, images, revisions, answers, requests, hookContent: hookContent(keys, member) },
         ...{ due: keys.due, open: keys.open, unworked: keys.unworked, outbox: keys.outbox, erased: keys.erased },
         ...{ casePrefix: keys.case(''), journalPrefix: keys.journal(''), lostPrefix: keys.lost('') },
         member,

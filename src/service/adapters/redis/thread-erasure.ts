@@ -16,6 +16,7 @@ const deletePost = script('threads/delete-post', {
     'comments',
     'sample',
     'authors',
+    'images',
     'orphans',
     'revisions',
     'decided',

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { setAside } from '../../domain/kept-image.ts'
 import { OUTCOMES } from '../../domain/messages.ts'
 import { RANK_LIMIT } from '../../domain/sampling-rank.ts'
 import { shareOf } from '../../domain/share.ts'
@@ -16,11 +17,13 @@ import type { ThreadContext } from './thread-context.ts'
 export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 
 const putPost = script('threads/put-post', {
-  keys: [...THREAD, 'due', 'incarnation', 'decided', 'outbox'],
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'decided', 'outbox'],
   args: [
     ...([
       'member',
       'post',
+      'aside[].hash',
+      'aside[].url',
       'createdAt',
       'share',
       'firstDue',
@@ -35,7 +38,7 @@ const putPost = script('threads/put-post', {
   ],
 })
 const putComments = script('threads/put-comments', {
-  keys: [...THREAD, 'due', 'incarnation', 'watched', 'decided'],
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
   args: [
     'member',
     'now',
@@ -89,6 +92,7 @@ export function threadIntake({
   return {
     async putPost(ref, value, put, rules) {
       const member = memberOf(ref)
+      const { post, images } = setAside(value)
       return outcome.parse(
         notSuspended(
           await putPost(client, {
@@ -97,7 +101,8 @@ export function threadIntake({
             incarnation: keys.incarnation,
             outbox: keys.outbox,
             member,
-            post: JSON.stringify(value),
+            post: JSON.stringify(post),
+            aside: images,
             createdAt: value.createdAt,
             share: shareOf(ref.tenant, ref.kind, value),
             firstDue: put.firstDue,

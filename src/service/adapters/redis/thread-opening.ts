@@ -11,6 +11,7 @@ const openCases = script('threads/open-cases', {
     'comments',
     'sample',
     'authors',
+    'images',
     'due',
     'open',
     'casePrefix',

@@ -10,6 +10,11 @@ import { threadIntake } from './thread-intake.ts'
 import { threadOpening } from './thread-opening.ts'
 import { stateOf } from './thread-state.ts'
 
+/** The images that are kept beside their posts. */
+export function keptImages(client: Redis, keys: Keys): ThreadStore['keptImage'] {
+  return (ref, hash) => client.hget(keys.images(memberOf(ref)), hash)
+}
+
 /** Threads in Redis: one hash for the thread, one for its comments, a sorted set that bounds the sample. */
 export function redisThreads(
   client: Redis,
@@ -40,6 +45,7 @@ export function redisThreads(
       ])
       return { weight: comments + post / COMMENT_CHARACTERS, share: share ?? member }
     },
+    keptImage: keptImages(client, keys),
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))
       const [there, [deleted, unrouted, postOnly]] = await Promise.all([

@@ -6,6 +6,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key due
 --@key incarnation
 --@arg member
@@ -22,6 +23,6 @@ for index, row in ipairs(asked) do
 end
 if is_due_now then
   due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
+  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end
 return outcomes

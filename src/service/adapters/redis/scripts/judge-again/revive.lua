@@ -10,6 +10,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key orphans
 --@key revisions
 --@key decided
@@ -24,6 +25,8 @@
 --@arg version           the thread's version
 --@arg fields[].name     of the thread's hash
 --@arg fields[].value
+--@arg aside[].hash      images that are kept beside the post
+--@arg aside[].url
 --@arg said[].id
 --@arg said[].json
 --@arg said[].rank
@@ -62,9 +65,10 @@ for _, revision in ipairs(known) do note(revision.protocol, revision.revision) e
 local is_wanted = false
 for _, row in ipairs(asked) do is_wanted = is_wanted or last[row.protocol] == tonumber(row.revision) end
 if not is_wanted then return all('newer') end
-redis.call('DEL', thread, comments, sample, authors, orphans)
+redis.call('DEL', thread, comments, sample, authors, images, orphans)
 not_due(due, member)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
+for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 local base = base_of(incarnation, tonumber(at), tonumber(now), tonumber(keep))
 if base then redis.call('HSET', thread, 'base', base) end
 local function set_revision(protocol, seen, final)

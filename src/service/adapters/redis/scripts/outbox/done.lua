@@ -12,6 +12,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key revisions
 --@key erased
 --@key decided
@@ -62,8 +63,8 @@ end
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
 if redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
-  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep_thread) end
+  for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_thread) end
 else
-  for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PERSIST', key) end
+  for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end
 return 1

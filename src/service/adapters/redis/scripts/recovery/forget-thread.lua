@@ -14,6 +14,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key orphans
 --@arg member
 --@arg keep              how long the revisions' numbers are kept, ms
@@ -38,6 +39,6 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
     drop_case(open, unworked, prefixes, member, id)
   end
 end
-redis.call('DEL', thread, comments, sample, authors, orphans)
+redis.call('DEL', thread, comments, sample, authors, images, orphans)
 not_due(due, member)
 return 1

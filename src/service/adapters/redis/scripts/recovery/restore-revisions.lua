@@ -15,6 +15,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key orphans
 --@arg member
 --@arg keep              how long the revisions' numbers are kept, ms
@@ -30,7 +31,7 @@ local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return { 0, 0 } end
 -- Otherwise messages since it was forgotten would hide earlier ones.
 if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
-  redis.call('DEL', thread, comments, sample, authors, orphans)
+  redis.call('DEL', thread, comments, sample, authors, images, orphans)
   not_due(due, member)
 end
 for _, verdict in ipairs(published) do

@@ -12,6 +12,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key due
 --@key orphans
 --@key open
@@ -80,7 +81,7 @@ each_decided(decided, 'id', function(protocol)
   redis.call('XADD', outbox, '*', 'kind', 'outcome', 'member', member, 'protocol', protocol, 'outcome', 'deleted', 'of', of,
     'revision', number, 'label', label, 'by', by, 'at', string.format('%.0f', redis_now()))
 end)
-redis.call('DEL', decided, thread, comments, sample, authors, orphans, hook_content)
+redis.call('DEL', decided, thread, comments, sample, authors, images, orphans, hook_content)
 for _, key in ipairs(case_keys) do redis.call('DEL', key) end
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)

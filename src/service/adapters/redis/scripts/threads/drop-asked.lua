@@ -5,6 +5,7 @@
 --@include withdraw
 --@key thread
 --@key comments
+--@key images
 --@key revisions
 --@key answers
 --@key hook_content      what webhooks are to be sent of it
@@ -37,7 +38,7 @@ for i = 1, #fields, 2 do
   local protocol = string.match(fields[i], '^rev:(.+)$')
   if protocol then drop_revisions(protocol, fields[i + 1]) end
 end
-redis.call('DEL', thread, comments, revisions, hook_content)
+redis.call('DEL', thread, comments, images, revisions, hook_content)
 not_due(due, member)
 redis.call('SREM', requests, member)
 for _, field in ipairs(redis.call('HKEYS', answers)) do

@@ -11,6 +11,7 @@
 --@key comments
 --@key sample
 --@key authors
+--@key images
 --@key paused
 --@key incarnation
 --@key decided
@@ -97,7 +98,7 @@ end
 if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   if not (is_due(due, member) or is_awaiting(thread)) then
-    for _, key in ipairs({ thread, comments, sample, authors }) do redis.call('PEXPIRE', key, keep) end
+    for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep) end
   end
 end
 return opened

@@ -4,6 +4,7 @@
 --@include fencing
 --@key thread
 --@key comments
+--@key images
 --@key answers
 --@key subject           the thread of the stream's subject
 --@key requests          what was asked under that subject's id
@@ -15,6 +16,8 @@
 --@arg keep_requests     how long it is known what was asked under that id, ms
 --@arg fields[].name     of the thread's hash
 --@arg fields[].value
+--@arg aside[].hash      images that are kept beside the post
+--@arg aside[].url
 --@arg said[].id         of a comment
 --@arg said[].json
 --@arg answer[].name     of the answer's hash
@@ -25,6 +28,7 @@
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
+for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'generation', 1, 'dueSince', now)
 for _, comment in ipairs(said) do redis.call('HSET', comments, comment.id, comment.json) end
 for _, field in ipairs(answer) do redis.call('HSET', answers, field.name, field.value) end

@@ -12,6 +12,7 @@
 --@key due
 --@key orphans
 --@key authors
+--@key images
 --@key revisions
 --@key incarnation
 --@key watched
@@ -231,10 +232,10 @@ if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then
   due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
+  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
 elseif at and not final then
   pass_counts(thread, due, member, now, n - over_author - over_author_before, stage, counts)
 end
 local left = redis.call('PTTL', thread)
-if left > 0 then for _, key in ipairs({ comments, sample, authors }) do redis.call('PEXPIRE', key, left) end end
+if left > 0 then for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PEXPIRE', key, left) end end
 return outcomes

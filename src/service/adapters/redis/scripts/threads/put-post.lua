@@ -12,11 +12,14 @@
 --@key sample
 --@key revisions
 --@key authors
+--@key images
 --@key incarnation
 --@key decided
 --@key outbox
 --@arg member
 --@arg post              JSON
+--@arg aside[].hash      images that are kept beside it
+--@arg aside[].url       data:
 --@arg created_at        ms
 --@arg share             whose share of the service its judging uses
 --@arg first_due         the first age checkpoint, stream time in ms
@@ -70,6 +73,8 @@ if not known_post then
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end
 end
+redis.call('DEL', images)
+for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', place)
 redis.call('HINCRBY', thread, 'version', 1)
 redis.call('HINCRBY', thread, 'postVersion', 1)
@@ -80,7 +85,7 @@ elseif redis.call('HDEL', thread, 'postOnly') == 1 then
 end
 if known_post then
   due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors }) do redis.call('PERSIST', key) end
+  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
   return 'updated'
 end
 if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
