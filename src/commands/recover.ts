@@ -128,6 +128,12 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
     `${counted(done.subjects, 'subject')} with verdicts, ${done.over} of them expired; ${counted(done.revisions, 'revision')} ${would}restored`,
   )
   if (done.givenUp > 0) terminal.out(`${counted(done.givenUp, 'open case')} dropped: already published`)
+  if (done.standing > 0)
+    terminal.out(`${counted(done.standing, 'human verdict')} ${done.dryRun ? 'would stand' : 'stand'} again`)
+  if (done.decidedAgain > 0)
+    terminal.out(
+      `${counted(done.decidedAgain, 'decision')} ${would}carried out again: nothing of ${done.decidedAgain === 1 ? 'it' : 'them'} was published`,
+    )
   const outcomes = Object.entries(done.outcomes).map(([outcome, count]) => `${count} ${outcome}`)
   terminal.out(
     `${counted(done.messages, 'message')} ${would}read again${outcomes.length === 0 ? '' : `: ${outcomes.join(', ')}`}`,

@@ -9,10 +9,11 @@ import { redisRecovery } from '../service/adapters/redis/recovery.ts'
 import { refusalOf } from '../service/adapters/redis/refusals.ts'
 import { secretOf } from '../service/adapters/redis/shared-key.ts'
 import { inputOf } from '../service/composition/intake.ts'
-import type { KafkaClient } from '../service/composition/kafka.ts'
+import { type KafkaClient, makeTopics } from '../service/composition/kafka.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { commandRedis, keepTimes } from '../service/composition/redis.ts'
 import { OperatorError } from '../service/domain/errors.ts'
+import { decider } from '../service/engine/decide.ts'
 import { retractionOf } from '../service/engine/retraction.ts'
 import { closable } from '../service/operations/closable.ts'
 import type { RecoveryParts } from '../service/recovery/run.ts'
@@ -40,9 +41,13 @@ export function recoveryParts(
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
     const times = keepTimes(settings)
-    const { client, keys, time, threads, cases, outbox, erasures, marks } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases, outbox, decisions, erasures, marks } = keep(
+      await commandRedis(settings),
+    )
     const clock = time.now
     const kafka = await connectKafka()
+    // A version that knew of fewer topics may have run before.
+    await makeTopics(kafka, settings)
     const incarnation = redisIncarnation(client, keys)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })
     const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
@@ -57,7 +62,8 @@ export function recoveryParts(
       group: settings.kafka.group,
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
-      store: { restore: store.restore, end: store.forget, settle: store.settle, noteDeleted: erasures.note },
+      store: { ...store, end: store.forget, noteDeleted: erasures.note },
+      decide: decider({ decisions, threads, protocols, routes, clock, report: () => {} }),
       hold: {
         hold: incarnation.suspend,
         setRevisionsComplete: incarnation.setComplete,

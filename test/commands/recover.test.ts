@@ -33,7 +33,15 @@ test('ids with two contents are named whole', () => {
   const said: string[] = []
   const say = (line: string) => void said.push(line)
   const contested = ['rumor~a-1~r1', 'rumor~b-2~r3']
-  const none = { subjects: 0, over: 0, revisions: 0, givenUp: 0, messages: 0, outcomes: {} }
+  const none = {
+    ...{ standing: 0, decidedAgain: 0 },
+    subjects: 0,
+    over: 0,
+    revisions: 0,
+    givenUp: 0,
+    messages: 0,
+    outcomes: {},
+  }
   const done: Recovered = { ...none, contested, forecast: null, unknownOffsets: false, dryRun: false, seconds: 1 }
   tellRecovered(done, { json: false }, { terminal: { ...silent, out: say, say } })
   expect(said.join('\n')).toContain('rumor~a-1~r1, rumor~b-2~r3;')

@@ -30,6 +30,7 @@ import { knownDeletions } from '../../src/service/composition/redis.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
 import { ownerOf } from '../../src/service/library/names.ts'
 import { StoreSuspended } from '../../src/service/ports/cases.ts'
+import type { Decision } from '../../src/service/ports/decisions.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { startProxy } from '../chaos/proxy.ts'
 import { askedContract } from './asked.ts'
@@ -41,6 +42,7 @@ import { outboxContract } from './outbox.ts'
 import {
   ARRIVAL,
   DECISION_TOPICS,
+  endOf,
   HOUR,
   postOf,
   RULES,
@@ -52,7 +54,7 @@ import {
   unsaid,
 } from './samples.ts'
 import { shownContract } from './shown.ts'
-import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
+import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
@@ -469,6 +471,98 @@ describe('in Redis', () => {
       return retractionOf(p1)(protocol, next)
     })
     await expect(changing).rejects.toThrow('kept changing during erasure')
+  })
+
+  describe('of what people decided a recovery', () => {
+    const place = { partition: 0, offset: '5', timestamp: T0 }
+    const one = {
+      ...{
+        protocol: 'rumor',
+        verdict: 'rumor~p1~r3',
+        stands: true,
+        revision: 3,
+        label: 'non-rumor',
+        of: '0@5',
+        by: 'ann',
+      },
+      ...{ place, same: 'it', asked: ['edited'], proposal: 6, isUntold: true },
+    }
+    const restore = (change: Partial<typeof one> = {}) =>
+      redisRecovery(client, stores.keys, RECOVERY).restoreDecided(p1, [{ ...one, ...change }])
+    const decide = (change: Partial<Decision> = {}) =>
+      stores.decisions.decide(
+        {
+          ...{
+            ref: p1,
+            protocol: 'rumor',
+            place,
+            same: 'it',
+            withdraw: false,
+            label: 'rumor',
+            against: 3,
+            force: false,
+          },
+          ...{ opinion: false, by: 'ben', why: 'Ticket 89.', ...change },
+        },
+        'rumor~p1~r',
+        T0,
+        ({ number }) => ({ label: 'rumor', verdict: `{"number":${number}}`, transcript: '{}' }),
+      )
+    const later = { partition: 0, offset: '6', timestamp: T0 + 1 }
+    const all = async () => {
+      const entries = await stores.outbox.next('the publisher', 100, 10)
+      await stores.outbox.done(entries)
+      return entries
+    }
+
+    it('knows again, once, with what was not told yet', async () => {
+      expect(await restore()).toBe(1)
+      expect(await restore()).toBe(0)
+      expect(await all()).toMatchObject([{ kind: 'outcome', outcome: { outcome: 'stands', of: '0@5', revision: 3 } }])
+      expect((await stores.decisions.decided(p1)).get('rumor')).toMatchObject({ verdict: 'rumor~p1~r3', stands: true })
+      expect(await client.ttl(stores.keys.decided(memberOf(p1)))).toBe(-1)
+      expect(await decide()).toEqual({ outcome: 'duplicate' })
+      expect(await decide({ place: later })).toEqual({ outcome: 'duplicate' })
+      expect(await stores.decisions.told('0@6')).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r3' })
+      expect(await decide({ place: { ...later, offset: '7' }, same: 'another', against: 2 })).toMatchObject({ last: 3 })
+    })
+
+    it('counts on after the proposals, also when the thread comes back, and asks for nothing once more', async () => {
+      await forgetThread()
+      await restore({ isUntold: false })
+      await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, place: { ...place, timestamp: T0 - 1 } }, RULES)
+      const record = await openCase(stores, p1)
+      expect(record).toMatchObject({ revision: 7 })
+      const { epoch } = await takeCase(stores, record.id)
+      await stores.cases.conclude(record, epoch, { ...endOf(record), label: 'rumor' })
+      const entries = await all()
+      expect(entries.map(({ kind }) => kind)).toEqual(['proposal', 'review'])
+      expect(entries).toMatchObject([{}, { review: { why: 'differs', verdict: 'rumor~p1~r3' } }])
+      await forgetThread()
+      await stores.threads.putPost(p1, postOf(p1, { text: 'edited' }), { ...ARRIVAL, place: later }, RULES)
+      expect(await all(), 'was asked for before').toEqual([])
+      expect(await openCase(stores, p1)).toMatchObject({ revision: 8 })
+    })
+
+    it('leaves a later decision as it is', async () => {
+      await judgeOnce(stores, p1)
+      await restore({ revision: 1, verdict: 'rumor~p1~r1', proposal: 1 })
+      await all()
+      await decide({ place: later, same: 'another', against: 2, force: true })
+      expect(await restore({ revision: 1, verdict: 'rumor~p1~r1', proposal: 1 })).toBe(0)
+      const { stands, revision } = (await stores.decisions.decided(p1)).get('rumor') ?? {}
+      expect({ stands, revision }).toEqual({ stands: true, revision: 2 })
+    })
+
+    it('asks to look again at an edit from after it, and at none from before', async () => {
+      await restore({ isUntold: false, asked: [] })
+      const edit = (text: string, timestamp: number) =>
+        stores.threads.putPost(p1, postOf(p1, { text }), { ...ARRIVAL, place: { ...place, timestamp } }, RULES)
+      await edit('before', T0)
+      expect(await all()).toEqual([])
+      await edit('after', T0 + 9)
+      expect(await all()).toMatchObject([{ review: { why: 'edited' } }])
+    })
   })
 
   it('orphans that expire leave the revisions’ numbers that a recovery brought back', async () => {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
@@ -29,12 +30,15 @@ const folder = mkdtempSync(join(tmpdir(), 'gavel-decide-'))
 let stack: Stack
 let environment: Record<string, string>
 let service: Service
+let client: Redis
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5 })
+  client = new Redis(stack.settings.REDIS_URL ?? '')
   environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s' })
 }, 300_000)
 afterAll(async () => {
   await service?.kill('SIGKILL')
+  client?.disconnect()
   await stack?.close()
   rmSync(folder, { recursive: true, force: true })
 })
@@ -88,7 +92,7 @@ const outcomesOf = async (id: string) =>
     .filter(({ subjectId }) => subjectId === id)
 
 it('a person has the last word, through late comments, a kill and an edit, until it is withdrawn or the subject deleted', {
-  timeout: 240_000,
+  timeout: 300_000,
 }, async () => {
   service = await startService(environment)
   await sendLines([post('p'), comment('p', '10:01'), post('q'), comment('q', '10:01')])
@@ -152,8 +156,25 @@ it('a person has the last word, through late comments, a kill and an edit, until
     usage: { calls: 0, costUsd: 0 },
   })
 
-  // Only a deletion ends a subject.
+  // Redis is emptied, and with it what stands: a recovery knows it from the topics.
   expect(await decide('q', '--label', 'rumor')).toMatchObject({ code: 0 })
+  await eventually(async () => (await outcomesOf('q')).length === 1, 10_000)
+  const before = await of('q')
+  await service.kill('SIGKILL')
+  await client.flushall()
+  expect(await gavel('recover')).toMatchObject({ code: 0, out: expect.stringContaining('1 human verdict stand again') })
+  service = await startService(environment)
+  await sendLines([comment('q', '10:03')])
+  await eventually(
+    async () => (await proposalsOf('q')).length > 0,
+    60_000,
+    () => service.log.slice(-20).join('\n'),
+  )
+  expect((await proposalsOf('q')).every(({ beneath }) => beneath === before.at(-1)?.id)).toBe(true)
+  expect(await of('q'), 'no machine’s after it').toEqual(before)
+  expect((await of('p')).at(-1)?.restored, 'what was withdrawn stays so').toBeDefined()
+
+  // Only a deletion ends a subject.
   await sendLines([{ type: 'post', id: 'q', createdAt: '2025-03-01T10:09:00Z', deleted: true }])
   await eventually(async () => (await of('q')).at(-1)?.decidedBy === 'deleted', 20_000)
   expect(await decide('q', '--label', 'rumor')).toMatchObject({ code: 1, error: expect.stringContaining('deleted') })

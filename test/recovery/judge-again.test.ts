@@ -16,6 +16,7 @@ const NOW = T0 + 48 * HOUR
 const TOPICS = {
   ...{ posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' },
   ...{ verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead-letters' },
+  ...{ decisions: 'decisions', decisionOutcomes: 'outcomes', proposals: 'proposals', reviews: 'reviews' },
 }
 const EVERYTHING: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 

@@ -64,6 +64,49 @@ describe('the revisions that were published', () => {
   })
 })
 
+describe('a verdict that people brought about', () => {
+  const machine = verdictOf({ final: false, usage: { ...verdictOf().usage, costUsd: 2 } })
+  const human = verdictOf({
+    ...{ revision: 2, decidedBy: 'human', decidedAt: T0 + HOUR },
+    decision: { by: 'ann', against: machine.id, of: '0@1' },
+  })
+  const proposed = { ...machine, id: 'rumor~p~p3', proposal: 3, beneath: human.id, differs: false, final: true }
+  const lastOf = (found: ReturnType<typeof publishedRevisions>) =>
+    found.subjects.get('default/post:p')?.last.get('rumor')
+
+  it('costs nothing, and has seen what the machines’ last ruling saw', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    for (const one of [machine, human]) found.take(one)
+    expect(found.meanCost('rumor')).toBe(2)
+    expect(found.meanCostDecided('rumor')).toBe(2)
+    for (const [verdictId, subject] of [[machine.id, thread('a')] as const, [human.id, null] as const])
+      found.see({ verdictId, subject, cut: [] })
+    const last = { revision: 2, number: 2, final: false, openedAt: T0, seen: seenIn(thread('a')) }
+    expect(lastOf(found)).toMatchObject(last)
+    expect(found.decided.get('0@1')).toMatchObject({ id: human.id, revision: 2, stands: true, by: 'ann' })
+  })
+
+  it('is followed by the numbers of proposals, and has seen what the last of them saw', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    for (const one of [machine, human]) found.take(one)
+    found.propose(proposed)
+    found.propose({ ...proposed, id: 'rumor~p~p1', proposal: 1 })
+    found.see({ verdictId: machine.id, subject: thread('a'), cut: [] })
+    found.see({ verdictId: proposed.id, subject: thread('a', 'b'), cut: [] })
+    expect(lastOf(found)).toMatchObject({ revision: 2, number: 3, final: true, seen: seenIn(thread('a', 'b')) })
+  })
+
+  it('and takes the place of one that was withdrawn, has seen what the ruling saw that it repeats', () => {
+    const found = publishedRevisions(PROTOCOLS)
+    const restored = { from: proposed.id, by: 'ben', why: '', of: '0@2' }
+    for (const one of [machine, human, verdictOf({ revision: 4, restored })]) found.take(one)
+    found.propose(proposed)
+    found.see({ verdictId: proposed.id, subject: thread('a', 'b'), cut: [] })
+    expect(lastOf(found)).toMatchObject({ revision: 4, number: 4, openedAt: T0, seen: seenIn(thread('a', 'b')) })
+    expect(found.decided.get('0@2')).toMatchObject({ stands: false })
+  })
+})
+
 describe('a verdict with two contents', () => {
   const [one, other] = ['rumor', 'non-rumor'].map((label) => verdictOf({ label })) as [Verdict, Verdict]
   const lastOf = (...verdicts: Verdict[]) => {

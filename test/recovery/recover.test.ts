@@ -14,6 +14,7 @@ const NOW = T0 + 48 * HOUR
 const TOPICS = {
   ...{ posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' },
   ...{ verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead-letters' },
+  ...{ decisions: 'decisions', decisionOutcomes: 'outcomes', proposals: 'proposals', reviews: 'reviews' },
 }
 const at = (ms: number) => new Date(ms).toISOString()
 
@@ -68,6 +69,14 @@ function runOf(change: Partial<Run> = {}): Run {
       },
       end: async (ref) => void steps.push(`end ${ref.postId}`),
       settle: async (ref) => void steps.push(`settle ${ref.postId}`),
+      restoreDecided: async (_, all) => {
+        for (const { verdict, stands, of, proposal, asked, isUntold } of all)
+          steps.push(
+            [`decided ${verdict} of ${of}`, stands ? 'stands' : 'stands no longer', `p${proposal}`, ...asked].join(
+              ', ',
+            ) + (isUntold ? ', untold' : ''),
+          )
+      },
       noteDeleted: async (ref) => void steps.push(`deleted ${ref.postId}`),
     },
     hold: {
@@ -80,6 +89,10 @@ function runOf(change: Partial<Run> = {}): Run {
         steps.push('release')
         return true
       },
+    },
+    decide: async ({ label }, { partition, offset }) => {
+      steps.push(`decide ${partition}@${offset} ${label}`)
+      return { outcome: 'stands', verdict: 'rumor~p~r2' }
     },
     input: inputOver(intakeContext(stores, { routes, checkpoints, clock: () => NOW })),
     retraction: (ref, protocol, revision) => retractionOf(ref)(protocol, revision),
@@ -125,6 +138,141 @@ describe('a recovery', () => {
     expect(await stores.threads.read(thread('old'))).toBeNull()
     expect((await stores.threads.read(thread('new')))?.comments).toHaveLength(1)
     expect([...(await stores.marks.read()).keys()].sort()).toEqual(['comments/0', 'posts/0'])
+  })
+
+  describe('of what people decided', () => {
+    const MINE = { subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
+    const decided = (offset: number, revision: number, label = 'good') => ({
+      ...verdictOn('p', NOW - HOUR + offset),
+      ...{ id: `rumor~p~r${revision}`, revision, label, decidedBy: 'human' },
+      decision: { by: 'ann', against: null, of: `0@${offset}` },
+    })
+    const outcome = (offset: number, revision: number, what = 'stands') => ({
+      ...{ schema: 1, ...MINE, outcome: what, of: `0@${offset}`, revision, label: 'good', by: 'ann' },
+      at: at(NOW - HOUR + offset),
+    })
+    /** Each stands at the offset that its time has. */
+    const decision = (offset: number, label = 'good', against = 1): void => {
+      const value = { subjectId: 'p', protocol: 'rumor', label, against, by: 'ann', why: 'Ticket 88.' }
+      put('decisions', { ...value, at: at(NOW - HOUR + offset) }, NOW - HOUR + offset)
+      const all = topics.get('decisions') ?? []
+      topics.set('decisions', [...all.slice(0, -1), { ...(all.at(-1) as Incoming), key: 'p' }])
+    }
+    const decidedSteps = async () => {
+      await recoverStore(runOf())
+      return steps.filter((step) => step.startsWith('decide'))
+    }
+    beforeEach(() => {
+      put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - 2 * HOUR) }, NOW - 2 * HOUR)
+      put('verdicts', verdictOn('p', NOW - 2 * HOUR))
+    })
+
+    it('puts back what stands, with what was asked, before messages are read again', async () => {
+      decision(0)
+      put('verdicts', decided(0, 2))
+      put('outcomes', outcome(0, 2))
+      const proposed = {
+        ...verdictOn('p', NOW - 1),
+        id: 'rumor~p~p3',
+        proposal: 3,
+        beneath: 'rumor~p~r2',
+        differs: true,
+      }
+      put('proposals', proposed)
+      const asked = { schema: 1, ...MINE, verdict: 'rumor~p~r2', at: at(NOW) }
+      put('reviews', { ...asked, id: 'a', why: 'edited' })
+      put('reviews', { ...asked, id: 'b', why: 'differs', label: 'bad' })
+      const done = await recoverStore(runOf())
+      expect(done).toMatchObject({ standing: 1, decidedAgain: 0 })
+      const mine = 'decided rumor~p~r2 of 0@0, stands, p3, edited, differs bad'
+      expect(steps).toEqual(['hold', 'restore p rumor 2', mine, 'complete true', 'release'])
+    })
+
+    it('says what came of a verdict that was published, where nothing does', async () => {
+      decision(0)
+      put('verdicts', decided(0, 2))
+      expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@0, stands, p2, untold'])
+    })
+
+    it('carries out again that of which nothing, or only its outcome, was published', async () => {
+      decision(0)
+      decision(1, 'bad', 2)
+      put('verdicts', decided(0, 2))
+      put('outcomes', outcome(0, 2))
+      put('outcomes', outcome(1, 3))
+      decision(2, 'good', 3)
+      decision(3, 'bad', 4)
+      expect(await decidedSteps()).toEqual([
+        'decided rumor~p~r2 of 0@0, stands, p2',
+        'decide 0@1 bad',
+        'decide 0@2 good',
+        'decide 0@3 bad',
+      ])
+    })
+
+    it('goes by the outcome alone where verdicts have expired, whatever its age', async () => {
+      topics.set('verdicts', [])
+      put('outcomes', outcome(0, 2))
+      const { history } = runOf()
+      const cut: Run['history'] = {
+        ...history,
+        rangesOf: async (topic, since) =>
+          topic === 'verdicts' ? new Map([[0, { from: 5n, to: 5n }]]) : history.rangesOf(topic, since),
+      }
+      expect(await recoverStore(runOf({ history: cut }))).toMatchObject({ standing: 1 })
+      expect(steps).toContain('decided rumor~p~r2 of 0@0, stands, p0')
+    })
+
+    it('leaves alone what was refused, came twice, or came before another', async () => {
+      decision(0, 'bad', 7)
+      decision(1)
+      put('verdicts', decided(1, 2))
+      put('outcomes', outcome(1, 2))
+      decision(2, 'bad', 1)
+      put('reviews', { schema: 1, ...MINE, id: 'a', verdict: 'rumor~p~r2', why: 'refused', of: '0@2', at: at(NOW) })
+      decision(3, 'bad')
+      const dead = { topic: 'decisions', partition: 0, offset: '3', at: at(NOW - HOUR + 3) }
+      put('dead-letters', {
+        ...{ schema: 1, ...dead, key: 'p', headers: {}, reason: 'invalid', detail: '' },
+        ...{ raw: '', rawBytes: 0, truncated: false },
+      })
+      expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@1, stands, p2, refused 0@2'])
+    })
+
+    it('forgets it with the subject, and when it was withdrawn long ago', async () => {
+      put('verdicts', decided(0, 2))
+      put('outcomes', outcome(0, 2))
+      put('outcomes', outcome(0, 2, 'deleted'))
+      expect(await decidedSteps()).toEqual([])
+      topics.set('outcomes', [])
+      put('verdicts', {
+        ...{ ...decided(0, 3), decision: undefined, decidedBy: 'judge' },
+        restored: { from: 'rumor~p~r1', by: 'ben', why: '', of: '0@1' },
+      })
+      put('outcomes', outcome(0, 2))
+      put('outcomes', { ...outcome(1, 3, 'withdrawn') })
+      expect(await decidedSteps()).toEqual(['decided rumor~p~r3 of 0@1, stands no longer, p3'])
+      steps = []
+      await recoverStore(runOf({ clock: () => NOW + 8 * 24 * HOUR }))
+      expect(steps.filter((step) => step.startsWith('decide'))).toEqual([])
+    })
+
+    it('waits for verdicts that are on their way, and takes what comes after them in order', async () => {
+      decision(0)
+      decision(1, 'bad', 2)
+      let isOut = false
+      const decide: Run['decide'] = async ({ label }) => {
+        steps.push(`decide ${label}`)
+        return isOut ? { outcome: 'stands', verdict: null } : { outcome: 'waiting' }
+      }
+      const { hold } = runOf()
+      const release = async (progress: Parameters<typeof hold.release>[0]) => {
+        isOut = true
+        return hold.release(progress)
+      }
+      await recoverStore(runOf({ decide, hold: { ...hold, release } }))
+      expect(steps.slice(-4)).toEqual(['decide good', 'release', 'decide good', 'decide bad'])
+    })
   })
 
   it('notes of a subject that is over that it was deleted: its deletion is not read again', async () => {

@@ -12,7 +12,7 @@ import { versionsOf } from './versions.ts'
 /** What the ids of a subject's verdicts by this protocol have before their number. */
 export function scopeOfSubject(
   { ref, protocol: name }: Pick<Decision, 'ref' | 'protocol'>,
-  protocol: Protocol,
+  protocol: Protocol | undefined,
 ): string {
   const { tenant, postId: subjectId, kind } = ref
   const named = kindNamed(protocol, kind)

@@ -1,4 +1,5 @@
 import type { ThreadRef } from '../domain/thread.ts'
+import type { Place } from './threads.ts'
 import type { GroupProgress } from './topic.ts'
 
 /** A published revision, as the store keeps it. */
@@ -10,6 +11,29 @@ export interface PublishedRevision {
   readonly deleted: boolean
   /** It was published with two contents: the next revision is due, as if nobody knew what it saw. */
   readonly contested: boolean
+}
+
+/** What people decided last of a subject by a protocol, as it was published. */
+export interface CarriedOut {
+  readonly protocol: string
+  /** The id of the verdict that it brought about; null if the subject was judged anew. */
+  readonly verdict: string | null
+  /** A human verdict that stands; else what took its place. */
+  readonly stands: boolean
+  /** The number of the last verdict that people brought about. */
+  readonly revision: number
+  readonly label: string | null
+  readonly of: string
+  readonly by: string
+  readonly place: Place
+  /** What its repeats have in common with it; null if that is not known. */
+  readonly same: string | null
+  /** What reviews were asked for. */
+  readonly asked: readonly string[]
+  /** The highest number that machines' rulings have had, proposals among them; 0 for none. */
+  readonly proposal: number
+  /** What came of it is not on its topic. */
+  readonly isUntold: boolean
 }
 
 /** Steps that only a recovery takes. Each is atomic, and repeating it changes nothing. */
@@ -25,6 +49,8 @@ export interface RecoveryStore {
     forgotten: number,
     published: Iterable<Pick<PublishedRevision, 'protocol' | 'revision'>>,
   ): Promise<unknown>
+  /** Puts what people decided of a thread beside it again, where the store does not know as much. */
+  restoreDecided(ref: ThreadRef, carriedOut: readonly CarriedOut[]): Promise<unknown>
   /** Notes that a subject was deleted, so that shelves and cases lose what they hold of it. */
   noteDeleted(ref: ThreadRef): Promise<unknown>
   /** Notes that this revision has seen all of the thread's `version`; does nothing if either has changed meanwhile. */

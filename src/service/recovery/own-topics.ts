@@ -1,10 +1,11 @@
 import { dateOf } from '../../../producers/dead-letter.ts'
+import { proposal } from '../domain/decisions.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { deadLetter } from '../domain/messages.ts'
 import { transcript, verdict } from '../domain/verdict.ts'
 import type { Incoming } from '../ports/topic.ts'
 import { recordsIn } from './input-topics.ts'
-import { type PublishedSubject, publishedRevisions } from './published.ts'
+import { type PublishedDecided, type PublishedSubject, publishedRevisions } from './published.ts'
 import type { Run } from './run.ts'
 
 // What Gavel itself has published: verdicts, their transcripts, and dead letters.
@@ -15,21 +16,31 @@ import type { Run } from './run.ts'
  */
 export async function readPublished(run: Run): Promise<Published> {
   const found = await readVerdicts(run)
+  const proposals = await run.history.rangesOf(run.topics.proposals, null)
+  await everyRecord(run, run.topics.proposals, (json) => {
+    const read = proposal.safeParse(json)
+    if (read.success) found.propose(read.data)
+  })
   await everyRecord(run, run.topics.transcripts, (json) => {
     const read = SEEN_OF_TRANSCRIPT.safeParse(json)
     if (read.success) found.see(read.data)
   })
-  return found
+  return { ...found, holdsProposals: [...proposals.values()].every(({ from }) => from === 0n) }
 }
 
 /** The same without what they saw, which their transcripts tell: most of the reading. */
 export async function readVerdicts(run: Reading) {
   const found = publishedRevisions(run.protocols)
+  const ranges = await run.history.rangesOf(run.topics.verdicts, null)
+  const cut = new Map([...ranges].filter(([, { from }]) => from > 0n).map(([at]) => [at, Number.POSITIVE_INFINITY]))
   const missing = await everyRecord(run, run.topics.verdicts, (json, record) => {
+    const { partition, timestamp } = record
+    if (cut.has(partition)) cut.set(partition, Math.min(timestamp, cut.get(partition) ?? timestamp))
     const read = verdict.safeParse(json)
     if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
   })
-  return { ...found, missing }
+  const wholeSince = missing > 0 ? Number.POSITIVE_INFINITY : Math.max(Number.NEGATIVE_INFINITY, ...cut.values())
+  return { ...found, missing, wholeSince }
 }
 
 /** What it takes to read what was published. */
@@ -41,6 +52,12 @@ export interface Published {
   readonly subjects: ReadonlyMap<string, PublishedSubject>
   /** What a verdict of a protocol has cost on average, in US dollars. */
   meanCost(protocol: string): number
+  /** Verdicts that people brought about, by the decision's PARTITION@OFFSET. */
+  readonly decided: ReadonlyMap<string, PublishedDecided>
+  /** From when on the topic has all verdicts, ms since 1970; infinite where that can't be known. */
+  readonly wholeSince: number
+  /** The proposals topic has all that was ever on it. */
+  readonly holdsProposals: boolean
   /** How many records of the verdicts topic are gone from between its first and its last. */
   readonly missing: number
 }
@@ -73,7 +90,7 @@ export async function holdsAllVerdicts(
 }
 
 /** Resolves to how many offsets from the first to the last had no record. */
-async function everyRecord(
+export async function everyRecord(
   { history, signal, told }: Pick<Run, 'history' | 'signal' | 'told'>,
   topic: string,
   take: (json: unknown, record: Incoming) => void,

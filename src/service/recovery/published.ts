@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Proposal } from '../domain/decisions.ts'
 import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../domain/thread.ts'
 import type { Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
@@ -8,11 +9,14 @@ export interface LastRevision {
   readonly id: string
   readonly protocol: string
   readonly revision: number
-  readonly final: boolean
+  /** The highest number of the protocol's rulings: this one's, or a proposal's beneath it. */
+  number: number
+  /** Of a verdict that people brought about: as the machines' last ruling. */
+  final: boolean
   /** It is a retraction: the subject was deleted. */
   readonly deleted: boolean
-  /** When its case was opened and decided, ms since 1970. */
-  readonly openedAt: number
+  /** When its case was opened and decided, ms since 1970; the first as of the ruling that saw the subject last. */
+  openedAt: number
   readonly decidedAt: number
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
@@ -22,8 +26,24 @@ export interface LastRevision {
   readonly content: string
   /** It stands on the topic with two contents: the next revision has to settle which. */
   contested: boolean
-  /** What it saw; null until its transcript has been read, and if it is contested. */
+  /** The ruling that saw the subject last: this one; or, of a verdict that people brought about, the machines' last. */
+  sawBy: string
+  /** What that saw; null until its transcript has been read, and if it is contested. */
   seen: Seen | null
+}
+
+/** A verdict that people brought about. */
+export interface PublishedDecided {
+  readonly ref: ThreadRef
+  readonly protocol: string
+  readonly id: string
+  readonly revision: number
+  readonly label: string | null
+  readonly by: string
+  /** It is a human verdict; else what took its place. */
+  readonly stands: boolean
+  /** When the decision arrived, ISO 8601. */
+  readonly at: string
 }
 
 export interface Undecided {
@@ -69,6 +89,7 @@ export function publishedRevisions(
   const ofThreads = new Set(protocols.filter(({ subject }) => subject === 'thread').map(({ name }) => name))
   const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
   const subjects = new Map<string, PublishedSubject>()
+  const decided = new Map<string, PublishedDecided>()
   const byId = new Map<string, LastRevision>()
   // Thousands of verdicts say the same.
   const sentences = new Map<string, string>()
@@ -84,8 +105,19 @@ export function publishedRevisions(
     to.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usd })
   }
 
+  const refIn = ({
+    id,
+    tenant,
+    subjectId: postId,
+    protocol,
+  }: Pick<Verdict, 'id' | 'tenant' | 'subjectId' | 'protocol'>) => {
+    const kind: SubjectKind = ofReplies.has(protocol) || id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
+    return { tenant, postId, kind }
+  }
+
   return {
     subjects,
+    decided,
     /** What a verdict of this protocol has cost on average, in US dollars; 0 if there is none. */
     meanCost(protocol: string): number {
       const { verdicts, usd } = costs.get(protocol) ?? { verdicts: 1, usd: 0 }
@@ -98,12 +130,19 @@ export function publishedRevisions(
     },
     /** `record`: the verdict as it stands on the topic. */
     take(verdict: Verdict, record = JSON.stringify(verdict)): void {
-      const { tenant, subjectId, protocol, revision, usage } = verdict
-      add(costs, protocol, usage.costUsd)
-      const { decidedBy } = verdict
-      if (decidedBy !== 'none' && decidedBy !== 'deleted') add(costsDecided, protocol, usage.costUsd)
-      const kind: SubjectKind = ofReplies.has(protocol) || verdict.id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
-      const ref: ThreadRef = { tenant, postId: subjectId, kind }
+      const { protocol, revision, usage } = verdict
+      const { decidedBy, decision, restored } = verdict
+      const ref: ThreadRef = refIn(verdict)
+      const people = decision ?? restored
+      if (people === undefined) {
+        add(costs, protocol, usage.costUsd)
+        if (decidedBy !== 'none' && decidedBy !== 'deleted') add(costsDecided, protocol, usage.costUsd)
+      } else {
+        const { id, label } = verdict
+        const { of, by } = people
+        const stands = decision !== undefined
+        decided.set(of, { ref, protocol, id, revision, label, by, stands, at: verdict.timing.decidedAt })
+      }
       const key = subjectKey(ref)
       const subject = subjects.get(key) ?? {
         ref,
@@ -121,6 +160,7 @@ export function publishedRevisions(
         id: verdict.id,
         protocol,
         revision,
+        number: Math.max(revision, before?.number ?? 0),
         final: verdict.final,
         deleted: verdict.label === null && verdict.degraded.includes('deleted'),
         openedAt: Date.parse(verdict.timing.openedAt),
@@ -130,13 +170,31 @@ export function publishedRevisions(
           decidedBy === 'none'
             ? { degraded: verdict.degraded.map(once), faults: verdict.faults, comments: verdict.counts.accepted }
             : null,
-        ...{ content, contested: false, seen: null },
+        ...{ content, contested: false, sawBy: verdict.id, seen: null },
       }
-      const idUpToNumber = verdict.id.slice(0, verdict.id.lastIndexOf('~r') + 2)
-      if (before !== undefined) byId.delete(`${idUpToNumber}${before.revision}`)
-      byId.set(verdict.id, one)
+      // Who decides has not read the thread for the machines.
+      if (people !== undefined && before !== undefined) {
+        one.sawBy = restored?.from ?? before.sawBy
+        one.openedAt = before.openedAt
+        if (decision !== undefined) one.final = before.final
+      }
+      if (before !== undefined) byId.delete(before.sawBy)
+      byId.set(one.sawBy, one)
       subject.last.set(protocol, one)
       subjects.set(key, subject)
+    },
+    /** After all verdicts: what machines said beneath those of people. */
+    propose(said: Pick<Proposal, 'id' | 'tenant' | 'subjectId' | 'protocol' | 'proposal' | 'final' | 'timing'>): void {
+      const one = subjects.get(subjectKey(refIn(said)))?.last.get(said.protocol)
+      if (one === undefined) return
+      const isNewest = said.proposal > one.number
+      if (!isNewest && one.sawBy !== said.id) return
+      one.number = Math.max(one.number, said.proposal)
+      byId.delete(one.sawBy)
+      byId.set(said.id, one)
+      one.sawBy = said.id
+      one.final = said.final
+      one.openedAt = Date.parse(said.timing.openedAt)
     },
     see({ verdictId, subject, cut }: Pick<Transcript, 'verdictId' | 'subject' | 'cut'>): void {
       const of = byId.get(verdictId)

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Outcome } from '../domain/messages.ts'
 import { type ChosenProgress, chosenProgress } from './chosen-progress.ts'
+import { type DecidedFound, decideAgain, readDecided, restoreDecided, standing } from './decided.ts'
 import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { holdsAllVerdicts, readPublished } from './own-topics.ts'
@@ -19,6 +20,10 @@ export interface Restored {
   readonly revisions: number
   /** Open cases that were dropped because their revision was already published. */
   readonly givenUp: number
+  /** Human verdicts that stand. */
+  readonly standing: number
+  /** Decisions that were carried out again, since nothing of them was published. */
+  readonly decidedAgain: number
   /** Messages read again, and their outcomes; none in a dry run. */
   readonly messages: number
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
@@ -36,6 +41,9 @@ const HEARD_AFTER_MS = 3_000
 const HEARD_BY_ALL_MS = 1_000
 
 const STAY_PAUSED = 'Running services stay paused until a "gavel recover" completes.'
+
+/** So long is waited for verdicts that decisions come after, in ms. */
+const PUBLISHED_WITHIN_MS = 60_000
 
 /** Wait before a recovery is tried again that the store has interrupted, in ms. */
 const RETRY_MS = 1_000
@@ -94,26 +102,47 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   const published = await readPublished(run)
   const { subjects, missing } = published
   if (missing > 0) run.say(whatIsMissing(run.topics.verdicts, missing))
+  const decided = await readDecided(run, published)
   const { over, live } = await splitByEnd(run, subjects, accepted)
   const forecast = dryRun || chosen !== null ? await forecastOf(run, published, accepted, over) : null
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
     await endThreads(run, subjects, over)
+    await restoreDecided(run, decided)
     await hold.setRevisionsComplete(await holdsAllVerdicts(run, published))
     if (run.since !== null) await noteEarlierDeletions(run, accepted, progress)
   }
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
     await settleRevisions(run, live, touched)
+    const waiting = await decideAgain(run, decided.lost)
     // Otherwise what was taken here is read again by whoever comes first.
     if (chosen !== null) await run.setProgress(progress)
     if (!(await hold.release(progress))) return null
+    await decideWhenPublished(run, waiting)
   }
   const contested = [...subjects.values()].flatMap(({ last }) => [...last.values()].filter((one) => one.contested))
   return {
     ...{ dryRun, subjects: subjects.size, over: over.size, ...restored, messages, outcomes, forecast },
+    ...{ standing: standing(decided), decidedAgain: decided.lost.length },
     contested: contested.map(({ id }) => id),
     unknownOffsets: chosen?.isUnknown ?? false,
+  }
+}
+
+/** The services publish what decisions wait for. */
+async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promise<void> {
+  const until = run.clock() + PUBLISHED_WITHIN_MS
+  let waiting = lost
+  while (waiting.length > 0) {
+    if (run.clock() > until) {
+      run.say(
+        `${waiting.length} decisions wait for verdicts that no service has published yet. Run "gavel recover" again when they are.`,
+      )
+      return
+    }
+    await sleep(RETRY_MS, undefined, { signal: run.signal })
+    waiting = await decideAgain(run, waiting)
   }
 }
 

@@ -3,6 +3,7 @@ import type { ThreadRef } from '../domain/thread.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { CaseStore, Outbox } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Decide } from '../ports/decisions.ts'
 import type { RecoveryStore, StoreSuspension } from '../ports/recovery.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { StreamMarks, ThreadStore } from '../ports/threads.ts'
@@ -14,7 +15,8 @@ import type { KeepTimes } from './published.ts'
 export interface RecoveryParts {
   readonly topics: Readonly<
     Record<'posts' | 'comments' | 'counterspeech' | 'verdicts' | 'transcripts' | 'deadLetters', string>
-  >
+  > &
+    Readonly<Record<'decisions' | 'decisionOutcomes' | 'proposals' | 'reviews', string>>
   readonly history: TopicHistory
   readonly group: string
   /** The group's offsets in the input topics. */
@@ -30,6 +32,8 @@ export interface RecoveryParts {
   readonly protocols: readonly Protocol[]
   readonly routes: Routes
   readonly input: Input
+  /** Carries out a decision. */
+  readonly decide: Decide
   /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
   readonly clock: Clock

@@ -28,7 +28,7 @@ async function settleSubject(run: Run, ref: ThreadRef, known: PublishedSubject |
     const before =
       record !== undefined && openSaw.success && record.revision === revision
         ? seenIn(openSaw.data)
-        : last?.revision === revision
+        : last?.number === revision
           ? last.seen
           : null
     const now = seenIn(snapshotOf(protocol, state, state.post, { checkpoints }).subject)

@@ -2,9 +2,10 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { PublishedRevision } from '../../ports/recovery.ts'
+import type { CarriedOut, PublishedRevision } from '../../ports/recovery.ts'
 import { type Keys, memberOf, threadKeys } from './keys.ts'
 import { script } from './script.ts'
+import { placeOf } from './thread-intake.ts'
 
 const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 const CASES = ['due', 'open', 'unworked', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const
@@ -26,6 +27,22 @@ const restoreRevisions = script('recovery/restore-revisions', {
 const forgetThread = script('recovery/forget-thread', {
   keys: [...THREAD, 'images', ...CASES],
   args: ['member', 'keep', 'forgotten', 'published[].protocol', 'published[].revision'],
+})
+const restoreDecided = script('recovery/restore-decided', {
+  keys: ['thread', 'decided', 'outbox'],
+  args: [
+    ...([
+      'member',
+      'keep',
+      'all[].protocol',
+      'all[].verdict',
+      'all[].stands',
+      'all[].revision',
+      'all[].label',
+    ] as const),
+    ...(['all[].of', 'all[].by', 'all[].at', 'all[].place', 'all[].became', 'all[].asked', 'all[].proposal'] as const),
+    'all[].untold',
+  ],
 })
 const settleRevision = script('recovery/settle-revision', {
   keys: ['thread'],
@@ -71,6 +88,20 @@ export function redisRecovery(
       const given = { ...touched, member, keep, now: clock(), allAgain, published: verdicts }
       const [raised, givenUp] = restored.parse(await restoreRevisions(client, given))
       return { raised, givenUp }
+    },
+    /** Puts what people decided of a thread beside it again; returns how much of it was not known. */
+    async restoreDecided(ref: ThreadRef, carriedOut: readonly CarriedOut[]) {
+      const member = memberOf(ref)
+      const { thread, decided } = threadKeys(keys, member)
+      const all = carriedOut.map(({ verdict, label, place, same, asked, stands, isUntold, ...one }) => {
+        const reply = [stands ? 'stands' : 'withdrawn', verdict ?? '']
+        return {
+          ...{ ...one, verdict: verdict ?? '', label: label ?? '', stands, untold: isUntold },
+          ...{ place: placeOf(place), at: place.timestamp, asked: asked.map((what) => `\n${what}\n`).join('') },
+          became: same === null ? '' : JSON.stringify({ same, reply }),
+        }
+      })
+      return z.number().parse(await restoreDecided(client, { thread, decided, outbox: keys.outbox, member, keep, all }))
     },
     /**
      * Forgets a subject whose thread a store that lost nothing would have forgotten at this time (ms): its revision

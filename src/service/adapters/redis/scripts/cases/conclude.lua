@@ -50,6 +50,11 @@ if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 redis.call('ZREM', unworked, id)
 -- The machines' last ruling, for whoever takes a human verdict back. What may quote other subjects is not kept.
 local kept = redis.call('HEXISTS', case, 'shown') == 0 and verdict or nil
+if is_beneath then
+  -- It is never a verdict's, nor another proposal's, also when the thread is forgotten.
+  local highest = redis.call('HGET', decided, 'proposal:' .. protocol)
+  if tonumber(number) > tonumber(highest or '0') then redis.call('HSET', decided, 'proposal:' .. protocol, number) end
+end
 local holder, name = human and decided or thread, (human and 'machine:' or 'ruling:') .. protocol
 if human or not is_beneath then
   if not kept then redis.call('HDEL', holder, name)

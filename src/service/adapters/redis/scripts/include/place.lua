@@ -7,3 +7,11 @@ local function was_taken(last, place)
   local partition, offset, time = string.match(place, pattern)
   return partition == last_partition and tonumber(offset) <= tonumber(last_offset) and tonumber(time) <= tonumber(last_time)
 end
+-- The same of a decision, whose keys move when its topic gets more partitions.
+local function was_handled(last, place)
+  if not last then return false end
+  if was_taken(last, place) then return true end
+  local last_partition, _, last_time = string.match(last, '^(%d+) (%d+) (%-?%d+)$')
+  local partition, _, time = string.match(place, '^(%d+) (%d+) (%-?%d+)$')
+  return partition ~= last_partition and tonumber(time) < tonumber(last_time)
+end

@@ -27,6 +27,10 @@ local function restore_numbers(thread, revisions, decided)
     end
     if not there then redis.call('HSET', thread, 'seen:' .. protocol, -1, 'final:' .. protocol, 1) end
   end)
+  each_decided(decided, 'proposal', function(protocol, number)
+    local there = redis.call('HGET', thread, 'rev:' .. protocol)
+    if there and tonumber(there) < tonumber(number) then redis.call('HSET', thread, 'rev:' .. protocol, number) end
+  end)
 end
 -- If it can't be known whether a post had revisions, because they would have been forgotten by now, numbers start from the time
 -- in seconds: it only rises, and faster than a thread can have revisions. Nil if it is known.

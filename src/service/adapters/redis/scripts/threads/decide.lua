@@ -44,15 +44,7 @@ local function tell(outcome, ...)
   return reply
 end
 local function of_protocol(name) return redis.call('HGET', decided, name .. ':' .. protocol) end
-local function was_handled(last)
-  if not last then return false end
-  if was_taken(last, place) then return true end
-  local last_partition, _, last_time = string.match(last, '^(%d+) (%d+) (%-?%d+)$')
-  local partition, _, time = string.match(place, '^(%d+) (%d+) (%-?%d+)$')
-  -- Keys move when a topic gets more partitions.
-  return partition ~= last_partition and tonumber(time) < tonumber(last_time)
-end
-if was_handled(of_protocol('last')) then return { 'duplicate' } end
+if was_handled(of_protocol('last'), place) then return { 'duplicate' } end
 local before = of_protocol('became')
 if before and cjson.decode(before).same == same then
   redis.call('HSET', decided, 'last:' .. protocol, place)
@@ -89,7 +81,7 @@ if (withdraw == '1' and not standing) or (tonumber(against) ~= wanted and force 
     verdict = scope .. string.format('%.0f', published), label = withdraw == '1' and '' or label, of = of, by = by, at = at }, 'refused ' .. of)
   return handled('late', string.format('%.0f', published))
 end
-local next = math.max(published, number_of(thread_number), number_of(base)) + 1
+local next = math.max(published, number_of(thread_number), number_of(base), number_of(of_protocol('proposal'))) + 1
 if next == 1 and not post then next = math.floor(tonumber(now) / 1000) end
 local is_live = post and not expired
 local kept = of_protocol('machine') or ''

@@ -61,7 +61,10 @@ if threaded == '0' and judged_at_once == '0' and not known_post then
   return 'unrouted'
 end
 if known_post or expired then
+  local sent = tonumber(string.match(place, ' (%-?%d+)$') or '')
   each_decided(decided, 'id', function(protocol, verdict)
+    local since = redis.call('HGET', decided, 'since:' .. protocol)
+    if since and sent and sent <= tonumber(since) then return end
     ask_review(outbox, decided, { member = member, protocol = protocol, why = 'edited', verdict = verdict, at = now }, 'edited')
   end)
 end

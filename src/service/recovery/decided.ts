@@ -1,0 +1,206 @@
+import { readMessage } from '../../../consumers/read-message.ts'
+import {
+  type DecisionMessage,
+  type DecisionOutcome,
+  decisionMessage,
+  decisionOutcome,
+  review,
+  subjectOf,
+} from '../domain/decisions.ts'
+import type { ThreadRef } from '../domain/thread.ts'
+import { decisionOf, scopeOfSubject } from '../engine/decided.ts'
+import { decisionName } from '../ports/decisions.ts'
+import type { CarriedOut } from '../ports/recovery.ts'
+import type { Place } from '../ports/threads.ts'
+import type { Incoming } from '../ports/topic.ts'
+import { everyRecord, type Published, readDeadLetters } from './own-topics.ts'
+import { subjectKey } from './published.ts'
+import { type Run, sideBySide } from './run.ts'
+
+/** A decision that was handled by a store that has lost what came of it. */
+interface Lost {
+  readonly message: DecisionMessage
+  readonly place: Place
+}
+
+/** What people decided, as the topics tell it. */
+export interface DecidedFound {
+  /** What was carried out last, by subject. */
+  readonly subjects: readonly { readonly ref: ThreadRef; readonly carriedOut: readonly CarriedOut[] }[]
+  /** Decisions of which nothing is on the topics: neither an outcome nor a verdict, nor that they were refused. */
+  readonly lost: readonly Lost[]
+}
+
+/** All that is found of one subject and protocol. */
+interface Found {
+  readonly ref: ThreadRef
+  readonly protocol: string
+  /** The last outcome whose verdict is on its topic, or may have expired there; null after a deletion. */
+  last: Omit<DecisionOutcome, 'schema' | 'subjectId' | 'tenant' | 'kind' | 'protocol'> | null
+  isUntold: boolean
+  /** The highest number of an outcome's verdict. */
+  number: number
+  /** What was decided within the time that a store would still remember, in no order. */
+  readonly decisions: { from: Incoming; message: DecisionMessage }[]
+}
+
+/** Reads what people decided, whole, against what is published. */
+export async function readDecided(run: Run, published: Published): Promise<DecidedFound> {
+  const { topics, protocols } = run
+  const all = new Map<string, Found>()
+  const foundOf = (ref: ThreadRef, protocol: string): Found => {
+    const key = `${protocol} ${subjectKey(ref)}`
+    const known = all.get(key)
+    if (known !== undefined) return known
+    const found = { ref, protocol, last: null, isUntold: false, number: 0, decisions: [] }
+    all.set(key, found)
+    return found
+  }
+  const told = new Set<string>()
+  await everyRecord(run, topics.decisionOutcomes, (json) => {
+    const read = decisionOutcome.safeParse(json)
+    if (!read.success) return
+    const { tenant, subjectId: postId, kind, protocol, ...outcome } = read.data
+    const isExpired = Date.parse(outcome.at) < published.wholeSince
+    const found = foundOf({ tenant, postId, kind }, protocol)
+    // It was lost before it was published.
+    if (outcome.outcome !== 'deleted' && outcome.revision > 0 && !isExpired && !published.decided.has(outcome.of))
+      return
+    told.add(outcome.of)
+    found.number = Math.max(found.number, outcome.revision)
+    found.last = outcome.outcome === 'deleted' ? null : outcome
+  })
+  for (const [of, verdict] of published.decided) {
+    if (told.has(of)) continue
+    told.add(of)
+    const found = foundOf(verdict.ref, verdict.protocol)
+    if (verdict.revision < found.number) continue
+    const { revision, label, by, stands, at } = verdict
+    found.last = { outcome: stands ? 'stands' : 'withdrawn', of, revision, label, by, at }
+    found.number = revision
+    found.isUntold = true
+  }
+  const asked = await readReviews(run, told)
+  const remembered = run.clock() - run.settings.keep.keepTombstoneMs
+  const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
+  await everyRecord(run, topics.decisions, (_, from) => {
+    if (from.timestamp < remembered) return
+    const read = readMessage(from, decisionMessage, run.input.context.limits, run.clock())
+    if (!read.ok || from.key !== read.message.subjectId) return
+    const { message } = read
+    const ref = subjectOf(message, ofReplies.has(message.protocol) ? 'reply' : 'post')
+    foundOf(ref, message.protocol).decisions.push({ from: { ...from, value: null }, message })
+  })
+  const isDead = await readDeadLetters(run)
+  const isTraced = (from: Incoming) => told.has(decisionName(from)) || isDead(from)
+  const bySubject = new Map<string, { ref: ThreadRef; carriedOut: CarriedOut[] }>()
+  const lost: Lost[] = []
+  for (const found of all.values()) {
+    const { last, ref } = found
+    found.decisions.sort((a, b) => a.from.timestamp - b.from.timestamp || Number(a.from.offset) - Number(b.from.offset))
+    lost.push(...lostOf(found, isTraced))
+    const subject = published.subjects.get(subjectKey(ref))
+    if (last === null || subject?.last.get(found.protocol)?.deleted) continue
+    if (last.outcome === 'withdrawn' && Date.parse(last.at) < remembered) continue
+    const known = bySubject.get(subjectKey(ref)) ?? { ref, carriedOut: [] }
+    known.carriedOut.push(carriedOut(run, published, found, last, asked))
+    bySubject.set(subjectKey(ref), known)
+  }
+  lost.sort((a, b) => a.place.timestamp - b.place.timestamp)
+  return { subjects: [...bySubject.values()], lost }
+}
+
+/** What reviews were asked for, by verdict; `told` gets the decisions of which they say that they were refused. */
+async function readReviews(run: Run, told: Set<string>): Promise<ReadonlyMap<string, readonly string[]>> {
+  const asked = new Map<string, string[]>()
+  await everyRecord(run, run.topics.reviews, (json) => {
+    const read = review.safeParse(json)
+    if (!read.success) return
+    const { why, verdict, label, of } = read.data
+    if (of !== undefined) told.add(of)
+    const what = [why, why === 'differs' ? label : of].filter((part) => part !== undefined).join(' ')
+    asked.set(verdict, [...(asked.get(verdict) ?? []), what])
+  })
+  return asked
+}
+
+/** Those after the last one that was carried out which left no trace; a repeat counts once. */
+function lostOf({ decisions, last }: Found, isTraced: (from: Incoming) => boolean): Lost[] {
+  const lost: Lost[] = []
+  const until = last === null ? null : placeIn(last)
+  let before = ''
+  for (const { from, message } of decisions) {
+    const { partition, offset, timestamp } = from
+    const { same } = decisionOf(message, { partition, offset, timestamp }, 'post')
+    const isRepeat = same === before
+    before = same
+    const isBefore =
+      until !== null &&
+      (until.partition === partition ? BigInt(offset) <= BigInt(until.offset) : timestamp < until.timestamp)
+    if (!isRepeat && !isBefore && !isTraced(from)) lost.push({ message, place: { partition, offset, timestamp } })
+  }
+  return lost
+}
+
+function placeIn({ of, at }: Pick<DecisionOutcome, 'of' | 'at'>): Place {
+  const [partition = '', offset = ''] = of.split('@')
+  return { partition: Number(partition), offset, timestamp: Date.parse(at) }
+}
+
+function carriedOut(
+  { protocols, clock }: Run,
+  published: Published,
+  found: Found,
+  last: NonNullable<Found['last']>,
+  asked: ReadonlyMap<string, readonly string[]>,
+): CarriedOut {
+  const { ref, protocol: name, decisions, isUntold } = found
+  const { of, by, revision, label, outcome } = last
+  const protocol = protocols.find((one) => one.name === name)
+  const id =
+    revision === 0
+      ? null
+      : (published.decided.get(of)?.id ?? `${scopeOfSubject({ ref, protocol: name }, protocol)}${revision}`)
+  const own = decisions.find(({ from }) => decisionName(from) === of)
+  const counted = published.subjects.get(subjectKey(ref))?.last.get(name)?.number ?? 0
+  return {
+    ...{ protocol: name, verdict: id, stands: outcome === 'stands', revision: found.number, label, of, by },
+    place: placeIn(last),
+    same: own === undefined ? null : decisionOf(own.message, placeIn(last), ref.kind).same,
+    asked: id === null ? [] : (asked.get(id) ?? []),
+    // Where proposals have expired, their numbers go on from the time.
+    proposal: counted > 0 || published.holdsProposals ? counted : Math.floor(clock() / 1000),
+    isUntold,
+  }
+}
+
+/** Puts what people decided beside its threads again; it changes nothing where the store knows as much. */
+export async function restoreDecided(run: Run, { subjects }: DecidedFound): Promise<void> {
+  await sideBySide(run, subjects, 'decisions restored', async ({ ref, carriedOut }) => {
+    await run.store.restoreDecided(ref, carriedOut)
+  })
+}
+
+/**
+ * Carries out those decisions that the store has lost, in their order. Returns those that wait for a verdict which is on its way
+ * out.
+ */
+export async function decideAgain({ decide, signal }: Run, lost: readonly Lost[]): Promise<Lost[]> {
+  const waiting: Lost[] = []
+  const held = new Set<string>()
+  for (const one of lost) {
+    signal.throwIfAborted()
+    const { message, place } = one
+    const about = JSON.stringify([message.tenant, message.subjectId, message.protocol])
+    if (held.has(about) || (await decide(message, place)).outcome === 'waiting') {
+      held.add(about)
+      waiting.push(one)
+    }
+  }
+  return waiting
+}
+
+/** How many human verdicts stand. */
+export function standing({ subjects }: DecidedFound): number {
+  return subjects.flatMap(({ carriedOut }) => carriedOut).filter(({ stands }) => stands).length
+}
