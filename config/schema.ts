@@ -8,7 +8,7 @@ import { TIERS } from '../src/service/ports/model.ts'
 import { COMPRESSIONS } from '../src/service/ports/topic.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.ts'
 import { door, webhooks } from './door.ts'
-import { record } from './record.ts'
+import { record, review } from './record.ts'
 import { ascending, byName, count, duration, wait } from './values.ts'
 
 const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
@@ -313,6 +313,7 @@ const allSettings = z.strictObject({
   door,
   webhooks,
   record,
+  review,
   drain: wait,
   fences: z.strictObject({
     key: z.string().regex(/^(?:[\s\S]{16,})?$/u, 'at least 16 characters'),

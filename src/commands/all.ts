@@ -114,6 +114,38 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'makes the record anew from what the topics still have',
     load: () => import('./record/rebuild.ts'),
   },
+  { path: 'review', description: 'what people should look at, the dearest mistake first; and how far they agree' },
+  {
+    path: 'review list',
+    description: 'verdicts that are undecided, contested, degraded, asked about again, or drawn for audit',
+    load: () => import('./review/list.ts'),
+  },
+  {
+    path: 'review claim',
+    argument: '[item]',
+    argumentIs: 'a verdict’s id, as review list names it',
+    description: 'takes one for a while, the first unless it is named, and shows its post and comments',
+    load: () => import('./review/claim.ts'),
+  },
+  {
+    path: 'review release',
+    argument: '<item>',
+    argumentIs: 'a verdict’s id, as review list names it',
+    description: 'gives one back before its claim lapses',
+    load: () => import('./review/release.ts'),
+  },
+  {
+    path: 'review decide',
+    argument: '<item>',
+    argumentIs: 'a verdict’s id, as review list names it',
+    description: 'a person’s verdict on one, or a second opinion where that is asked for',
+    load: () => import('./review/decide.ts'),
+  },
+  {
+    path: 'review stats',
+    description: 'how far people agree with machines and with one another, with intervals',
+    load: () => import('../lab/commands/review/stats.ts'),
+  },
   {
     path: 'judge-again',
     description: 'has the services judge again what ended without a label, at a rate, the price first',

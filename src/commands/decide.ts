@@ -24,7 +24,7 @@ import { positiveWhole, protocolName } from './options.ts'
 import { readingClient } from './reading-client.ts'
 import { printable, type Terminal } from './terminal.ts'
 
-interface DecideOptions {
+export interface DecideOptions {
   readonly protocol: string
   readonly label?: string
   readonly withdraw?: true
@@ -34,10 +34,11 @@ interface DecideOptions {
   readonly kind?: SubjectKind
   readonly against?: number
   readonly force?: true
+  readonly opinion?: true
   readonly most: number
 }
 
-interface Result extends Heard {
+export interface DecideResult extends Heard {
   readonly against: number
 }
 
@@ -45,7 +46,7 @@ interface Result extends Heard {
 const WAIT_MS = 15_000
 
 /** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
-export const command: Command<DecideOptions, Result> = {
+export const command: Command<DecideOptions, DecideResult> = {
   options: [
     new Option('--protocol <name>', 'whose verdict it takes the place of')
       .argParser(protocolName)
@@ -61,6 +62,10 @@ export const command: Command<DecideOptions, Result> = {
     new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
     new Option('--against <revision>', 'the revision that you saw (default: the last one now)').argParser(Number),
     new Option('--force', 'decide whatever has come since, or where nothing is known of the subject any more'),
+    new Option(
+      '--opinion',
+      'a second opinion on a human verdict: it is counted, and leaves the verdict as it is',
+    ).conflicts(['withdraw', 'force']),
     new Option('--most <records>', 'of a subject that was forgotten: look at so many of the newest verdicts beside it')
       .argParser(positiveWhole)
       .default(200_000),
@@ -68,7 +73,7 @@ export const command: Command<DecideOptions, Result> = {
   json: true,
   help: 'It stands until it is withdrawn or its subject is deleted. It needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
-    const { protocol: name, label, withdraw = false, tenant, why, by, force = false } = options
+    const { protocol: name, label, withdraw = false, tenant, why, by, force = false, opinion = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
     if ((label === undefined) === !withdraw) misused('One of --label and --withdraw is needed.')
     if (options.against !== undefined && !(Number.isInteger(options.against) && options.against >= 0))
@@ -92,6 +97,7 @@ export const command: Command<DecideOptions, Result> = {
         ...(withdraw ? { withdraw: true } : { label }),
         ...(options.kind === undefined ? {} : { kind }),
         ...(force || there.forgotten ? { force: true } : {}),
+        ...(opinion ? { opinion } : {}),
       }
       const checked = decisionMessage.safeParse(decision)
       if (!checked.success)
@@ -113,6 +119,7 @@ export const command: Command<DecideOptions, Result> = {
   print({ of, against, decided }, { json, terminal, options }) {
     if (json) terminal.out(JSON.stringify({ of, against, ...(decided ?? { outcome: 'unheard' }) }))
     else if (decided?.outcome === 'stands') terminal.out(`${printable(decided.verdict ?? '', 200)} stands.`)
+    else if (decided?.outcome === 'noted') terminal.out('Noted; the verdict stands as it did.')
     else if (decided?.outcome === 'withdrawn')
       terminal.out(
         decided.verdict === null
@@ -128,7 +135,7 @@ export const command: Command<DecideOptions, Result> = {
 function failureOf(decided: Heard['decided'], of: string, against: number, withdraw: boolean): string | null {
   if (decided === null)
     return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s: it stands on its topic, and is carried out as soon as a service with the role intake reads it.`
-  if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') return null
+  if (['stands', 'withdrawn', 'noted'].includes(decided.outcome)) return null
   if (decided.outcome === 'late')
     return withdraw
       ? `Not withdrawn: no human verdict of that revision stands; the last revision is ${decided.last}. Look at it with "gavel show".`

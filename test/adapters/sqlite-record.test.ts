@@ -11,7 +11,7 @@ import { aVerdict } from '../support/verdicts.ts'
 
 const pathOf = () => join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
 const open = (path: string, maxBytes = 2 ** 30) =>
-  sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY }, sameThreadHalf)
+  sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 }, sameThreadHalf)
 
 /** What stands in the record's files, byte by byte: in the database, its log, and whatever else lies there. */
 function written(path: string): string {
@@ -72,7 +72,14 @@ describe('the files of the record', () => {
   it('are written by one process and read by others, each in threads of their own', async () => {
     const path = pathOf()
     await expect(sqliteRecordReader(path)).rejects.toThrow('unable to open')
-    const store = await sqliteRecord({ path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: DAY })
+    const store = await sqliteRecord({
+      path,
+      keep: KEEP,
+      maxBytes: 2 ** 30,
+      sourceKeep: DAY,
+      auditShare: 0,
+      blindShare: 0,
+    })
     const one = await feed(store).judged({}, 'a harbour')
     const reader = await sqliteRecordReader(path)
     expect((await reader.search('harbour', {}, 5)).found).toMatchObject([{ verdict: one }])

@@ -1,4 +1,7 @@
 import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
 import { KEEP, recordContract } from './record.ts'
 
-recordContract('in memory', async () => memoryRecord({ keep: KEEP }))
+recordContract('in memory', async (review) => {
+  const store = memoryRecord({ keep: KEEP, ...review })
+  return { store, queue: store.review }
+})

@@ -2,9 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { RecordedTopic, RecordStore } from '../../src/service/ports/record.ts'
+import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
+import type { Costs } from '../../src/service/record/queue.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const DAY = 86_400_000
@@ -49,7 +51,7 @@ export function feed(store: RecordStore) {
     /** A verdict with its transcript, opened and decided at `seconds`. */
     async judged(
       change: Partial<Verdict> & { seconds?: number; crossKind?: boolean },
-      text: string,
+      text: string | null,
       comments: Record<string, string> = {},
       by: { author?: string; lang?: string } = {},
     ) {
@@ -71,15 +73,30 @@ function incoming(topic: string, offset: number, key: string | null, value: unkn
 const POST: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 
 /** The promises of `RecordStore`, for every adapter. */
-export function recordContract(where: string, make: () => Promise<RecordStore>): void {
+export function recordContract(
+  where: string,
+  make: (review: {
+    costs: Costs
+    auditShare: number
+    blindShare: number
+  }) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
+): void {
   describe(`the record ${where}`, () => {
     let store: RecordStore
     let topics: ReturnType<typeof feed>
-    beforeEach(async () => {
-      store = await make()
+    let queue: ReviewQueue
+    async function start(shares = { auditShare: 0, blindShare: 0 }): Promise<void> {
+      const made = await make({ costs: { rumor: { rumor: 1, 'non-rumor': 2 } }, ...shares })
+      store = made.store
+      queue = made.queue
       topics = feed(store)
-    })
-    afterEach(() => store.close())
+    }
+    async function stop(): Promise<void> {
+      await queue.close()
+      await store.close()
+    }
+    beforeEach(() => start())
+    afterEach(stop)
 
     const subject = (id = 'p', tenant = 'default') => store.subject({ tenant, id })
     const ids = async (query: string, filter = {}) =>
@@ -98,9 +115,9 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
       expect(found?.subject).toEqual(POST)
       expect(found?.deletedAt).toBeNull()
       expect(found?.verdicts).toEqual([
-        { verdict: first, standing: false, contested: true, conflicting: false, erased: false },
-        { verdict: other, standing: true, contested: false, conflicting: false, erased: false },
-        { verdict: second, standing: true, contested: true, conflicting: false, erased: false },
+        { verdict: first, standing: false, contested: true, conflicting: false, erased: false, sampled: false },
+        { verdict: other, standing: true, contested: false, conflicting: false, erased: false, sampled: false },
+        { verdict: second, standing: true, contested: true, conflicting: false, erased: false, sampled: false },
       ])
       expect(await store.transcript(second.id)).toBe(JSON.stringify(aTranscript(second.id, 'a claim', {}, 10)))
       expect(await store.transcript('rumor~p~r9')).toBeNull()
@@ -472,6 +489,192 @@ export function recordContract(where: string, make: () => Promise<RecordStore>):
         await topics.send('reviews', 'p', { ...reviewed, schema: 2 }, 4)
         await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'postponed', of: '0@0' }, 4)
         expect((await store.size()).rows).toMatchObject({ said: 0, unread: 2 })
+      })
+    })
+
+    describe('the queue', () => {
+      const NOW = T0 + 3_600_000
+      const decidedBy = (by: string, more: Partial<Verdict> = {}) =>
+        ({
+          decidedBy: 'human',
+          revision: 2,
+          seconds: 9,
+          decision: { by, against: 'rumor~p~r1', of: '0@0' },
+          ...more,
+        }) as const
+      const listed = async (filter: Parameters<ReviewQueue['list']>[0] = {}) =>
+        (await queue.list(filter, 50, NOW)).items.map(({ verdict, reasons }) => `${verdict} ${reasons}`)
+      const review = (why: string, verdict: string, more: object = {}) =>
+        topics.send(
+          'reviews',
+          'p',
+          {
+            ...{
+              schema: 1,
+              id: `${verdict}~${why}`,
+              subjectId: 'p',
+              tenant: 'default',
+              kind: 'post',
+              protocol: 'rumor',
+            },
+            ...{ why, verdict, at: at(20), ...more },
+          },
+          20,
+        )
+
+      it('has what is undecided, a near thing, or made from too little, and nothing else', async () => {
+        await topics.judged({ subjectId: 'fine', decidedBy: 'consensus' }, 'fine')
+        await topics.judged({ subjectId: 'none', label: null, decidedBy: 'none', degraded: ['x'] }, 'none')
+        await topics.judged({ subjectId: 'near' }, 'near')
+        await topics.judged({ subjectId: 'less', decidedBy: 'consensus', degraded: ['x'] }, 'less')
+        expect(await listed()).toEqual(['rumor~none~r1 undecided', 'rumor~near~r1 contested', 'rumor~less~r1 degraded'])
+        const { items, waiting } = await queue.list({}, 1, NOW)
+        expect(waiting).toBe(3)
+        expect(items).toEqual([
+          {
+            ...{ verdict: 'rumor~none~r1', protocol: 'rumor', revision: 1, label: null, reasons: ['undecided'] },
+            subject: { ...POST, postId: 'none' },
+            // Doubt 0.5, no comments, twice as dear as the dearest label, an hour old.
+            ...{ score: 0.5 * 2 * (1 + 1 / 24), since: T0, words: 'none', lang: null, claim: null },
+          },
+        ])
+      })
+
+      it('is by the last verdict, and ends with a person’s, until somebody asks again', async () => {
+        await topics.judged({}, 'a claim')
+        await topics.judged({ revision: 2, seconds: 5, decidedBy: 'consensus' }, 'a claim')
+        expect(await listed()).toEqual([])
+        await topics.judged({ revision: 3, seconds: 6, degraded: ['x'], label: 'non-rumor' }, 'a claim')
+        expect(await listed()).toEqual(['rumor~p~r3 contested,degraded'])
+        await topics.judged({ ...decidedBy('ann'), revision: 4 }, 'a claim')
+        expect(await listed()).toEqual([])
+        await review('differs', 'rumor~p~r4', { label: 'non-rumor' })
+        await review('refused', 'rumor~p~r3')
+        expect(await listed()).toEqual(['rumor~p~r4 differs'])
+        await review('edited', 'rumor~p~r4')
+        expect(await listed()).toEqual(['rumor~p~r4 differs,edited'])
+        await topics.judged({ ...decidedBy('ben'), revision: 5 }, 'a claim')
+        expect(await listed()).toEqual([])
+      })
+
+      it('has the dearest first: by doubt, by cost of the label, by reach, by age', async () => {
+        const near = { decidedBy: 'judge' } as const
+        await topics.judged({ subjectId: 'a', ...near, label: 'rumor' }, 'x')
+        await topics.judged({ subjectId: 'b', ...near, label: 'non-rumor' }, 'x')
+        const heard = { accepted: 100, judged: 100 }
+        await topics.judged({ subjectId: 'c', ...near, counts: { ...aVerdict(at(0)).counts, ...heard } }, 'x')
+        await topics.judged({ subjectId: 'd', ...near, seconds: -2 * 86_400 }, 'x')
+        await topics.judged({ subjectId: 'e', ...near, seconds: 1 }, 'x')
+        expect(await listed()).toEqual(['c', 'd', 'b', 'a', 'e'].map((id) => `rumor~${id}~r1 contested`))
+      })
+
+      it('is each tenant’s own, and each protocol’s', async () => {
+        await topics.judged({}, 'x')
+        await topics.judged({ tenant: 'acme' }, 'x')
+        await topics.judged({ protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }, 'x')
+        expect(await listed({ tenants: ['acme'] })).toEqual(['rumor@acme~p~r1 contested'])
+        expect(await listed({ protocol: 'hate' })).toEqual(['hate~p~r1 contested'])
+        expect(await queue.claim('rumor~p~r1', { tenants: ['acme'], for: 'ann' }, NOW + 60_000, NOW)).toEqual({
+          outcome: 'gone',
+        })
+        expect((await queue.state()).queue.toSorted((a, b) => (a.protocol < b.protocol ? -1 : 1))).toEqual([
+          { protocol: 'hate', waiting: 1, oldest: T0 },
+          { protocol: 'rumor', waiting: 2, oldest: T0 },
+        ])
+      })
+
+      it('gives an item to one person for a while, and to the next when that is over', async () => {
+        await topics.judged({ subjectId: 'a' }, 'x')
+        await topics.judged({ subjectId: 'b', seconds: 1 }, 'x')
+        const claim = (item: string | null, by: string, now = NOW) => queue.claim(item, { for: by }, now + 60_000, now)
+        expect(await claim(null, 'ann')).toMatchObject({
+          outcome: 'claimed',
+          item: { verdict: 'rumor~a~r1', claim: { by: 'ann' } },
+        })
+        expect(await claim('rumor~a~r1', 'ben')).toEqual({ outcome: 'taken', by: 'ann', until: NOW + 60_000 })
+        expect(await claim(null, 'ben')).toMatchObject({ outcome: 'claimed', item: { verdict: 'rumor~b~r1' } })
+        expect(await claim(null, 'cem')).toEqual({ outcome: 'gone' })
+        expect(await listed({ for: 'cem' })).toEqual([])
+        expect(await listed({ for: 'ann' })).toEqual(['rumor~a~r1 contested'])
+        expect(await claim('rumor~a~r1', 'ann', NOW + 30_000)).toMatchObject({ outcome: 'claimed' })
+        expect(await claim('rumor~a~r1', 'ben', NOW + 89_000)).toMatchObject({ outcome: 'taken' })
+        expect(await claim('rumor~a~r1', 'ben', NOW + 90_000)).toMatchObject({
+          outcome: 'claimed',
+          item: { claim: { by: 'ben' } },
+        })
+        expect(await queue.release('rumor~a~r1', 'ann', false, NOW + 90_000)).toBe(false)
+        expect(await queue.release('rumor~a~r1', 'ann', true, NOW + 90_000)).toBe(true)
+        expect(await queue.release('rumor~a~r1', 'ann', true, NOW + 90_000)).toBe(false)
+        expect(await claim('rumor~nowhere~r1', 'ann')).toEqual({ outcome: 'gone' })
+      })
+
+      it('keeps a claim through the next revision, and loses it with the item', async () => {
+        await topics.judged({}, 'x')
+        await queue.claim('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        await topics.judged({ revision: 2, seconds: 5 }, 'x')
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~p~r2', claim: { by: 'ann' } }])
+        await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+        expect(await listed()).toEqual([])
+      })
+
+      it('draws machines’ verdicts for audit', async () => {
+        await stop()
+        await start({ auditShare: 1, blindShare: 0 })
+        await topics.judged({ decidedBy: 'consensus' }, 'x')
+        expect(await listed()).toEqual(['rumor~p~r1 sampled'])
+        expect((await subject())?.verdicts).toMatchObject([{ sampled: true }])
+        await topics.judged(decidedBy('ann'), 'x')
+        expect(await listed()).toEqual([])
+        expect((await subject())?.verdicts).toMatchObject([{ sampled: true }, { sampled: false }])
+      })
+
+      it('asks a second person about people’s verdicts, who sees nothing of the first', async () => {
+        await stop()
+        await start({ auditShare: 0, blindShare: 1 })
+        await topics.judged({ label: 'non-rumor', decidedBy: 'consensus' }, 'x')
+        await topics.judged(decidedBy('ann'), 'x')
+        await review('differs', 'rumor~p~r2')
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ label: null, reasons: ['second-opinion'] }])
+        expect(await queue.claim('rumor~p~r2', { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'own' })
+        expect(await queue.claim(null, { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'gone' })
+        const opinion = {
+          subjectId: 'p',
+          tenant: 'default',
+          protocol: 'rumor',
+          against: 2,
+          label: 'non-rumor',
+          why: 'w',
+          at: at(30),
+          opinion: true,
+        }
+        await topics.send('decisions', 'p', { ...opinion, by: 'ann' }, 30)
+        expect(await listed()).toEqual(['rumor~p~r2 second-opinion'])
+        await topics.send('decisions', 'p', { ...opinion, by: 'ben' }, 31)
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ label: 'rumor', reasons: ['differs'] }])
+        expect((await queue.state()).agreement).toEqual([
+          { protocol: 'rumor', beside: 'machine', agrees: false, verdicts: 1 },
+          { protocol: 'rumor', beside: 'person', agrees: false, verdicts: 1 },
+        ])
+      })
+
+      it('compares the standing verdict alone, and none that was withdrawn', async () => {
+        await topics.judged({ label: 'rumor', decidedBy: 'consensus' }, 'x')
+        await topics.judged(decidedBy('ann'), 'x')
+        expect((await queue.state()).agreement).toEqual([
+          { protocol: 'rumor', beside: 'machine', agrees: true, verdicts: 1 },
+        ])
+        await topics.judged({ revision: 3, seconds: 12, decidedBy: 'consensus' }, 'x')
+        expect((await queue.state()).agreement).toEqual([])
+      })
+
+      it('breaks on no name of a person, an item or a tenant', async () => {
+        await topics.judged({}, 'x')
+        for (const name of ["'; DROP TABLE queue;--", '', '\0', '__proto__', '\u202e', 'x'.repeat(10_000)]) {
+          expect(await queue.claim(name, { for: name, tenants: [name] }, NOW, NOW)).toEqual({ outcome: 'gone' })
+          expect(await queue.release(name, name, false, NOW)).toBe(false)
+          expect(await listed({ tenants: [name], protocol: name })).toEqual([])
+        }
+        expect(await listed()).toEqual(['rumor~p~r1 contested'])
       })
     })
 

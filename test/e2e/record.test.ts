@@ -4,11 +4,16 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
+import type { Command } from '../../src/commands/command.ts'
 import { command as exportRecord } from '../../src/commands/record/export.ts'
 import { command as rebuildRecord } from '../../src/commands/record/rebuild.ts'
+import { command as claim } from '../../src/commands/review/claim.ts'
+import { command as decide } from '../../src/commands/review/decide.ts'
+import { command as list } from '../../src/commands/review/list.ts'
 import type { Terminal } from '../../src/commands/terminal.ts'
 import { command as verdicts } from '../../src/commands/verdicts.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
+import { command as stats } from '../../src/lab/commands/review/stats.ts'
 import { makeTopics } from '../../src/service/composition/kafka.ts'
 import { aTranscript } from '../contracts/record.ts'
 import { perform } from '../support/commands.ts'
@@ -35,8 +40,8 @@ describe('the record on real topics', () => {
   let environment: Record<string, string>
   let service: Service | null = null
   const path = join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
-  const start = async () => {
-    service = await startService(environment, 'record')
+  const start = async (roles = 'record') => {
+    service = await startService(environment, roles)
   }
   /** What a command prints; its error's message, if it ends with one. */
   async function printed(run: (io: { terminal: Terminal; signal: AbortSignal }) => Promise<unknown>): Promise<string> {
@@ -72,7 +77,7 @@ describe('the record on real topics', () => {
 
   beforeAll(async () => {
     stack = await startServers({})
-    environment = environmentOn(stack, { GAVEL_RECORD_PATH: path })
+    environment = environmentOn(stack, { GAVEL_RECORD_PATH: path, GAVEL_REVIEW_BLIND_SHARE: '0' })
     await makeTopics(clientOf(environment), settingsOf(environment))
   })
   afterAll(async () => {
@@ -121,5 +126,44 @@ describe('the record on real topics', () => {
     expect(await rebuilt()).toContain(`${MANY} verdicts`)
     expect((await exported()).split('\n').toSorted()).toEqual(before.split('\n').toSorted())
     expect(written()).not.toMatch(/xylozebra/i)
+  })
+
+  it('brings what people should look at to one of them, and what they decide back, as a verdict that stands', {
+    timeout: 240_000,
+  }, async () => {
+    environment = environmentOn(stack, {
+      GAVEL_RECORD_PATH: join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite'),
+      ...{ GAVEL_REVIEW_AUDIT_SHARE: '1', GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_CLOCK_IDLE_AFTER: '1s' },
+    })
+    await makeTopics(clientOf(environment), settingsOf(environment))
+    await start('intake,judge,publish,record')
+    await send('posts', [['q', { id: 'q', text: 'The bridge has collapsed.', createdAt: at(0) }]])
+    const comment = (n: number) => ({ id: `c${n}`, postId: 'q', text: `I saw it, it is ${n} true`, createdAt: at(n) })
+    await send(
+      'comments',
+      [1, 2, 3].map((n) => ['q', comment(n)]),
+    )
+    const run = <Options>(command: Command<Options>, args: readonly string[], options: Options & { json?: true }) =>
+      printed((io) => perform(command, settingsOf(environment), args, options, io))
+    const waiting = async () => {
+      const lines = await run(list, [], { most: 20, for: 'ann', json: true })
+      return lines.startsWith('{')
+        ? (JSON.parse(lines.split('\n')[0] ?? '') as { verdict: string; label: string })
+        : null
+    }
+    const isFinal = async (id: string) => {
+      const lines = await run(verdicts, [], { record: true, last: 20, json: true })
+      return lines.split('\n').some((line) => line.includes(`"${id}"`) && line.includes('"final":true'))
+    }
+    await eventually(async () => await isFinal((await waiting())?.verdict ?? ''), 120_000)
+    const item = await waiting()
+    const [of = '', label] = [item?.verdict, item?.label === 'rumor' ? 'non-rumor' : 'rumor']
+    expect(await run(claim, [of], { by: 'ann' })).toMatch(/ann’s until[\s\S]*sampled[\s\S]*bridge[\s\S]*I saw it/)
+    const words = { label, by: 'ben', why: 'ticket 88' }
+    expect(await run(decide, [of], words)).toMatch(/^ann has it until/)
+    expect(await run(decide, [of], { ...words, by: 'ann' })).toMatch(/^rumor~q~r\d+ stands\.$/)
+    await eventually(async () => !(await run(list, [], { most: 1_000 })).includes('~q~'), 60_000)
+    expect(await run(stats, [], {})).toMatch(/rumor +│ machines +│ audit +│ all +│ 0 +│ 1 /)
+    expect(await run(decide, [of], { ...words, by: 'ann' })).toMatch(/^No such item waits/)
   })
 })

@@ -23,7 +23,7 @@ const verdictOf = (offset: number) => message('g.verdicts', offset, aVerdict(at(
 
 /** A record that is given batches of verdicts, over a partition with these bounds. */
 function following(bounds: PartitionBounds) {
-  const store = memoryRecord({ keep: KEEP })
+  const store = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
   let [renamed, asked] = [0, 0]
   const handle = recording({
     ...{ store, topics: NAMES, project: PROJECT },
@@ -113,7 +113,7 @@ it('a rebuilt record never held what was deleted, and goes on where the topics e
     ['g.transcripts', [message('g.transcripts', 0, aTranscript('rumor~p~r1', 'secret'), 1)]],
     ['g.posts', [message('g.posts', 0, { id: 'p', createdAt: at(0), deleted: true }, Date.parse(at(60)))]],
   ])
-  const store = memoryRecord({ keep: KEEP })
+  const store = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
   const taken: string[] = []
   await rebuild(
     {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { topicsOf } from '../../../config/topics.ts'
 import { topicHistory } from '../../service/adapters/kafka/bounded-reader.ts'
 import { groupProgress } from '../../service/adapters/kafka/offsets.ts'
+import { drawKeyOf } from '../../service/adapters/sqlite/record.ts'
 import {
   projectOf,
   recordedTopics,
@@ -34,14 +35,14 @@ export const command: Command<object, RecordSize> = {
     const { path } = settings.record
     const kafka = await readingClient(settings, terminal)
     const topics = recordedTopics(topicsOf(settings))
-    const name = await nameOf(settings)
-    if (name !== null && !(await groupProgress(kafka, recordGroup(settings, name), [...topics.keys()])).alone)
+    const old = await oldRecord(settings)
+    if (old !== null && !(await groupProgress(kafka, recordGroup(settings, old.name), [...topics.keys()])).alone)
       throw new OperatorError('The role "record" runs, and writes this file. Stop it first.')
     const fresh = `${path}.rebuilt`
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     await removeFiles(fresh)
     let records = 0
-    const store = await recordStoreOf(settings, fresh)
+    const store = await recordStoreOf(settings, { path: fresh, ...(old === null ? {} : { drawKey: old.drawKey }) })
     try {
       const history = topicHistory(kafka, { signal, say: terminal.say })
       const progress = (topic: string, more: number) => {
@@ -70,14 +71,16 @@ export const command: Command<object, RecordSize> = {
   },
 }
 
-/** The name of the record that is there; null if there is none, or it can't be read. */
-async function nameOf(settings: Parameters<typeof recordReaderOf>[0]): Promise<string | null> {
+/** What is taken over of the record that is there; null if there is none, or it can't be read. */
+async function oldRecord(
+  settings: Parameters<typeof recordReaderOf>[0],
+): Promise<{ name: string; drawKey: string } | null> {
   if (!existsSync(settings.record.path)) return null
   try {
     const reader = await recordReaderOf(settings)
     const name = await reader.name()
     await reader.close()
-    return name
+    return { name, drawKey: await drawKeyOf(settings.record.path) }
   } catch (error) {
     if (error instanceof OperatorError) return null
     throw error

@@ -3,13 +3,14 @@ import type { Topics } from '../../../config/topics.ts'
 import { groupReader } from '../../../consumers/group-reader.ts'
 import { groupAdmin } from '../adapters/kafka/group-admin.ts'
 import { groupProgress } from '../adapters/kafka/offsets.ts'
-import { sqliteRecord, sqliteRecordReader } from '../adapters/sqlite/record.ts'
+import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../adapters/sqlite/record.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
 import { RECORDED_TOPICS, RecordDamaged, type RecordedTopic, RecordFull, type RecordReader } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
+import type { ReviewQueue } from '../ports/review.ts'
 import type { HandleBatch, TopicReader } from '../ports/topic.ts'
 import { weighed } from '../protocols/weighed.ts'
 import { recording } from '../record/follow.ts'
@@ -23,10 +24,14 @@ const [TIDY_MS, COUNT_MS, LAG_MS] = [1_000, 30_000, 5_000]
 const BEYOND_RETENTION_MS = 86_400_000
 
 /** The file of the settings, opened to be written. Throws an `OperatorError` if it is damaged. */
-export async function recordStoreOf({ record, kafka }: Settings, path = record.path) {
-  const { keep, maxBytes } = record
+export async function recordStoreOf(
+  { record, review, kafka }: Settings,
+  { path = record.path, ...from }: { readonly path?: string; readonly drawKey?: string } = {},
+) {
+  const [{ keep, maxBytes }, { auditShare, blindShare }] = [record, review]
+  const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
   try {
-    return await sqliteRecord({ path, keep, maxBytes, sourceKeep: kafka.retention + BEYOND_RETENTION_MS })
+    return await sqliteRecord({ path, keep, maxBytes, sourceKeep, auditShare, blindShare, ...from })
   } catch (error) {
     throw operators(error, path)
   }
@@ -36,6 +41,15 @@ export async function recordStoreOf({ record, kafka }: Settings, path = record.p
 export async function recordReaderOf({ record: { path } }: Settings): Promise<RecordReader> {
   try {
     return await sqliteRecordReader(path)
+  } catch (error) {
+    throw operators(error, path)
+  }
+}
+
+/** The queue of what people should look at, over the same file. Throws as `recordReaderOf` does. */
+export async function reviewQueueOf({ record: { path }, review: { costs } }: Settings): Promise<ReviewQueue> {
+  try {
+    return await sqliteReviewQueue({ path, costs })
   } catch (error) {
     throw operators(error, path)
   }
@@ -84,6 +98,7 @@ export function recordPart(
   const { kafka, topics, loops, clock, report } = deps
   return closable(async (keep) => {
     const store = keep(await recordStoreOf(settings))
+    const queue = keep(await reviewQueueOf(settings))
     const admin = keep(groupAdmin(kafka))
     const named = recordedTopics(topics)
     const state = writing(report)
@@ -144,6 +159,7 @@ export function recordPart(
     loops.start('record size', COUNT_MS, async () => {
       const size = await store.size()
       report('record:counted', { size })
+      report('review:counted', { state: await queue.state(), now: clock() })
       if (size.holes > holes) report('record:holes', { holes: size.holes, advice: HOLES })
       holes = size.holes
     })

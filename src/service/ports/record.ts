@@ -176,6 +176,8 @@ export interface RecordedVerdict {
   readonly conflicting: boolean
   /** What it said in words is erased, with a comment that it rested on. */
   readonly erased: boolean
+  /** A machine's, drawn for people to audit, whatever it says. */
+  readonly sampled: boolean
 }
 
 /** A verdict as a list shows it, beside the words that it is about. */
@@ -215,6 +217,8 @@ export interface RecordedWord {
 /** All that the record has of one subject. */
 export interface SubjectRecord {
   readonly subject: ThreadRef
+  /** The language that its message names. */
+  readonly lang: string | null
   /** When it was deleted, ms since 1970; what was said of it before is erased. */
   readonly deletedAt: number | null
   /** Oldest first. */

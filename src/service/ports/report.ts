@@ -7,6 +7,7 @@ import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { Decided } from './decisions.ts'
 import type { LimitKind } from './limits.ts'
 import type { RecordSize } from './record.ts'
+import type { ReviewState } from './review.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
 export const ERROR_SOURCES = [
@@ -261,6 +262,8 @@ export interface Events {
   'partitions:assigned': { partitions: readonly { readonly topic: string; readonly partition: number }[] }
   /** What the record holds. */
   'record:counted': { size: RecordSize }
+  /** What people should look at, and how their verdicts compare. */
+  'review:counted': { state: ReviewState; now: number }
   /** How many messages of each topic the record has still to read. */
   'record:lag': { topics: ReadonlyMap<string, number> }
   /** The record can't be written: its file is damaged or full; or it can again. */

@@ -9,15 +9,24 @@ export interface RulingRow {
   readonly contested: number | boolean
   readonly conflicting: number | boolean
   readonly erased: number | boolean
+  readonly sampled: number | boolean
 }
 
-export function recordedVerdict({ json, standing, contested, conflicting, erased }: RulingRow): RecordedVerdict {
+export function recordedVerdict({
+  json,
+  standing,
+  contested,
+  conflicting,
+  erased,
+  sampled,
+}: RulingRow): RecordedVerdict {
   return {
     verdict: verdict.parse(JSON.parse(json)),
     standing: Boolean(standing),
     contested: Boolean(contested),
     conflicting: Boolean(conflicting),
     erased: Boolean(erased),
+    sampled: Boolean(sampled),
   }
 }
 

@@ -1,3 +1,4 @@
+import { hmac } from '../../domain/hmac.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type {
   Applied,
@@ -14,9 +15,12 @@ import type {
   SubjectRecord,
   TranscriptEntry,
 } from '../../ports/record.ts'
+import type { ReviewQueue } from '../../ports/review.ts'
 import { withoutWords } from '../../record/erased.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
+import type { Costs } from '../../record/queue.ts'
 import { MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { memoryReview } from './review.ts'
 
 interface Subject {
   readonly ref: ThreadRef
@@ -38,7 +42,7 @@ const keyOf = ({ tenant, kind, postId }: ThreadRef) => `${tenant} ${kind} ${post
 const goneKey = (post: ThreadRef, comment: string) => JSON.stringify([post.tenant, post.postId, comment])
 
 /** The rows, and what each entry does with them. */
-function rowsInMemory() {
+function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
   const subjects = new Map<string, Subject>()
   const rulings = new Map<string, Ruling>()
   const transcripts = new Map<string, TranscriptEntry | { readonly erased: true; readonly subject: ThreadRef }>()
@@ -56,7 +60,7 @@ function rowsInMemory() {
   const ofSubject = (ref: ThreadRef) => [...rulings.values()].filter(({ subject }) => keyOf(subject) === keyOf(ref))
   const isStanding = (one: Ruling) =>
     ofSubject(one.subject).every(({ protocol, number }) => protocol !== one.protocol || number <= one.number)
-  const recorded = (one: Ruling) => recordedVerdict({ ...one, standing: isStanding(one) })
+  const recorded = (one: Ruling) => recordedVerdict({ ...one, standing: isStanding(one), sampled: isSampled(one) })
   const arrived = () => arrivals
 
   function erase(ref: ThreadRef, at: number): void {
@@ -196,11 +200,56 @@ function arrivalsIn(
   return { rows: page.map(rowOf), erased: gone.map(({ ref }) => ref), at: `memory/${upTo}`, left }
 }
 
-/** The record in memory: what the others promise, in as few words as it can be said. Nothing in it is indexed. */
-export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
-  const { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded, arrived } = rowsInMemory()
+function beneath(rulings: ReadonlyMap<string, Ruling>, { subject, protocol, number }: RulingEntry): Ruling | undefined {
+  return [...rulings.values()]
+    .filter((one) => keyOf(one.subject) === keyOf(subject) && one.protocol === protocol && one.number < number)
+    .filter(({ decidedBy }) => decidedBy !== 'human' && decidedBy !== 'deleted')
+    .sort((a, b) => b.number - a.number)[0]
+}
+
+/** The position in each partition, beside what was taken of it. */
+function positionsInMemory(take: (entry: Entry, place: string) => void) {
   const offsets = new Map<string, number>()
-  let [holes, names] = [0, 1]
+  let holes = 0
+  return {
+    holes: () => holes,
+    store: {
+      positions: async () => new Map(offsets),
+      async restart(topic: RecordedTopic, partition: number) {
+        holes++
+        offsets.set(`${topic}/${partition}`, 0)
+      },
+      async apply({ topic, partition, from, next, entries, pastHole }: RecordBatch): Promise<Applied> {
+        const known = offsets.get(`${topic}/${partition}`)
+        const at = known ?? from ?? 0
+        if (next <= at && known !== undefined) return 'behind'
+        if (from !== null && from > at) {
+          if (pastHole !== true) return 'gap'
+          holes++
+        }
+        for (const { offset, entry } of entries) if (offset >= at) take(entry, `${topic}/${partition}@${offset}`)
+        offsets.set(`${topic}/${partition}`, next)
+        return 'applied'
+      },
+    },
+  }
+}
+
+/** The record in memory: what the others promise, in as few words as it can be said. Nothing in it is indexed. */
+export function memoryRecord(settings: {
+  readonly keep: number
+  readonly costs: Costs
+  readonly auditShare: number
+  readonly blindShare: number
+}): RecordStore & { readonly review: ReviewQueue } {
+  const { keep, auditShare } = settings
+  const draw = hmac('memory')
+  const isDrawn = (id: string, share: number) => Number.parseInt(draw(id, 'hex').slice(0, 12), 16) < share * 2 ** 48
+  const isSampled = ({ id, decidedBy }: RulingEntry) =>
+    decidedBy !== 'human' && decidedBy !== 'deleted' && isDrawn(id, auditShare)
+  const { subjects, rulings, transcripts, said, unread, takes, isStanding, recorded, arrived } = rowsInMemory(isSampled)
+  const reading = positionsInMemory((entry, place) => takes[entry.what](entry as never, place))
+  let names = 1
 
   function wordsOf(one: Ruling): string | null {
     const own = transcripts.get(one.id)
@@ -217,7 +266,7 @@ export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
     const { tenant, kind, postId } = one.subject
     const { author = null, lang = null, begins = null } = subjects.get(keyOf(one.subject))?.shown ?? {}
     const own = { doc: docOf(one), tenant, kind, subject: postId, author, lang, words: begins }
-    return recordedRow({ ...one, ...own, standing: isStanding(one) })
+    return recordedRow({ ...one, ...own, standing: isStanding(one), sampled: isSampled(one) })
   }
 
   const isShown = (one: Ruling, { author, lang }: RecordFilter) => {
@@ -231,10 +280,11 @@ export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
     (filter.standing === undefined || isStanding(one))
   const newestFirst = () => [...rulings.values()].sort((a, b) => docOf(b) - docOf(a))
 
-  function recordOf({ ref, deletedAt }: Subject): SubjectRecord {
+  function recordOf({ ref, deletedAt, shown }: Subject): SubjectRecord {
     const own = newestFirst().filter(({ subject }) => keyOf(subject) === keyOf(ref))
     const words = [...said.values()].filter(({ subject }) => keyOf(subject) === keyOf(ref)).sort((a, b) => a.at - b.at)
-    return { subject: ref, deletedAt, verdicts: own.reverse().map(recorded), said: words.map(recordedWord) }
+    const lang = shown?.lang ?? null
+    return { subject: ref, lang, deletedAt, verdicts: own.reverse().map(recorded), said: words.map(recordedWord) }
   }
   const isEmpty = ({ verdicts, said: words, deletedAt }: SubjectRecord) =>
     verdicts.length + words.length === 0 && deletedAt === null
@@ -244,24 +294,7 @@ export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
   return {
     name: async () => `memory-${names}`,
     rename: async () => `memory-${++names}`,
-    positions: async () => new Map(offsets),
-    async restart(topic: RecordedTopic, partition: number) {
-      holes++
-      offsets.set(`${topic}/${partition}`, 0)
-    },
-    async apply({ topic, partition, from, next, entries, pastHole }: RecordBatch): Promise<Applied> {
-      const known = offsets.get(`${topic}/${partition}`)
-      const at = known ?? from ?? 0
-      if (next <= at && known !== undefined) return 'behind'
-      if (from !== null && from > at) {
-        if (pastHole !== true) return 'gap'
-        holes++
-      }
-      for (const { offset, entry } of entries)
-        if (offset >= at) takes[entry.what](entry as never, `${topic}/${partition}@${offset}`)
-      offsets.set(`${topic}/${partition}`, next)
-      return 'applied'
-    },
+    ...reading.store,
     async tidy(now) {
       const cutOff = now - keep
       for (const { id, decidedAt } of rulings.values())
@@ -310,10 +343,26 @@ export function memoryRecord({ keep }: { readonly keep: number }): RecordStore {
       const oldest = Math.min(...[...rulings.values()].map(({ decidedAt }) => decidedAt))
       const kept = [...transcripts.values()]
       return {
-        ...{ bytes: 0, holes, full: false, erasingSince: null, oldest: Number.isFinite(oldest) ? oldest : null },
+        ...{
+          bytes: 0,
+          holes: reading.holes(),
+          full: false,
+          erasingSince: null,
+          oldest: Number.isFinite(oldest) ? oldest : null,
+        },
         rows: { verdicts: rulings.size, transcripts: kept.length, said: said.size, unread: unread.size },
       }
     },
     close: async () => {},
+    review: memoryReview(
+      {
+        standing: () => [...rulings.values()].filter((one) => one.decidedBy !== 'deleted' && isStanding(one)),
+        beneath: (ruling) => beneath(rulings, ruling),
+        said: () => [...said.values()],
+        shownOf: ({ subject }) => subjects.get(keyOf(subject))?.shown ?? null,
+        isDrawn,
+      },
+      settings,
+    ),
   }
 }

@@ -19,7 +19,25 @@ export const recordMetrics: MetricGroup = (registry) => {
     'For how long the oldest deletion has waited to be gone from the files of the record; 0 if none waits.',
   )
   const holes = gauge('holes', 'Ranges of topics that were gone before the record had read them.')
+  const ofReview = (name: string, help: string, ...labelNames: string[]) =>
+    new Gauge({ name: `gavel_review_${name}`, help, labelNames, registers: [registry] })
+  const waiting = ofReview('queue', 'Verdicts that people should look at.', 'protocol')
+  const since = ofReview('oldest_seconds', 'For how long the oldest of them has waited.', 'protocol')
+  const agreement = ofReview(
+    'verdicts',
+    'Standing human verdicts, by whether the machine beneath, or a blind second opinion, says the same.',
+    ...['protocol', 'beside', 'agrees'],
+  )
   return {
+    'review:counted': ({ state, now }) => {
+      for (const gauge of [waiting, since, agreement]) gauge.reset()
+      for (const { protocol, waiting: count, oldest: first } of state.queue) {
+        waiting.set({ protocol }, count)
+        since.set({ protocol }, Math.max(0, (now - first) / 1000))
+      }
+      for (const { protocol, beside, agrees, verdicts } of state.agreement)
+        agreement.set({ protocol, beside, agrees: String(agrees) }, verdicts)
+    },
     'record:counted': ({ size }) => {
       for (const what of RECORDED_ROWS) rows.set({ what }, size.rows[what])
       bytes.set(size.bytes)

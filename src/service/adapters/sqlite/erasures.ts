@@ -52,6 +52,7 @@ export class Erasures {
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
     )
+    this.#note(this.#sql.run('DELETE FROM queue WHERE s = ?', s), this.#sql.run('DELETE FROM agreement WHERE s = ?', s))
     if (of.kind === 'post')
       for (const { reply } of this.#sql.all<{ reply: string }>(
         'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',

@@ -1,6 +1,8 @@
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../ports/record.ts'
+import type { Costs } from '../../record/queue.ts'
+import { Claims } from './claims.ts'
 import { RecordReads } from './reads.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
 
@@ -8,6 +10,7 @@ import { RecordTables, type TableSettings } from './tables.ts'
 export type Served =
   | { readonly half: 'tables'; readonly settings: TableSettings }
   | { readonly half: 'reads'; readonly path: string }
+  | { readonly half: 'claims'; readonly path: string; readonly costs: Costs }
 
 /** A call of one method; the answers come in the order of the calls. */
 export interface Asked {
@@ -20,10 +23,10 @@ export type Answered =
 
 /** Answers calls of a half, which opens its file at the first. */
 export function answering(served: Served): (asked: Asked) => Answered {
-  let half: RecordTables | RecordReads | undefined
+  let half: RecordTables | RecordReads | Claims | undefined
   return ({ method, args }) => {
     try {
-      half ??= served.half === 'tables' ? new RecordTables(served.settings) : new RecordReads(served.path)
+      half ??= halfOf(served)
       // The caller's port names the methods; a message carries their names as text.
       const called = half as unknown as Record<string, (...args: readonly unknown[]) => unknown>
       return { ok: true, value: called[method as 'close']?.apply(half, [...args]) }
@@ -32,6 +35,11 @@ export function answering(served: Served): (asked: Asked) => Answered {
       return { ok: false, name, message }
     }
   }
+}
+
+function halfOf(served: Served): RecordTables | RecordReads | Claims {
+  if (served.half === 'tables') return new RecordTables(served.settings)
+  return served.half === 'reads' ? new RecordReads(served.path) : new Claims(served)
 }
 
 /** A half of the record, wherever it works. */

@@ -11,12 +11,13 @@ import { Sql } from './sql.ts'
 /** One subject as the file has it; the JSON in it is parsed elsewhere. */
 export interface SubjectRows {
   readonly subject: ThreadRef
+  readonly lang: string | null
   readonly deletedAt: number | null
   readonly verdicts: readonly RulingRow[]
   readonly said: readonly SaidRow[]
 }
 
-const RULING = 'json, standing, contested, conflicting, erased'
+const RULING = 'json, standing, contested, conflicting, erased, sampled'
 /** A row with its subject. */
 const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
 
@@ -28,6 +29,11 @@ export class RecordReads {
   constructor(path: string) {
     this.#path = path
     this.#sql = new Sql(path, reading(path))
+  }
+
+  /** By what this file draws verdicts for audit: a file that takes its place draws the same ones. */
+  drawKey(): string {
+    return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? ''
   }
 
   name(): string {
@@ -55,10 +61,10 @@ export class RecordReads {
     return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter(({ verdicts }) => !isDeleted(verdicts)) }
   }
 
-  #rowsOf({ s, tenant, kind, id, deleted_at }: SubjectRow): SubjectRows {
+  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow): SubjectRows {
     return {
       subject: { tenant, postId: id, kind },
-      deletedAt: deleted_at,
+      ...{ lang, deletedAt: deleted_at },
       verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
       said: this.#sql.all<SaidRow>(
         'SELECT said, id, protocol, label, by, at, json FROM said WHERE s = ? ORDER BY at, n',
@@ -181,6 +187,7 @@ interface SubjectRow {
   readonly tenant: string
   readonly kind: SubjectKind
   readonly id: string
+  readonly lang: string | null
   readonly deleted_at: number | null
 }
 

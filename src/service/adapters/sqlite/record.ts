@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs'
 import type { RecordReader, RecordStore } from '../../ports/record.ts'
+import type { ReviewQueue } from '../../ports/review.ts'
+import type { Costs } from '../../record/queue.ts'
 import { recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import type { Claims } from './claims.ts'
 import { type Served, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, SubjectRows } from './reads.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
@@ -68,6 +72,32 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
     },
     size: async () => ({ ...(await reads.ask('counts')), full: false, erasingSince: null }),
     close: () => reads.close(),
+  }
+}
+
+/** By what the file at `path` draws verdicts for audit. Rejects as `sqliteRecordReader` does. */
+export async function drawKeyOf(path: string, start: StartHalf = threadHalf): Promise<string> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  try {
+    return await reads.ask('drawKey')
+  } finally {
+    await reads.close()
+  }
+}
+
+/** The queue of a record that is there, also beside the process that writes it. Rejects if there is no such file. */
+export async function sqliteReviewQueue(
+  of: { readonly path: string; readonly costs: Costs },
+  start: StartHalf = threadHalf,
+): Promise<ReviewQueue> {
+  if (!existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
+  const claims = await opened<Claims>(start, { half: 'claims', ...of }, 'name')
+  return {
+    list: (filter, most, now) => claims.ask('list', filter, most, now),
+    claim: (item, filter, until, now) => claims.ask('claim', item, filter, until, now),
+    release: (item, by, anyone, now) => claims.ask('release', item, by, anyone, now),
+    state: () => claims.ask('state'),
+    close: () => claims.close(),
   }
 }
 

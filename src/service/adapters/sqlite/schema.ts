@@ -20,7 +20,8 @@ const TABLES = `
   CREATE TABLE rulings (
     doc INTEGER PRIMARY KEY, s INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, protocol TEXT NOT NULL,
     number INTEGER NOT NULL, label TEXT, decided_by TEXT NOT NULL, degraded INTEGER NOT NULL, opened_at INTEGER NOT NULL,
-    decided_at INTEGER NOT NULL, standing INTEGER NOT NULL, contested INTEGER NOT NULL,
+    decided_at INTEGER NOT NULL, standing INTEGER NOT NULL, contested INTEGER NOT NULL, confidence REAL,
+    accepted INTEGER NOT NULL, sampled INTEGER NOT NULL DEFAULT 0,
     conflicting INTEGER NOT NULL DEFAULT 0, erased INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0,
     seq INTEGER, hash TEXT NOT NULL, json TEXT NOT NULL
   );
@@ -51,6 +52,16 @@ const TABLES = `
   CREATE TABLE unread (topic TEXT, part INTEGER, at_offset INTEGER, subject TEXT, at INTEGER, raw BLOB, PRIMARY KEY (topic, part, at_offset));
   CREATE INDEX unread_subject ON unread (subject);
   CREATE INDEX subjects_id ON subjects (id);
+  CREATE TABLE queue (
+    s INTEGER, protocol TEXT, verdict TEXT NOT NULL, tenant TEXT NOT NULL, number INTEGER NOT NULL, label TEXT,
+    reasons TEXT NOT NULL, weight REAL NOT NULL, since INTEGER NOT NULL, decider TEXT, holder TEXT, until INTEGER,
+    PRIMARY KEY (s, protocol)
+  ) WITHOUT ROWID;
+  CREATE INDEX queue_weight ON queue (weight);
+  CREATE INDEX queue_protocol ON queue (protocol, since);
+  CREATE INDEX queue_verdict ON queue (verdict);
+  CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
+  CREATE INDEX agreement_protocol ON agreement (protocol, beside, agrees);
   INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
 `
 
@@ -79,6 +90,16 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })
   })
+}
+
+/** A connection that writes to tables that are there, beside the process that keeps them. Throws `RecordDamaged`. */
+export function writingBeside(path: string): DatabaseSync {
+  return guarded(path, () =>
+    opened(new DatabaseSync(path, { readOnly: false }), (db) => {
+      db.exec(PRAGMAS)
+      if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
+    }),
+  )
 }
 
 /** The connection once it is ready; closed again if it can't be made so. */

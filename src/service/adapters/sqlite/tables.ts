@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
+import { type Hmac, hmac } from '../../domain/hmac.ts'
 import {
   type Applied,
   type Entry,
@@ -13,6 +14,7 @@ import { withoutWords } from '../../record/erased.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { Erasures } from './erasures.ts'
+import { QueueRows } from './queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { TextIndex } from './text-index.ts'
@@ -24,6 +26,11 @@ export interface TableSettings {
   readonly maxBytes: number
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
+  /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
+  readonly auditShare: number
+  readonly blindShare: number
+  /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
+  readonly drawKey?: string
 }
 
 /** Rows of each kind that one step of tidying removes. */
@@ -43,6 +50,8 @@ export class RecordTables {
   readonly #texts: TextIndex
   readonly #settings: TableSettings
   readonly #erasures: Erasures
+  readonly #queue: QueueRows
+  readonly #draw: Hmac
   #full = false
 
   constructor(settings: TableSettings) {
@@ -54,6 +63,10 @@ export class RecordTables {
     for (const drawn of ['name', 'file'])
       this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0')")
+    const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
+    this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
+    this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", String(GRAMS_VERSION))
     if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== String(GRAMS_VERSION))
       this.#texts.indexAnew()
@@ -133,6 +146,7 @@ export class RecordTables {
           ...[id, subject.s, said, protocol, label, by, at, json],
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
+        if (said === 'review' || said === 'decision') this.#queue.requeue(subject.s, protocol)
         return
       }
       case 'deletion':
@@ -165,7 +179,7 @@ export class RecordTables {
   }
 
   #ruling(entry: RulingEntry): void {
-    const { id, protocol, number, label, decidedBy, degraded, contested, openedAt, decidedAt, json, marks } = entry
+    const { id, protocol, number, label, decidedBy, degraded, contested, openedAt, decidedAt, json } = entry
     const { tenant } = entry.subject
     const digest = hash('sha256', json, 'base64url').slice(0, 22)
     if (decidedBy === 'deleted') this.#erasures.erase(entry.subject, openedAt)
@@ -188,15 +202,19 @@ export class RecordTables {
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
     const erased = shown !== undefined && shown.comments === null
     const doc = this.#freeDoc(decidedAt)
+    const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
+    const sampled = isMachines && isDrawn(this.#draw, id, this.#settings.auditShare)
     this.#sql.run(
-      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, opened_at, decided_at, standing, erased, hash, json)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
+         standing, erased, hash, json)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy],
-      ...[Number(degraded), Number(contested), openedAt, decidedAt],
+      ...[Number(degraded), Number(contested), entry.confidence, entry.accepted, Number(sampled), openedAt, decidedAt],
       ...[Number(standing), Number(erased), digest, erased ? withoutWords(json) : json],
     )
-    const all = contested ? [...marks, { mark: 'contested', value: '' }] : marks
-    for (const { mark, value } of all) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
+    const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
+    for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
+    this.#queue.requeue(subject.s, protocol)
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 
@@ -269,6 +287,7 @@ export class RecordTables {
         ...[docAt(now - keep), STEP],
       )) {
         this.#erasures.drop(doc)
+        this.#queue.requeueAll(s)
         this.#sql.run(
           `DELETE FROM subjects WHERE s = ? AND deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM rulings WHERE s = ?)
            AND NOT EXISTS (SELECT 1 FROM said WHERE s = ?)`,
@@ -332,6 +351,11 @@ export class RecordTables {
         ?.next ?? null
     )
   }
+}
+
+/** Whether an id is among this share: nobody without the key can choose one that is, or that is not. */
+function isDrawn(draw: Hmac, id: string, share: number): boolean {
+  return Number.parseInt(draw(id, 'hex').slice(0, 12), 16) < share * 2 ** 48
 }
 
 /** The least document that is decided at this time. */

@@ -1,0 +1,31 @@
+import { Option } from 'commander'
+import { reviewQueueOf } from '../../service/composition/record.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import type { Command } from '../command.ts'
+
+interface Options {
+  readonly by: string
+  readonly force?: true
+}
+
+/** `gavel review release`: gives an item back before its claim lapses. */
+export const command: Command<Options, boolean> = {
+  options: [
+    new Option('--by <name>', 'who has it').makeOptionMandatory(),
+    new Option('--force', 'also where somebody else has it'),
+  ],
+  json: false,
+  help: 'Example:\n  $ gavel review release rumor~3lbw2k4~r2 --by ann',
+  async run({ args: [item = ''], options: { by, force = false }, settings: read }) {
+    const queue = await reviewQueueOf(read())
+    try {
+      return await queue.release(item, by, force, Date.now())
+    } finally {
+      await queue.close()
+    }
+  },
+  print(released, { terminal }) {
+    if (!released) throw new OperatorError('This person has no such item.')
+    terminal.out('Released.')
+  },
+}

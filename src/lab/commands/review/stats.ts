@@ -1,0 +1,71 @@
+import { Option } from 'commander'
+import type { Command } from '../../../commands/command.ts'
+import { protocolName } from '../../../commands/options.ts'
+import { printable, printableJson, table } from '../../../commands/terminal.ts'
+import { recordReaderOf } from '../../../service/composition/record.ts'
+import type { Judgement } from '../../../service/ports/review.ts'
+import { judgementsOf } from '../../../service/record/judgements.ts'
+import { type Agreement, agreementOf, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
+
+interface Options {
+  readonly tenant?: string
+  readonly protocol?: string
+}
+
+/** `gavel review stats`: how far people agree with machines and with one another. */
+export const command: Command<Options, ReviewStats> = {
+  options: [
+    new Option('--tenant <name>', 'only of this tenant'),
+    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
+  ],
+  json: true,
+  help: 'Intervals are of 95 %. "audit" was drawn by chance; "chosen" was looked at because something spoke against it, and says nothing of the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
+  async run({ options: { tenant, protocol }, settings: read }) {
+    const record = await recordReaderOf(read())
+    try {
+      const all: Judgement[] = []
+      for await (const subject of record.export('decided'))
+        if (tenant === undefined || subject.subject.tenant === tenant)
+          all.push(...judgementsOf(subject).filter((one) => protocol === undefined || one.protocol === protocol))
+      return agreementOf(all)
+    } finally {
+      await record.close()
+    }
+  },
+  print({ agreement, protocols }, { json, terminal }) {
+    if (json) terminal.out(printableJson(JSON.stringify({ agreement, protocols })))
+    else if (agreement.length === 0) terminal.say('There is no human verdict in the record.')
+    else {
+      terminal.out(
+        table(
+          ['protocol', 'people and', 'drawn', 'part', 'agree', 'of', 'share', '95 %'],
+          agreement.map((one) => [
+            one.protocol,
+            one.beside === 'machine' ? 'machines' : 'people',
+            one.drawn,
+            one.part === 'all' ? 'all' : `${one.part} ${printable(one.value, 60)}`,
+            String(one.agreeing),
+            String(one.verdicts),
+            (one.agreeing / one.verdicts).toFixed(3),
+            intervalOf(one.interval),
+          ]),
+        ),
+      )
+      for (const one of protocols) for (const line of wordsOf(one)) terminal.out(line)
+    }
+  },
+}
+
+function intervalOf(interval: Agreement['interval']): string {
+  return interval === null ? '–' : `${interval.low.toFixed(3)}–${interval.high.toFixed(3)}`
+}
+
+function wordsOf({ protocol, beside, drawn, alpha, macroF1 }: ProtocolAgreement): string[] {
+  const of = `${protocol}, people and ${beside === 'machine' ? 'machines' : 'people'}, ${drawn}`
+  const said = (name: string, one: ProtocolAgreement['alpha']) =>
+    `${of}: ${name} ${one.value === null ? `– (${one.why})` : one.value.toFixed(3)}${one.interval === null ? (one.value === null ? '' : ` (${one.why})`) : ` (${intervalOf(one.interval)})`}`
+  return [
+    said('Krippendorff’s alpha', alpha),
+    ...(macroF1 === null ? [] : [said('macro-F1 with people’s labels as gold', macroF1)]),
+  ]
+}

@@ -1,0 +1,113 @@
+import { lookAt } from '../../record/queue.ts'
+import type { Sql } from './sql.ts'
+
+interface StandingRow {
+  readonly id: string
+  readonly tenant: string
+  readonly number: number
+  readonly label: string | null
+  readonly decided_by: string
+  readonly contested: number
+  readonly degraded: number
+  readonly confidence: number | null
+  readonly accepted: number
+  readonly decided_at: number
+  readonly sampled: number
+  readonly by: string | null
+}
+
+/** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
+export class QueueRows {
+  readonly #sql: Sql
+  readonly #isSecond: (id: string) => boolean
+
+  /** `isSecond`: whether a person's verdict is drawn for a second opinion. */
+  constructor(sql: Sql, isSecond: (id: string) => boolean) {
+    this.#sql = sql
+    this.#isSecond = isSecond
+  }
+
+  requeueAll(s: number): void {
+    for (const { protocol } of this.#sql.all<{ protocol: string }>('SELECT protocol FROM queue WHERE s = ?', s))
+      this.requeue(s, protocol)
+  }
+
+  /** Writes anew what the queue has of this subject and protocol. A claim stays. */
+  requeue(s: number, protocol: string): void {
+    const row = this.#sql.get<StandingRow>(
+      `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
+         json_extract(json, '$.decision.by') AS by FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
+      ...[s, protocol],
+    )
+    const words = this.#sql.all<{ said: string; label: string | null; by: string; at: number; json: string }>(
+      "SELECT said, label, by, at, json FROM said WHERE s = ? AND protocol = ? AND said IN ('review', 'decision')",
+      ...[s, protocol],
+    )
+    const said = words.map(({ json, ...own }) => ({ ...own, message: JSON.parse(json) as Record<string, unknown> }))
+    const asked = said.flatMap(({ said: what, message: { why, verdict }, at }) =>
+      what === 'review' && verdict === row?.id ? [{ why: String(why), at }] : [],
+    )
+    const opinions = said.filter(
+      ({ said: what, message: { opinion, against }, by }) =>
+        what === 'decision' && opinion === true && against === row?.number && by !== row?.by,
+    )
+    if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
+    else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)
+    const look = row === undefined ? null : lookAt(standingOf(row, this.#isSecond), asked, opinions.length)
+    if (row === undefined || look === null) {
+      this.#sql.run('DELETE FROM queue WHERE s = ? AND protocol = ?', s, protocol)
+      return
+    }
+    this.#sql.run(
+      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict,
+       number = excluded.number, label = excluded.label, reasons = excluded.reasons, weight = excluded.weight,
+       since = excluded.since, decider = excluded.decider`,
+      ...[
+        s,
+        protocol,
+        row.id,
+        row.tenant,
+        row.number,
+        row.label,
+        look.reasons.join(' '),
+        look.weight,
+        look.since,
+        row.by,
+      ],
+    )
+  }
+
+  #compare(s: number, protocol: string, human: StandingRow, opinions: readonly { label: string | null }[]): void {
+    const machine = this.#sql.get<{ label: string | null }>(
+      `SELECT label FROM rulings WHERE s = ? AND protocol = ? AND number < ? AND decided_by NOT IN ('human', 'deleted')
+       ORDER BY number DESC LIMIT 1`,
+      ...[s, protocol, human.number],
+    )
+    const [opinion] = opinions
+    for (const [beside, other] of [
+      ['machine', machine],
+      ['person', opinion],
+    ] as const)
+      if (other !== undefined && other.label !== null)
+        this.#sql.run(
+          'INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?)',
+          ...[s, protocol, beside, Number(other.label === human.label)],
+        )
+      else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ? AND beside = ?', s, protocol, beside)
+  }
+}
+
+function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
+  const { id, label, confidence, accepted } = row
+  return {
+    ...{ id, label, confidence, accepted, decidedBy: row.decided_by, decidedAt: row.decided_at },
+    contested: row.contested === 1,
+    degraded: row.degraded === 1,
+    drawn: row.decided_by === 'human' ? isSecond(id) : row.sampled === 1,
+  }
+}
+
+/** A row of the queue with how its subject begins. */
+export const QUEUED = `queue.verdict, queue.tenant, kind, subjects.id AS subject, protocol, number, label, reasons, weight, since,
+  decider, begins AS words, lang, holder, until FROM queue JOIN subjects USING (s)`

@@ -1,0 +1,92 @@
+import type { ThreadRef } from '../domain/thread.ts'
+
+/**
+ * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `degraded`: made from less than its protocol
+ * wants; `refused`, `disputed`, `differs`, `edited`: a request for review of this verdict says so; `sampled`: drawn for audit;
+ * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
+ */
+export const LOOK_REASONS = [
+  ...(['undecided', 'contested', 'degraded', 'refused', 'disputed', 'differs', 'edited', 'sampled'] as const),
+  'second-opinion',
+] as const
+export type LookReason = (typeof LOOK_REASONS)[number]
+
+/** One verdict that people should look at: the last of its subject and protocol. */
+export interface ReviewItem {
+  /** The verdict's id, which names the item as well. */
+  readonly verdict: string
+  readonly subject: ThreadRef
+  readonly protocol: string
+  readonly revision: number
+  /** What it says; null where it has no label, and of a second opinion, which is blind. */
+  readonly label: string | null
+  readonly reasons: readonly LookReason[]
+  /** What a mistake would cost, by the rule of docs/review.md. */
+  readonly score: number
+  /** Since when it waits, ms since 1970. */
+  readonly since: number
+  /** How its subject begins, and in which language it is. */
+  readonly words: string | null
+  readonly lang: string | null
+  readonly claim: { readonly by: string; readonly until: number } | null
+}
+
+export interface QueueFilter {
+  readonly tenants?: readonly string[]
+  readonly protocol?: string
+  /** What this person may take: nothing that somebody else has claimed, and no second opinion on a verdict of their own. */
+  readonly for?: string
+}
+
+/**
+ * `claimed`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
+ * their own verdict; `gone`: nothing like this waits.
+ */
+export type Claimed =
+  | { readonly outcome: 'claimed'; readonly item: ReviewItem }
+  | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
+  | { readonly outcome: 'own' | 'gone' }
+
+/** How the queue stands, and how people's verdicts compare, by protocol. */
+export interface ReviewState {
+  readonly queue: readonly { readonly protocol: string; readonly waiting: number; readonly oldest: number }[]
+  /** Standing human verdicts by whether the machine's last ruling beneath, or a blind second opinion, says the same. */
+  readonly agreement: readonly {
+    readonly protocol: string
+    readonly beside: 'machine' | 'person'
+    readonly agrees: boolean
+    readonly verdicts: number
+  }[]
+}
+
+/** A person's verdict that stands, beside what others say of the same. */
+export interface Judgement {
+  readonly subject: ThreadRef
+  readonly protocol: string
+  readonly lang: string | null
+  readonly label: string
+  readonly by: string
+  /** The machines' last verdict before it; null where there was none, or it had no label. */
+  readonly machine: { readonly label: string; readonly models: readonly string[]; readonly prompts: string } | null
+  /** That verdict was drawn for audit, and not chosen for being doubtful. */
+  readonly audited: boolean
+  /** What others said of it without seeing it, the last word of each. */
+  readonly opinions: readonly { readonly by: string; readonly label: string }[]
+}
+
+/** What people should look at. It is made of the record; claims alone are its own, and a rebuilt record has none. */
+export interface ReviewQueue {
+  /** The dearest first, of equal ones the oldest; `waiting` counts all that fit. */
+  list(filter: QueueFilter, most: number, now: number): Promise<{ items: readonly ReviewItem[]; waiting: number }>
+  /** Takes an item, or (null) the first that fits, for a while; a claim of one's own is renewed. */
+  claim(
+    item: string | null,
+    filter: QueueFilter & { readonly for: string },
+    until: number,
+    now: number,
+  ): Promise<Claimed>
+  /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
+  release(item: string, by: string, anyone: boolean, now: number): Promise<boolean>
+  state(): Promise<ReviewState>
+  close(): Promise<void>
+}

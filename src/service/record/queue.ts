@@ -1,0 +1,143 @@
+import type { LookReason, QueueFilter, ReviewItem } from '../ports/review.ts'
+
+/** What the last verdict of a subject and protocol says, as far as the queue goes by it. */
+export interface Standing {
+  readonly id: string
+  readonly label: string | null
+  readonly decidedBy: string
+  readonly contested: boolean
+  readonly degraded: boolean
+  readonly confidence: number | null
+  readonly accepted: number
+  readonly decidedAt: number
+  /** It was drawn: a machine's verdict for audit, a person's for a second opinion. */
+  readonly drawn: boolean
+}
+
+/** A request for review, or a second opinion, on this verdict. */
+export interface Asked {
+  readonly why: string
+  readonly at: number
+}
+
+/** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md says so. */
+export const DOUBT: { readonly [Reason in LookReason]: number } = {
+  refused: 0.6,
+  disputed: 0.6,
+  differs: 0.5,
+  undecided: 0.5,
+  contested: 0.4,
+  edited: 0.3,
+  degraded: 0.25,
+  sampled: 0.05,
+  'second-opinion': 0.05,
+}
+const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
+
+export interface Weighed {
+  readonly reasons: readonly LookReason[]
+  /** Doubt and reach together: what of the score does not change with time and settings. */
+  readonly weight: number
+  readonly since: number
+}
+
+/** Why a verdict should be looked at, and how much that weighs; null if nothing speaks for it. */
+export function lookAt(standing: Standing, asked: readonly Asked[], opinions: number): Weighed | null {
+  const { decidedBy, label, contested, degraded, confidence, accepted, decidedAt, drawn } = standing
+  if (decidedBy === 'deleted') return null
+  const isHuman = decidedBy === 'human'
+  const reviews = asked.filter(({ why }) => ASKED.has(why))
+  const reasons = new Set(reviews.map(({ why }) => why as LookReason))
+  if (isHuman) {
+    if (drawn && opinions === 0) reasons.add('second-opinion')
+  } else {
+    if (decidedBy === 'none') reasons.add('undecided')
+    if (contested) reasons.add('contested')
+    if (degraded && label !== null) reasons.add('degraded')
+    if (drawn) reasons.add('sampled')
+  }
+  if (reasons.size === 0) return null
+  const doubts = [...[...reasons].map((reason) => DOUBT[reason]), ...(confidence === null ? [] : [1 - confidence])]
+  const doubt = 1 - doubts.reduce((sure, one) => sure * (1 - Math.min(1, Math.max(0, one))), 1)
+  return {
+    reasons: [...reasons],
+    weight: doubt * (1 + Math.log2(1 + Math.max(0, accepted))),
+    since: reviews.reduce((first, { at }) => Math.min(first, at), reviews[0]?.at ?? decidedAt),
+  }
+}
+
+/** What a wrong label costs, by protocol and label; 1 where nothing is said. */
+export type Costs = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+/** What a mistake would cost: doubt times reach, times the cost of the label, times age (twice after a day, thrice after two). */
+function scoreOf(
+  { protocol, label, weight, since }: { protocol: string; label: string | null; weight: number; since: number },
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): number {
+  const own = costs.get(protocol)
+  const cost = label === null ? Math.max(1, ...(own?.values() ?? [])) : (own?.get(label) ?? 1)
+  return weight * cost * Math.min(3, 1 + Math.max(0, now - since) / 86_400_000)
+}
+
+export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  return new Map(Object.entries(costs).map(([protocol, own]) => [protocol, new Map(Object.entries(own))]))
+}
+
+/** A row of the queue, as any store keeps it. */
+export interface QueueRow {
+  readonly verdict: string
+  readonly tenant: string
+  readonly kind: ReviewItem['subject']['kind']
+  readonly subject: string
+  readonly protocol: string
+  readonly number: number
+  readonly label: string | null
+  readonly reasons: string
+  readonly weight: number
+  readonly since: number
+  /** Who decided it, of a person's verdict. */
+  readonly decider: string | null
+  readonly words: string | null
+  readonly lang: string | null
+  readonly holder: string | null
+  readonly until: number | null
+}
+
+const isBlind = ({ reasons }: QueueRow) => reasons.split(' ').includes('second-opinion')
+
+/** Whether a person may take this. */
+export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'taken' | 'own' {
+  if (isBlind(row) && row.decider === person) return 'own'
+  return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
+}
+
+/** The rows that fit, the dearest first. */
+export function ranked(
+  rows: readonly QueueRow[],
+  { tenants, protocol, for: person }: QueueFilter,
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): ReviewItem[] {
+  return rows
+    .filter(
+      (row) =>
+        (tenants === undefined || tenants.includes(row.tenant)) &&
+        (protocol === undefined || row.protocol === protocol) &&
+        (person === undefined || mayTake(row, person, now) === 'yes'),
+    )
+    .map((row) => itemOf(row, scoreOf(row, costs, now), now))
+    .sort((a, b) => b.score - a.score || a.since - b.since || (a.verdict < b.verdict ? -1 : 1))
+}
+
+function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
+  const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
+  const isHeld = holder !== null && until !== null && until > now
+  return {
+    ...{ verdict, subject: { tenant, postId: subject, kind }, protocol, revision: number, score, since, words, lang },
+    // Blind: neither the label, nor what speaks against it.
+    label: isBlind(row) ? null : label,
+    reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),
+    claim: isHeld ? { by: holder, until } : null,
+  }
+}

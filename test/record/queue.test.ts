@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { DOUBT, lookAt, type Standing } from '../../src/service/record/queue.ts'
+
+const CLEAR: Standing = {
+  ...{ id: 'rumor~p~r1', label: 'rumor', decidedBy: 'consensus', contested: false, degraded: false },
+  ...{ confidence: null, accepted: 0, decidedAt: 1_000, drawn: false },
+}
+
+it('the page for moderators has every reason, with its doubt', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/review.md'), 'utf8')
+  const told = [...page.matchAll(/^\| `([a-z-]+)` \|.*\| ([\d.]+) \|$/gm)].map(([, reason, doubt]) => [
+    reason,
+    Number(doubt),
+  ])
+  expect(Object.fromEntries(told)).toEqual(DOUBT)
+})
+
+it('doubts add up without passing one, and reach with the comments', () => {
+  expect(lookAt(CLEAR, [], 0)).toBeNull()
+  expect(lookAt({ ...CLEAR, confidence: 0.5 }, [], 0)).toBeNull()
+  const near = { ...CLEAR, contested: true, degraded: true, confidence: 0.8, accepted: 7 }
+  const look = lookAt(near, [], 0)
+  expect(look?.reasons).toEqual(['contested', 'degraded'])
+  expect(look?.weight).toBeCloseTo((1 - 0.6 * 0.75 * 0.8) * 4, 12)
+  expect(lookAt({ ...near, confidence: -3, accepted: -1 }, [], 0)?.weight).toBe(1)
+})
+
+it('what was asked counts once a reason, from the first time on; unknown reasons don’t', () => {
+  const asked = [
+    { why: 'edited', at: 50 },
+    { why: 'edited', at: 40 },
+    { why: 'of-a-later-version', at: 1 },
+  ]
+  expect(lookAt({ ...CLEAR, decidedBy: 'human' }, asked, 0)).toEqual({
+    reasons: ['edited'],
+    weight: 0.30000000000000004,
+    since: 40,
+  })
+  expect(lookAt({ ...CLEAR, decidedBy: 'human', drawn: true }, [], 1)).toBeNull()
+  expect(lookAt({ ...CLEAR, decidedBy: 'human', drawn: true, contested: true }, [], 0)?.reasons).toEqual([
+    'second-opinion',
+  ])
+  expect(lookAt({ ...CLEAR, decidedBy: 'deleted', drawn: true }, asked, 0)).toBeNull()
+})
