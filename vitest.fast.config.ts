@@ -32,7 +32,8 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 /** What computes or waits for seconds, each by itself more than twenty others together. */
 const LONG = [
   'bystander/work',
-  ...['commands/doctor-models', 'commands/judge-reports', 'commands/learn', 'commands/library'],
+  ...['commands/doctor-models', 'commands/judge-reports', 'commands/learn', 'commands/library', 'commands/refusals'],
+  'config/load',
   'evaluation/held-out',
   ...['gateway/attacks', 'gateway/read-answer', 'gateway/wire'],
   'names',
@@ -55,6 +56,8 @@ export default defineConfig({
     ...SHARED,
     include: chosen.map((file) => relative(import.meta.dirname, file)),
     isolate: false,
+    // Half of the time is waiting, for sockets and timers.
+    maxWorkers: 4,
     reporters: ['default', saysWhatIsLeft],
     testTimeout: 30_000,
   },

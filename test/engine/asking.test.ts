@@ -96,11 +96,15 @@ describe('what is asked', () => {
     expect(await ask({ protocols: ['hate', 'pictures', 'oracle'] })).toEqual({
       kind: 'unjudged',
       protocols: ['pictures', 'oracle'],
+      judging: ['rumor', 'hate'],
     })
-    expect(await ask({ protocols: ['reply'] })).toEqual({ kind: 'unjudged', protocols: ['reply'] })
-    expect(await ask({ protocols: ['rumor'], post: answer })).toEqual({ kind: 'unjudged', protocols: ['rumor'] })
+    expect(await ask({ protocols: ['reply'] })).toMatchObject({ kind: 'unjudged', protocols: ['reply'] })
+    expect(await ask({ protocols: ['rumor'], post: answer })).toEqual({
+      ...{ kind: 'unjudged', protocols: ['rumor'] },
+      judging: ['hate', 'reply'],
+    })
     expect(await ask({ protocols: ['reply', 'hate'], post: answer })).toMatchObject({ protocols: ['hate', 'reply'] })
-    expect(await ask({ protocols: [] })).toEqual({ kind: 'unjudged', protocols: [] })
+    expect(await ask({ protocols: [] })).toMatchObject({ kind: 'unjudged', protocols: [] })
     await stores.threads.pause('rumor')
     expect(await ask()).toEqual({ kind: 'paused', protocols: ['rumor'] })
     expect(await ask({ protocols: ['hate'] })).toMatchObject({ kind: 'asked' })
