@@ -55,7 +55,7 @@ function namesAt(schema: unknown, [name, ...below]: readonly string[]): string[]
     return namesAt(entryOf(schema.shape, name), below)
   }
   if (schema instanceof z.ZodMap || schema instanceof z.ZodRecord)
-    return name === undefined ? [] : namesAt(schema.valueType, below)
+    return name === undefined ? keysOf(schema.keyType) : namesAt(schema.valueType, below)
   if (schema instanceof z.ZodArray) return name === undefined ? [] : namesAt(schema.element, below)
   const rest = name === undefined ? [] : [name, ...below]
   if (schema instanceof z.ZodUnion) return schema.options.flatMap((one) => namesAt(one, rest))
@@ -63,4 +63,9 @@ function namesAt(schema: unknown, [name, ...below]: readonly string[]): string[]
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return namesAt(schema.unwrap(), rest)
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) return namesAt(schema.unwrap(), rest)
   return []
+}
+
+/** The keys that a mapping may have, if they are listed. */
+function keysOf(type: unknown): string[] {
+  return type instanceof z.ZodEnum ? type.options.map(String) : []
 }

@@ -65,6 +65,9 @@ describe('a misspelt', () => {
     const said = faultsIn(text)
     expect(said).toMatch(/models: .*slotz.* Did you mean "slots"\? \(mine\.yaml, line 3\)/)
     expect(said).toMatch(/protocols\.rumor: .*rouns.* Did you mean "rounds"\? \(mine\.yaml, line 6\)/)
+    expect(faultsIn('routes:\n  rumour: []\n')).toMatch(
+      /routes: .*rumour.* Did you mean "rumor"\? \(mine\.yaml, line 2\)/,
+    )
     expect(faultsIn('http.prot: 1\n')).toMatch(/http: .*prot.* Did you mean "port"\? \(mine\.yaml, line 1\)/)
   })
 
