@@ -52,13 +52,18 @@ module.exports = {
       ['src/service/domain/', 'src/service/ports/', 'src/service/scoring/'],
       'A door is a function of requests over ports: it can be tried without a server, Kafka or Redis.',
     ),
+    only(
+      'src/service/console',
+      ['src/service/domain/', 'src/service/ports/'],
+      'Pages are functions of requests over ports, and name no protocol.',
+    ),
     {
       name: 'hono-at-the-door',
       comment: 'One place knows the framework of routes, one the server.',
       severity: 'error',
       from: {
         path: '^(src|consumers|producers|config)/',
-        pathNot: ['^src/service/door/', '^src/service/adapters/door-server\\.ts$'],
+        pathNot: ['^src/service/door/', '^src/service/console/view\\.ts$', '^src/service/adapters/door-server\\.ts$'],
       },
       to: { path: 'node_modules/(hono|@hono)/' },
     },

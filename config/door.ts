@@ -6,7 +6,9 @@ import { byName, count, duration, wait } from './values.ts'
 /** Within this a shutdown, a proxy and a client all agree that nothing more will come. */
 const LONGEST_REQUEST = 600_000
 
-const hostName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/, 'a host name or IPv4 address, without a port')
+export const hostName = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/, 'a host name or IPv4 address, without a port')
 const origin = z.string().refine((text) => {
   const url = URL.canParse(text) ? new URL(text) : undefined
   return url !== undefined && /^https?:$/.test(url.protocol) && url.origin === text

@@ -7,6 +7,7 @@ import { ROUTED_TOPICS } from '../src/service/engine/routes.ts'
 import { TIERS } from '../src/service/ports/model.ts'
 import { COMPRESSIONS } from '../src/service/ports/topic.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.ts'
+import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { record, review } from './record.ts'
 import { ascending, byName, count, duration, wait } from './values.ts'
@@ -314,6 +315,7 @@ const allSettings = z.strictObject({
   webhooks,
   record,
   review,
+  console: consoleSettings,
   drain: wait,
   fences: z.strictObject({
     key: z.string().regex(/^(?:[\s\S]{16,})?$/u, 'at least 16 characters'),

@@ -34,6 +34,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./decide.ts'),
   },
   {
+    path: 'console',
+    description: 'pages on which people watch verdicts, read debates and decide, over the record of this machine',
+    load: () => import('./console.ts'),
+  },
+  {
     path: 'top',
     description: 'how the service stands, live: stages, lag, slots, tenants, spend, oldest waits',
     load: () => import('./top/top.ts'),

@@ -12,7 +12,11 @@ gavel_verdicts_total{protocol="rumor",degraded="true",fault="ours"} ${of.ours}
 gavel_verdicts_total{protocol="rumor",degraded="false",fault="none"} ${of.fast + of.slow - of.ours}
 `
 const says = (of: { fast: number; slow: number; ours: number }, wrong: readonly string[] = []) => ({
-  ...{ slots: { busy: 1, waiting: 2, all: 64 }, costUsd: 0, wrong },
+  ...{
+    slots: { busy: 1, waiting: 2, all: 64 },
+    costUsd: 0,
+    wrong: wrong.map((what) => ({ what, runbook: 'GavelRedisFault' })),
+  },
   models: [{ model: 'm', limit: 8, breaker: 2 }],
   published: publishedOn(PAGE(of)),
 })

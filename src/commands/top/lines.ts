@@ -79,7 +79,7 @@ function degradedLine(now: ServiceState, before: ServiceState | null): Line {
 
 /** What fires by Prometheus, and what the processes find wrong by themselves. */
 function wrongLines({ firing, replicas }: ServiceState): Line[] {
-  const own = [...new Set(replicas.flatMap(({ says }) => says?.wrong ?? []))]
+  const own = [...new Set(replicas.flatMap(({ says }) => says?.wrong.map(({ what }) => what) ?? []))]
   return [
     ...(firing === null ? [] : firing).map(({ name, severity, summary }): Line => {
       return [{ text: `fires    ${name}`, tone: severity === 'page' ? 'bad' : 'warning' }, ` (${severity}): ${summary}`]

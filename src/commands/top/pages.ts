@@ -14,8 +14,8 @@ export interface ShownReplica {
     readonly models: readonly { readonly model: string; readonly limit: number; readonly breaker: number }[]
     /** Since it started. */
     readonly published: Published
-    /** What is wrong, in a few words each. */
-    readonly wrong: readonly string[]
+    /** What is wrong, in a few words each, and the page of `docs/runbooks` on it. */
+    readonly wrong: readonly { readonly what: string; readonly runbook: string }[]
   } | null
 }
 
@@ -62,22 +62,30 @@ export async function replicaAt(url: string, token: string): Promise<ShownReplic
 }
 
 /** What a process finds wrong by itself, whether or not a Prometheus watches it. */
-function wrongOn(page: string): string[] {
+function wrongOn(page: string): { what: string; runbook: string }[] {
   const where = (metric: string, is: (value: number) => boolean) =>
     samplesOf(page, metric).flatMap(({ labels, value }) => (is(value) ? [{ labels, value }] : []))
   const one = (value: number) => value === 1
   return [
-    ...where('gavel_state_lost', one).map(() => 'Redis lost data: gavel recover'),
-    ...where('gavel_redis_fault', one).map(({ labels }) => `Redis: ${labels.reason}`),
-    ...where('gavel_role_away', (value) => value === 2).map(
-      ({ labels }) => `no model for ${labels.role} (${labels.reason})`,
+    ...where('gavel_state_lost', one).map(() => told('Redis lost data: gavel recover', 'GavelStateLost')),
+    ...where('gavel_redis_fault', one).map(({ labels }) => told(`Redis: ${labels.reason}`, 'GavelRedisFault')),
+    ...where('gavel_role_away', (value) => value === 2).map(({ labels }) =>
+      told(`no model for ${labels.role} (${labels.reason})`, 'GavelNoModel'),
     ),
-    ...where('gavel_intake_paused_by', one).map(({ labels }) => `intake paused (${labels.reason})`),
-    ...where('gavel_publication_held', one).map(({ labels }) => `Kafka takes no ${labels.what}`),
-    ...where('gavel_consumer_down_seconds', (value) => value > CONSUMER_SECONDS).map(
-      ({ value }) => `no Kafka consumer for ${Math.round(value)} s`,
+    ...where('gavel_intake_paused_by', one).map(({ labels }) =>
+      told(`intake paused (${labels.reason})`, 'GavelIntakePaused'),
+    ),
+    ...where('gavel_publication_held', one).map(({ labels }) =>
+      told(`Kafka takes no ${labels.what}`, 'GavelPublicationHeld'),
+    ),
+    ...where('gavel_consumer_down_seconds', (value) => value > CONSUMER_SECONDS).map(({ value }) =>
+      told(`no Kafka consumer for ${Math.round(value)} s`, 'GavelConsumerDown'),
     ),
   ]
+}
+
+function told(what: string, runbook: string) {
+  return { what, runbook }
 }
 
 const words = z.string().catch('')

@@ -80,6 +80,7 @@ export async function demo(
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
     GAVEL_LIBRARY_PATH: folder,
+    GAVEL_RECORD_PATH: join(folder, 'record', 'record.sqlite'),
   }
   const settings = loadSettings({
     GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
@@ -94,7 +95,7 @@ export async function demo(
     const subjects = await subjectsOf(settings)
     const expected = [...subjects.values()].flatMap(({ id, judgedBy }) => judgedBy.map((name) => pair(name, id)))
     await fillShelves(settings, io)
-    const app = await startApp(settings, ['intake', 'judge', 'publish'], {
+    const app = await startApp(settings, ['intake', 'judge', 'publish', 'record'], {
       listeners: [narrate(tally, subjects, terminal)],
       ...(endpoint === null ? {} : { model: endpoint.model }),
     })

@@ -41,7 +41,11 @@ const STATUS_OF = {
 const LIMITS = { headerBytes: 8_192, headersMs: 5_000, keepAliveMs: 5_000, checkMs: 1_000, unanswered: 16 }
 
 /** Serves the door over HTTP/1.1; resolves once the port is open. */
-export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }: DoorServerParts) {
+export async function serveDoor(
+  settings: DoorServerSettings,
+  { fetch, refuse }: DoorServerParts,
+  { whose = "The door's", portIn = 'GAVEL_DOOR_PORT' }: { whose?: string; portIn?: string } = {},
+) {
   const { host, port: wanted, hosts, requestTime, connections } = settings
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const listener = getRequestListener(
@@ -116,10 +120,8 @@ export async function serveDoor(settings: DoorServerSettings, { fetch, refuse }:
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =
-        error.code === 'EADDRINUSE'
-          ? 'is taken; set GAVEL_DOOR_PORT to another, or to 0 for a free one'
-          : String(error.code)
-      reject(new OperatorError(`The door's port ${wanted} on ${host} ${why}.`, { cause: error }))
+        error.code === 'EADDRINUSE' ? `is taken; set ${portIn} to another, or to 0 for a free one` : String(error.code)
+      reject(new OperatorError(`${whose} port ${wanted} on ${host} ${why}.`, { cause: error }))
     })
     server.listen(wanted, host, resolve)
   })

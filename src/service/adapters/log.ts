@@ -34,6 +34,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:started': 'info',
   'door:opened': 'info',
   'door:refused': 'info',
+  'console:blocked': 'warn',
   'key:unset': 'warn',
   'key:changed': 'warn',
   'service:exposed': 'warn',

@@ -19,6 +19,7 @@ export const ERROR_SOURCES = [
   'clock',
   'decisions',
   'door',
+  'console',
   'erasure',
   'gateway',
   'kafka',
@@ -331,6 +332,8 @@ export interface Events {
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
   /** The door refused a request. `key` is the id of its key; empty where it has none. */
   'door:refused': { requestId: string; route: string; status: number; problem: string; key: string }
+  /** A browser blocked something in a page of the console that does not belong there. */
+  'console:blocked': Record<never, never>
   /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
   'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
   /** What waits to be sent to receivers, and what is parked, in all processes. */

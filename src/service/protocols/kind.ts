@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Calibration } from '../domain/calibration.ts'
 import type { Curation } from '../domain/curation.ts'
 import type { Fence } from '../domain/fence.ts'
+import type { Reading } from '../domain/reading.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { Transcript, Verdict } from '../domain/verdict.ts'
 import type { Protocol } from '../engine/script.ts'
@@ -63,6 +64,8 @@ export interface ProtocolKind {
   contested?(verdict: Judged): boolean
   /** Which label says that something is wrong with a subject, and which that nothing is; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
+  /** How people read its debates; left out: turn after turn. */
+  readonly reading?: Reading
   /** Whom it asks, by the names that `models.roles` may give models to; left out: any. */
   readonly roles?: readonly string[]
   /** How many of its voters chose each side, where it has any. */

@@ -1,3 +1,4 @@
+import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
@@ -19,6 +20,7 @@ const VERSION = 2
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
 export const counterspeech = {
   name: 'counterspeech',
+  reading: { voices: 'score' } satisfies Reading,
   roles: ['scorer', 'steps-writer'],
   folders: ['aspects'],
   settings: counterspeechSettings,

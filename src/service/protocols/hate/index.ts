@@ -1,3 +1,4 @@
+import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import { both } from '../faults.ts'
@@ -20,6 +21,18 @@ const VERSION = 4
 export const hate = {
   name: 'hate',
   labels: { harmful: 'hate', harmless: 'non-hate' },
+  reading: {
+    debate: {
+      sides: [
+        { speaker: 'non-hate', title: 'It is not hateful' },
+        { speaker: 'hate', title: 'It is hateful' },
+      ],
+      stages: ['debate'],
+    },
+    judge: 'judge',
+    voices: 'perspective',
+    disturbing: ['hate'],
+  } satisfies Reading,
   roles: ['perspective', 'debater', 'judge'],
   folders: ['perspectives'],
   settings: hateSettings,

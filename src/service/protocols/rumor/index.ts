@@ -1,3 +1,4 @@
+import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { Judged, ProtocolParts } from '../kind.ts'
@@ -16,6 +17,19 @@ const VERSION = 6
 export const rumor = {
   name: 'rumor',
   labels: { harmful: 'rumor', harmless: 'non-rumor' },
+  reading: {
+    debate: {
+      sides: [
+        { speaker: 'support', title: 'From the comments that support it' },
+        { speaker: 'oppose', title: 'From the comments that oppose it' },
+      ],
+      stages: ['opinion', 'debate'],
+      opening: 'opinion',
+      showsComments: true,
+    },
+    judge: 'judge',
+    comments: 'stance',
+  } satisfies Reading,
   roles: ['scorer', 'debater', 'judge'],
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },

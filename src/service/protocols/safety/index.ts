@@ -1,3 +1,4 @@
+import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
@@ -16,6 +17,17 @@ const VERSION = 5
 export const safety: ProtocolKind = {
   name: 'safety',
   labels: { harmful: 'unsafe', harmless: 'safe' },
+  reading: {
+    debate: {
+      sides: [
+        { speaker: 'strict', title: 'Strict: at its worst' },
+        { speaker: 'loose', title: 'Loose: at its best' },
+      ],
+      stages: ['strict', 'loose'],
+    },
+    judge: 'arbitrate',
+    disturbing: ['unsafe'],
+  } satisfies Reading,
   roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
   settings: safetySettings,
   paperModels: {

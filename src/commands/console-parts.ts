@@ -1,0 +1,74 @@
+import type { Settings } from '../../config/schema.ts'
+import { topicsOf } from '../../config/topics.ts'
+import { decisionsProducer } from '../../producers/decisions.ts'
+import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { redisAddresses } from '../service/adapters/redis/connect.ts'
+import { consolePart } from '../service/composition/console.ts'
+import { makeTopics } from '../service/composition/kafka.ts'
+import { recordReaderOf } from '../service/composition/record.ts'
+import { commandRedis } from '../service/composition/redis.ts'
+import type { Standing } from '../service/console/health.ts'
+import { closable, type Keep } from '../service/operations/closable.ts'
+import { namedLoops } from '../service/operations/loop.ts'
+import type { Deciding } from '../service/ports/deciding.ts'
+import type { Report } from '../service/ports/report.ts'
+import { readingClient } from './reading-client.ts'
+import type { Terminal } from './terminal.ts'
+import { type Places, topParts } from './top/parts.ts'
+
+/** How long a decision's sender waits for what comes of it, in ms. */
+const WAIT_MS = 15_000
+
+/**
+ * The console over the record of this machine, and over the service that Redis and Kafka lead to. Without them it shows what was
+ * judged, and nobody decides on it.
+ */
+export function consoleParts(
+  settings: Settings,
+  of: {
+    person: string
+    places: Places
+    print: (address: string) => void
+    terminal: Terminal
+    report: Report
+  },
+) {
+  const { person, places, print, terminal, report } = of
+  return closable(async (keep) => {
+    const record = keep(await recordReaderOf(settings))
+    const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
+    const look = isAlone
+      ? notConnected
+      : keep(await topParts(settings, () => readingClient(settings, terminal), places)).look
+    const decide = isAlone ? null : decidingOf(settings, terminal, keep)
+    const loops = keep(namedLoops(report))
+    return keep(await consolePart(settings, { record, look, decide, person, print, loops, clock: Date.now, report }))
+  })
+}
+
+async function notConnected(): Promise<Standing> {
+  const unknown = { lag: null, firing: null, stages: null, openCases: null, due: null, outbox: null, paused: null }
+  return { at: Date.now(), away: [], replicas: [], isConnected: false, ...unknown }
+}
+
+/** Connects when somebody first decides: until then nothing of the service needs to be there. */
+function decidingOf(settings: Settings, terminal: Terminal, keep: Keep): Deciding {
+  let opened: Promise<Deciding> | null = null
+  const open = async () => {
+    const kafka = await readingClient(settings, terminal)
+    await makeTopics(kafka, settings)
+    const redis = keep(await commandRedis(settings))
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const { told } = redis.decisions
+    return decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS })
+  }
+  return {
+    async decide(message, signal) {
+      opened ??= open().catch((error: unknown) => {
+        opened = null
+        throw error
+      })
+      return (await opened).decide(message, signal)
+    },
+  }
+}

@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { serveDoor } from '../adapters/door-server.ts'
+import { type Asset, consoleOf } from '../console/console.ts'
+import { decidePage } from '../console/decide.ts'
+import { healthPage, type Standing } from '../console/health.ts'
+import type { Kinds } from '../console/kinds.ts'
+import { livePages } from '../console/live.ts'
+import { searchPage } from '../console/search.ts'
+import { Sessions } from '../console/sessions.ts'
+import { Arriving } from '../console/stream.ts'
+import { verdictPages } from '../console/verdict.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { labelsForPeople } from '../engine/script.ts'
+import { closable } from '../operations/closable.ts'
+import type { Loops } from '../operations/loop.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Deciding } from '../ports/deciding.ts'
+import type { RecordReader } from '../ports/record.ts'
+import type { Report } from '../ports/report.ts'
+import { PROTOCOLS } from '../protocols/registry.ts'
+import { protocolsOf } from './protocols.ts'
+
+/** How often is looked for what has come into the record, in ms. */
+const ARRIVALS_MS = 500
+/** Longest time in which a request must have arrived, in ms; most connections at a time. */
+const [REQUEST_MS, CONNECTIONS] = [30_000, 1_000]
+/** Of the drain, what is left for the parts that close after the console. */
+const DRAIN_SHARE = 0.8
+/** Of a runbook so many steps stand on the page. */
+const MOST_STEPS = 3
+
+/** The console over a record. When closed, what was asked is answered. */
+export function consolePart(
+  settings: Settings,
+  parts: {
+    record: RecordReader
+    /** How the service stands now. */
+    look: () => Promise<Standing>
+    /** null: nobody decides here. */
+    decide: Deciding | null
+    /** The person that a link signs in. */
+    person: string
+    /** Prints the address of a link to sign in, where the operator sees it. */
+    print: (address: string) => void
+    loops: Loops
+    clock: Clock
+    report: Report
+  },
+) {
+  const { record, look, decide, person, print, loops, clock, report } = parts
+  const { host, hosts, port, session, streams } = settings.console
+  return closable(async (keep) => {
+    const kinds = kindsOf(settings)
+    const assets = readAssets()
+    const style = assets
+      .filter(({ name }) => name.endsWith('.css'))
+      .map(({ bytes }) => Buffer.from(bytes).toString('utf8'))
+    const sessions = new Sessions(session, clock)
+    const arriving = new Arriving(record)
+    loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
+    const closing = new AbortController()
+    const printLink = () => print(`http://${addressOf(host)}:${server.port}/sign-in/link?t=${sessions.link(person)}`)
+    const { fetch } = consoleOf({
+      ...{ assets, sessions, printLink, report },
+      closing: closing.signal,
+      pages: [
+        ...livePages({ record, arriving, kinds, streams }),
+        ...verdictPages({
+          ...{ record, kinds, canDecide: decide !== null },
+          style: style.join(''),
+        }),
+        searchPage({ record, kinds }),
+        healthPage({ look, runbook }),
+        ...(decide === null ? [] : [decidePage({ record, kinds, deciding: decide, clock })]),
+      ],
+    })
+    const limits = { requestTime: REQUEST_MS, connections: CONNECTIONS }
+    const server = await serveDoor(
+      { host, hosts, port, ...limits },
+      { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
+      { whose: 'The console’s', portIn: 'GAVEL_CONSOLE_PORT' },
+    )
+    keep({
+      close() {
+        closing.abort()
+        return server.close(settings.drain * DRAIN_SHARE)
+      },
+    })
+    if (!server.isLoopback)
+      throw new OperatorError(
+        `console.host (${host}) is not loopback: who signs in by a printed link is not known to other machines. Set it to 127.0.0.1, and reach it by an SSH tunnel.`,
+      )
+    return { port: server.port, printLink }
+  })
+}
+
+function addressOf(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+/** What protocols say of themselves to people, those that are switched off too. */
+function kindsOf(settings: Settings): Kinds {
+  const on = Object.entries(settings.protocols).map(([name, own]) => [name, { ...own, enabled: true }])
+  const { protocols } = protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '')
+  return new Map(
+    protocols.map((protocol) => {
+      const kind = PROTOCOLS.find(({ name }) => name === protocol.name)
+      return [
+        protocol.name,
+        {
+          labels: labelsForPeople(protocol),
+          ...kind?.labels,
+          ...(kind?.reading === undefined ? {} : { reading: kind.reading }),
+          ...(protocol.meanings === undefined ? {} : { meanings: protocol.meanings }),
+        },
+      ]
+    }),
+  )
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** The files that pages are made with, from the folder beside the console's sources. */
+function readAssets(): Asset[] {
+  const folder = join(import.meta.dirname, '..', 'console', 'assets')
+  return readdirSync(folder)
+    .sort()
+    .map((name) => ({
+      name,
+      type: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+      bytes: new Uint8Array(readFileSync(join(folder, name))),
+    }))
+}
+
+const runbooks = new Map<string, readonly string[]>()
+
+/** The first steps of a page of `docs/runbooks`; none where there is no such page. */
+function runbook(name: string): readonly string[] {
+  const known = runbooks.get(name)
+  if (known !== undefined) return known
+  const steps = /^[A-Za-z]{1,60}$/.test(name) ? stepsOf(join(PROJECT, 'docs', 'runbooks', `${name}.md`)) : []
+  runbooks.set(name, steps)
+  return steps
+}
+
+function stepsOf(file: string): string[] {
+  try {
+    const [, todo = ''] = readFileSync(file, 'utf8').split('**What to do.**')
+    return [...todo.matchAll(/^\d+\. (.*)$/gm)]
+      .slice(0, MOST_STEPS)
+      .map(([, step = '']) => step.replaceAll(/[`*]/g, ''))
+  } catch {
+    return []
+  }
+}

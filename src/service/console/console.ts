@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto'
+import type { Report } from '../ports/report.ts'
+import { type From, formOf, HEADERS, isOwnPage, sessionCookie, sessionIn, whoAsks } from './gate.ts'
+import { layout } from './layout.ts'
+import { notSent } from './not-sent.ts'
+import type { Answer, Asked, Page } from './page.ts'
+import type { Session, Sessions } from './sessions.ts'
+import { signIn } from './sign-in.ts'
+import { TEXTS } from './texts.ts'
+import { html, type Safe } from './view.ts'
+
+export interface Asset {
+  readonly name: string
+  readonly type: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+export interface ConsoleParts {
+  readonly pages: readonly Page[]
+  readonly assets: readonly Asset[]
+  readonly sessions: Sessions
+  /** Prints another link to sign in, where only the operator sees it. */
+  readonly printLink: () => void
+  /** Aborts when the console is about to close. */
+  readonly closing: AbortSignal
+  readonly report: Report
+}
+
+/**
+ * The console as a function of requests. Whatever is not an asset or the way in needs a session; a form also needs to come from one
+ * of its own pages.
+ */
+export function consoleOf(parts: ConsoleParts) {
+  const { sessions, closing, report } = parts
+  const files = new Map(parts.assets.map((asset) => [addressOf(asset), asset]))
+  const addresses = new Map([...files].map(([address, { name }]) => [name, address]))
+  const paths = Map.groupBy(parts.pages, ({ path }) => path)
+
+  const whole = (title: string, body: Safe, session: Session | null, path = ''): string =>
+    String(layout({ title, body, session, path, asset: (name) => addresses.get(name) ?? '' }))
+  const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
+    new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
+  const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
+    page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
+  const entry = signIn({ sessions, printLink: parts.printLink, page })
+
+  async function checked(request: Request, from: From): Promise<Response> {
+    if (!from.isKnownHost)
+      return new Response(`${TEXTS.wrong.host}\n`, { status: 421, headers: { 'content-type': TEXT } })
+    const address = new URL(request.url, `http://${from.host}`)
+    const file = files.get(address.pathname)
+    if (file !== undefined) return assetAnswer(request, file)
+    if (address.pathname === '/csp') {
+      report('console:blocked', {})
+      return new Response(null, { status: 204 })
+    }
+    const isForm = request.method === 'POST'
+    if (!isForm && request.method !== 'GET' && request.method !== 'HEAD') return told(405, TEXTS.wrong.method)
+    if (isForm && !isOwnPage(request.headers, from.host)) return told(403, TEXTS.wrong.foreign)
+    const form = isForm ? await formOf(request) : new URLSearchParams()
+    if (form === null) return told(400, TEXTS.wrong.form)
+    const session = whoAsks(sessions, request.headers, from.host)
+    if (address.pathname.startsWith('/sign-in')) return entry(request, from, address, form)
+    const ofPath = paths.get(address.pathname) ?? []
+    const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
+    if (session === null || (isForm && form.get('token') !== session.token)) {
+      if (isForm && found !== undefined)
+        return page(session === null ? 401 : 403, TEXTS.notSent.title, notSent(found.path, form, session), session)
+      return session === null ? redirect('/sign-in') : told(403, TEXTS.wrong.foreign, session)
+    }
+    if (address.pathname === '/') return redirect('/live')
+    if (address.pathname === '/sign-out' && isForm) return signedOut(request, from, session, form.has('all'))
+    if (found === undefined) return told(404, TEXTS.wrong.nothing, session)
+    return answered(found, {
+      query: address.searchParams,
+      form,
+      session,
+      lastEventId: request.headers.get('last-event-id'),
+      signal: AbortSignal.any([request.signal, closing]),
+    })
+  }
+
+  function signedOut(request: Request, { host }: From, { by }: Session, all: boolean): Response {
+    if (all) sessions.endAll(by)
+    else sessions.end(sessionIn(request.headers, host))
+    const response = redirect('/sign-in')
+    response.headers.append('set-cookie', sessionCookie(host, ''))
+    return response
+  }
+
+  async function answered(found: Page, asked: Asked): Promise<Response> {
+    const answer: Answer = await found.answer(asked)
+    if ('to' in answer) return redirect(answer.to)
+    if ('stream' in answer)
+      return new Response(answer.stream, {
+        headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+      })
+    if ('file' in answer) return fileAnswer(answer.file, answer.name)
+    const { title, body, status = 200 } = answer
+    return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
+  }
+
+  return {
+    async fetch(request: Request, from: From): Promise<Response> {
+      const response = await checked(request, from).catch((error: unknown) => {
+        if (!request.signal.aborted) report('error', { where: 'console', error })
+        return told(500, TEXTS.wrong.failed)
+      })
+      for (const [name, value] of Object.entries(HEADERS))
+        if (!response.headers.has(name)) response.headers.set(name, value)
+      if (closing.aborted) response.headers.set('connection', 'close')
+      return response
+    },
+  }
+}
+
+const HTML = 'text/html; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
+
+/** The address of an asset, which another content has not: a browser may keep it for ever. */
+function addressOf({ name, bytes }: Asset): string {
+  return `/assets/${hash('sha256', bytes, 'hex').slice(0, 16)}/${name}`
+}
+
+function assetAnswer(request: Request, { bytes, type }: Asset): Response {
+  const headers = { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }
+  return new Response(request.method === 'HEAD' ? null : bytes, { headers })
+}
+
+/** A file to keep; where it is opened all the same, it may do nothing. */
+function fileAnswer(file: string, name: string): Response {
+  return new Response(file, {
+    headers: { 'content-type': HTML, 'content-disposition': `attachment; filename="${name}"` },
+  })
+}
+
+function redirect(to: string): Response {
+  return new Response(null, { status: 303, headers: { location: to } })
+}

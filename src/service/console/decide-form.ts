@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto'
+import { MAX_WHY_CHARS } from '../domain/decisions.ts'
+import type { CaseFile } from './case-file.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, NOTHING, type Part, type Safe } from './view.ts'
+
+/** What becomes of a decision, as an address says it. */
+export const DONE = {
+  stands: TEXTS.decide.stands,
+  withdrawn: TEXTS.decide.withdrawn,
+  anew: TEXTS.decide.anew,
+  unconfirmed: TEXTS.decide.unconfirmed,
+} as const
+
+/** What came of the decision that led to this page; nothing where none did. */
+export function decidedNotice(done: string | null, _said: string | null): Part {
+  const said = Object.entries(DONE).find(([name]) => name === done)?.[1]
+  return said === undefined ? NOTHING : html`<p class="notice done" role="status" tabindex="-1" autofocus>${said}</p>`
+}
+
+/** The form by which the person who is signed in decides in place of the machines, or takes that back. */
+export function decideSection({ row, story, kind }: CaseFile, { token }: Session): Part {
+  const { verdict, standing } = row
+  if (story.deletedAt !== null || kind === undefined || !standing) return NOTHING
+  const isHuman = verdict.decidedBy === 'human'
+  return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
+${decideForm({ id: verdict.id, token, labels: kind.labels, chosen: '', why: '' })}
+${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
+}
+
+export interface DecideFields {
+  /** The verdict that was seen. */
+  readonly id: string
+  readonly token: string
+  readonly labels: readonly string[]
+  readonly chosen: string
+  readonly why: string
+}
+
+export function decideForm({ id, token, labels, chosen, why }: DecideFields): Safe {
+  const name = randomUUID()
+  return html`<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">
+<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}</label>`)}</fieldset>
+<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
+<p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`
+}
+
+function withdrawForm({ id, token }: { id: string; token: string }): Safe {
+  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}"><input type="hidden" name="withdraw" value="yes">
+<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" required dir="auto"></textarea></label>
+<button>${TEXTS.decide.withdrawTitle}</button></form></details>`
+}

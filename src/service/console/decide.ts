@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { decisionMessage, MAX_WHY_CHARS } from '../domain/decisions.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Deciding } from '../ports/deciding.ts'
+import type { Decided } from '../ports/decisions.ts'
+import type { RecordReader } from '../ports/record.ts'
+import { type DONE, decideForm } from './decide-form.ts'
+import type { Kinds } from './kinds.ts'
+import type { Answer, Page } from './page.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, NOTHING, words } from './view.ts'
+
+/** Decides, or withdraws, as the person who is signed in: no field of the form says who that is. */
+export function decidePage(parts: {
+  record: Pick<RecordReader, 'verdict'>
+  kinds: Kinds
+  deciding: Deciding
+  clock: Clock
+}): Page {
+  return {
+    method: 'POST',
+    path: '/decide',
+    async answer({ form, session, signal }) {
+      const id = form.get('id') ?? ''
+      const row = await parts.record.verdict(id, session.tenants)
+      if (row === null)
+        return {
+          title: TEXTS.wrong.nothing.title,
+          body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
+          status: 404,
+        }
+      const { verdict, subject } = row
+      const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
+      const why = (form.get('why') ?? '').trim()
+      const label = form.get('label') ?? ''
+      const withdraw = form.get('withdraw') === 'yes'
+      const again = { id, token: session.token, labels, chosen: label, why }
+      if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
+        return notDecided(TEXTS.decide.missing, again, 400)
+      const { tenant, postId: subjectId, kind } = subject
+      const message = decisionMessage.safeParse({
+        ...{ subjectId, tenant, protocol: verdict.protocol, against: verdict.revision, by: session.by, why },
+        ...(kind === 'reply' ? { kind } : {}),
+        ...(withdraw ? { withdraw: true } : { label }),
+        at: new Date(parts.clock()).toISOString(),
+      })
+      if (!message.success) return notDecided(TEXTS.decide.missing, again, 400)
+      const { decided } = await parts.deciding.decide(message.data, signal)
+      const done = doneOf(decided)
+      if (done !== null) return { to: link('/verdict', { id: await shownAfter(parts.record, decided, id), done }) }
+      return notDecided(refusalOf(decided), again, 409)
+    },
+  }
+}
+
+function doneOf(decided: Decided | null): keyof typeof DONE | null {
+  if (decided === null || decided.outcome === 'waiting') return 'unconfirmed'
+  if (decided.outcome === 'stands') return 'stands'
+  if (decided.outcome === 'withdrawn') return decided.verdict === null ? 'anew' : 'withdrawn'
+  return null
+}
+
+/** How long is waited until the record has the new verdict, and how often is looked, in ms. */
+const [RECORDED_MS, LOOK_MS] = [3_000, 100]
+
+/** The verdict that is shown after a decision: the new one, once the record has it; until then the one that was seen. */
+async function shownAfter(record: Pick<RecordReader, 'verdict'>, decided: Decided | null, seen: string) {
+  const id = decided?.outcome === 'stands' || decided?.outcome === 'withdrawn' ? decided.verdict : null
+  for (let waited = 0; id !== null && waited < RECORDED_MS; waited += LOOK_MS) {
+    if ((await record.verdict(id)) !== null) return id
+    await sleep(LOOK_MS)
+  }
+  return seen
+}
+
+function refusalOf(decided: Decided | null): string {
+  if (decided?.outcome === 'late') return TEXTS.decide.late(decided.last)
+  if (decided?.outcome === 'refused') return `${TEXTS.decide.refused} ${decided.why}`
+  if (decided?.outcome === 'deleted') return `${TEXTS.decide.refused} ${TEXTS.decide.deleted}`
+  return `${TEXTS.decide.refused} ${TEXTS.decide.unknown}`
+}
+
+/** Nothing was decided: what was written stands in the page, to be sent again. */
+function notDecided(says: string, again: Parameters<typeof decideForm>[0], status: 400 | 409): Answer {
+  return {
+    title: TEXTS.decide.title,
+    status,
+    body: html`<h1>${TEXTS.decide.title}</h1><p class="notice" role="alert">${words(says, { most: 400 })}</p>
+${again.labels.length === 0 ? NOTHING : decideForm(again)}
+<p><a href="${link('/verdict', { id: again.id })}">${TEXTS.decide.back}</a></p>`,
+  }
+}

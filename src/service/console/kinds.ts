@@ -1,0 +1,58 @@
+import type { Reading } from '../domain/reading.ts'
+import type { Verdict } from '../domain/verdict.ts'
+import { TEXTS } from './texts.ts'
+import { html, NOTHING, type Safe, words } from './view.ts'
+
+/** What a protocol says of itself to people. */
+export interface Kind {
+  /** What people may decide in its place. */
+  readonly labels: readonly string[]
+  readonly harmful?: string
+  readonly harmless?: string
+  readonly reading?: Reading
+  /** By words that its models answer with, in small letters, the labels that these mean. */
+  readonly meanings?: Readonly<Record<string, string>>
+}
+
+/** The protocols by their names, also those that are switched off. */
+export type Kinds = ReadonlyMap<string, Kind>
+
+type Labelled = Pick<Verdict, 'protocol' | 'label' | 'decidedBy' | 'scores'>
+
+/** Whether a label says that something is wrong. */
+export function toneOf({ protocol, label }: Pick<Labelled, 'protocol' | 'label'>, kinds: Kinds): string {
+  const kind = kinds.get(protocol)
+  if (label === null) return 'none'
+  if (label === kind?.harmful) return 'bad'
+  return label === kind?.harmless ? 'good' : 'plain'
+}
+
+/** What a verdict says in a word or a number. */
+export function sayingOf({ label, scores, decidedBy }: Labelled): string {
+  if (label !== null) return label
+  if (decidedBy !== 'scores') return TEXTS.row.noLabel
+  const [first] = Object.entries(scores).toReversed()
+  return first === undefined ? TEXTS.row.noLabel : `${first[0]} ${Math.round(first[1] * 100) / 100}`
+}
+
+export function badge(verdict: Labelled, kinds: Kinds): Safe {
+  return html`<strong class="label ${toneOf(verdict, kinds)}">${words(sayingOf(verdict), { most: 64 })}</strong>`
+}
+
+/** How sure a number from -1 to 1 is, as a bar with its number beside it: colour alone tells nobody. */
+export function scoreBar(score: number): Safe {
+  const width = Math.round(Math.min(1, Math.abs(score)) * 20)
+  const x = score < 0 ? 20 - width : 20
+  const side = score > 0 ? 'plus' : score < 0 ? 'minus' : 'zero'
+  return html`<span class="score ${side}"><svg class="bar-of" width="40" height="8" viewBox="0 0 40 8" aria-hidden="true"><line x1="20" y1="0" x2="20" y2="8" class="axis"></line><rect x="${x}" y="1" width="${width}" height="6" rx="1"></rect></svg>${signed(score)}</span>`
+}
+
+function signed(score: number): string {
+  const rounded = Math.round(score * 100) / 100
+  return rounded > 0 ? `+${rounded}` : rounded < 0 ? `−${-rounded}` : '0'
+}
+
+export function meaning(says: string, kind: Kind | undefined): Safe {
+  const label = Object.entries(kind?.meanings ?? {}).find(([word]) => word === says.trim().toLowerCase())?.[1]
+  return html`<span class="says">${words(says, { most: 64 })}</span>${label === undefined ? NOTHING : html` <span class="faint">(${label})</span>`}`
+}

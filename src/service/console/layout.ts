@@ -1,0 +1,46 @@
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, NOTHING, type Safe, words } from './view.ts'
+
+const PLACES = [
+  ['/live', TEXTS.live.title],
+  ['/search', TEXTS.search.title],
+  ['/health', TEXTS.health.title],
+] as const
+
+/** A whole page around its body. */
+export function layout(of: {
+  title: string
+  body: Safe
+  session: Session | null
+  path: string
+  asset: (name: string) => string
+}): Safe {
+  const { title, body, session, path, asset } = of
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Gavel</title>
+<link rel="icon" href="${asset('icon.svg')}">
+<link rel="stylesheet" href="${asset('console.css')}">
+<link rel="stylesheet" href="${asset('verdict.css')}">
+<script type="module" src="${asset('console.js')}"></script>
+</head>
+<body>
+<a class="skip" href="#main">${TEXTS.skip}</a>
+<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, path)}</header>
+<main id="main" tabindex="-1">${body}</main>
+</body>
+</html>
+`
+}
+
+function menu({ by, token }: Session, path: string): Safe {
+  const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
+  return html`<nav aria-label="${TEXTS.pages}">${PLACES.map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
+<details class="who"><summary>${words(by, { most: 60 })}</summary>
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form></details>`
+}

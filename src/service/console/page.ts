@@ -1,0 +1,28 @@
+import type { Session } from './sessions.ts'
+import type { Safe } from './view.ts'
+
+/** What a page is made of. */
+export interface Asked {
+  readonly query: URLSearchParams
+  /** The fields of a form; empty for a GET. */
+  readonly form: URLSearchParams
+  readonly session: Session
+  /** Which event a stream goes on after. */
+  readonly lastEventId: string | null
+  /** Aborts when the client has gone, or the console closes. */
+  readonly signal: AbortSignal
+}
+
+/** What a page answers: itself, another address, or a stream. */
+export type Answer =
+  | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 404 | 409 | 503 }
+  | { readonly to: string }
+  | { readonly file: string; readonly name: string }
+  | { readonly stream: ReadableStream<Uint8Array> }
+
+/** A page of the console, behind all checks. */
+export interface Page {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  answer(asked: Asked): Promise<Answer> | Answer
+}

@@ -1,0 +1,94 @@
+import type { RecordedRow } from '../ports/record.ts'
+import { type Kinds, sayingOf, toneOf } from './kinds.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, shown, words } from './view.ts'
+
+/** Of a subject so many characters stand in a list. */
+const MOST_OF_WORDS = 160
+
+/** A verdict in a list, as plain words: what a page shows, and what its script is sent. */
+export interface RowData {
+  readonly id: string
+  readonly href: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly label: string
+  readonly tone: string
+  readonly protocol: string
+  readonly how: string
+  /** How its subject begins; null where the record does not have it. */
+  readonly words: string | null
+  /** Why these words are hidden until somebody asks; null if they are not. */
+  readonly hidden: string | null
+  readonly lang: string
+  readonly of: string
+  readonly subject: string
+}
+
+export function rowData(row: RecordedRow, kinds: Kinds): RowData {
+  const { verdict, author, lang, words: said } = row
+  const { id, protocol, decidedBy, rounds, final, tenant, timing } = verdict
+  const decided = TEXTS.decidedBy[decidedBy]?.(rounds) ?? decidedBy
+  const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
+  return {
+    ...{ id, protocol, at: timing.decidedAt, href: link('/verdict', { id }) },
+    label: shown(sayingOf(verdict), 64),
+    tone: toneOf(verdict, kinds),
+    how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,
+    words: said === null ? null : shown(said, MOST_OF_WORDS),
+    hidden: said === null ? null : hiddenBecause(row, kinds),
+    lang: lang ?? '',
+    of: [shown(author ?? '', 60), shown(lang ?? '', 20), tenant, ...flags].filter((one) => one !== '').join(' · '),
+    subject: verdict.subjectId,
+  }
+}
+
+export function rowOf(row: RecordedRow, kinds: Kinds): Safe {
+  const data = rowData(row, kinds)
+  if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
+  const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
+  return rowMarkup(data, data.hidden === null ? said : hiddenWords(data.hidden, said))
+}
+
+function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: Part): Safe {
+  return html`<li class="row" data-id="${id}" data-subject="${subject}"><div class="row-head">${moment(at)} <a class="of" href="${href}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="protocol">${protocol}</span> <span class="faint how">${how}</span></div>
+${said}<p class="row-of faint">${words(of)}</p></li>`
+}
+
+function hiddenWords(why: string, said: Safe): Safe {
+  return html`<details class="hidden"><summary>${why}</summary>${said}</details>`
+}
+
+/** What a script fills with the data of a row. */
+export function rowTemplate(): Safe {
+  const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
+  const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
+  const said = html`<p class="row-words">${words('')}</p>`
+  return html`<template>${rowMarkup(data, [said, hiddenWords('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
+}
+
+/** Why a row's words are hidden; null if they are not. */
+function hiddenBecause({ verdict }: Pick<RecordedRow, 'verdict'>, kinds: Kinds): string | null {
+  const { label, filtered = [], protocol, decidedBy } = verdict
+  const disturbing = kinds.get(protocol)?.reading?.disturbing ?? []
+  if (label !== null && disturbing.includes(label)) return TEXTS.live.hidden(label)
+  const isOpen = label === null && decidedBy !== 'scores' && disturbing.length > 0
+  return isOpen || filtered.length > 0 ? TEXTS.live.hiddenUndecided : null
+}
+
+/** Protocols as options of a select. */
+export function options(all: readonly string[], chosen: string): Part {
+  return [
+    html`<option value="">${TEXTS.live.all}</option>`,
+    ...all.map((one) => html`<option value="${one}"${one === chosen ? html` selected` : NOTHING}>${one}</option>`),
+  ]
+}
+
+/** A field of a form with its name. */
+export function field(name: string, label: string, value: string, type = 'text'): Safe {
+  return html`<label>${label} <input type="${type}" name="${name}" value="${value}" maxlength="400"></label>`
+}
+
+export function box(name: string, label: string, isOn: boolean): Safe {
+  return html`<label class="box"><input type="checkbox" name="${name}" value="yes"${isOn ? html` checked` : NOTHING}> ${label}</label>`
+}

@@ -1,0 +1,81 @@
+import type { RecordedRow, RecordFilter, RecordReader } from '../ports/record.ts'
+
+/** What a page that is kept up to date hears. */
+export type Told =
+  | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
+  /** So many came that are not told one by one. */
+  | { readonly event: 'far'; readonly at: string; readonly left: number }
+  | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
+
+export interface Listening {
+  /** Rows that fit are heard. */
+  readonly filter: RecordFilter
+  hear(told: Told): void
+}
+
+/** Most rows that are read in one look; of what has come beyond, a page is told only that it is more. */
+const MOST_BEHIND = 500
+
+/**
+ * What comes into the record, told to every page that listens: one look at the record serves all. A page that comes back tells the
+ * last place that it heard of, and goes on there.
+ */
+export class Arriving {
+  readonly #record: Pick<RecordReader, 'arrivals'>
+  readonly #listening = new Set<Listening>()
+  #at: string | null = null
+
+  constructor(record: Pick<RecordReader, 'arrivals'>) {
+    this.#record = record
+  }
+
+  /** Looks once, if anybody listens. */
+  async look(): Promise<void> {
+    if (this.#listening.size === 0) {
+      this.#at = null
+      return
+    }
+    this.#at = await this.#tell(this.#at, [...this.#listening])
+  }
+
+  /** Listens from the place `after`, or from now on; the function that is returned ends it. */
+  async listen(one: Listening, after: string | null): Promise<() => void> {
+    this.#at ??= (await this.#record.arrivals(null, 0)).at
+    if (after !== null && after !== this.#at) await this.#tell(after, [one])
+    this.#listening.add(one)
+    return () => void this.#listening.delete(one)
+  }
+
+  get listening(): number {
+    return this.#listening.size
+  }
+
+  async #tell(after: string | null, to: readonly Listening[]): Promise<string> {
+    const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
+    for (const one of to) {
+      for (const { tenant, postId: id } of erased)
+        if (allows(one.filter, tenant)) one.hear({ event: 'erase', at, subject: { tenant, id } })
+      for (const row of rows) if (fits(row, one.filter)) one.hear({ event: 'row', at, row })
+      if (left > 0) one.hear({ event: 'far', at, left })
+    }
+    // What is more is not told row by row: the next look begins behind it.
+    return left > 0 ? (await this.#record.arrivals(null, 0)).at : at
+  }
+}
+
+function allows({ tenants }: RecordFilter, tenant: string): boolean {
+  return tenants === undefined || tenants.includes(tenant)
+}
+
+/** The fields of a filter that a list in an address can set, by the rules of the record. */
+function fits({ verdict, contested, author }: RecordedRow, filter: RecordFilter): boolean {
+  const { protocol, label } = filter
+  return (
+    allows(filter, verdict.tenant) &&
+    (protocol === undefined || protocol === verdict.protocol) &&
+    (label === undefined || label === verdict.label) &&
+    (filter.author === undefined || filter.author === author) &&
+    (filter.contested === undefined || contested) &&
+    (filter.degraded === undefined || verdict.degraded.length > 0)
+  )
+}

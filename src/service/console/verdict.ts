@@ -1,0 +1,153 @@
+import type { RecordReader } from '../ports/record.ts'
+import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
+import { type CaseFile, caseFile, placeIn } from './case-file.ts'
+import { decidedNotice, decideSection } from './decide-form.ts'
+import { toFile } from './file.ts'
+import { badge, type Kinds, sayingOf } from './kinds.ts'
+import { callsSection, missingSection, sinceSection, timelineSection } from './notes.ts'
+import type { Answer, Page } from './page.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
+
+interface VerdictParts {
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
+  readonly kinds: Kinds
+  /** The stylesheet, for a page that is saved. */
+  readonly style: string
+  readonly canDecide: boolean
+}
+
+const NOTHING_HERE: Answer = {
+  title: TEXTS.wrong.nothing.title,
+  body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
+  status: 404,
+}
+
+/** A verdict with its whole argument; the same as one file; and its thread. */
+export function verdictPages({ record, kinds, style, canDecide }: VerdictParts): Page[] {
+  const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
+  return [
+    {
+      method: 'GET',
+      path: '/verdict',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null) return NOTHING_HERE
+        const tools = toolsOf(file, canDecide)
+        const decide = canDecide ? decideSection(file, session) : NOTHING
+        const notice = decidedNotice(query.get('done'), query.get('said'))
+        return { title: titleOf(file), body: html`${notice}${verdictBody(file, kinds, tools)}${decide}` }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/verdict/file',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null) return NOTHING_HERE
+        return { file: toFile(titleOf(file), verdictBody(file, kinds, NOTHING), style), name: 'gavel-verdict.html' }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/thread',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null || file.thread === null) return NOTHING_HERE
+        const { thread, debate, row, ruled } = file
+        const from = Math.floor(placeIn(query, 'from') / THREAD_PAGE) * THREAD_PAGE
+        return {
+          title: TEXTS.thread.title,
+          body: threadBody(thread, {
+            verdictId: row.verdict.id,
+            from,
+            weighed: { marks: debate.marks, evidence: ruled.evidence },
+          }),
+        }
+      },
+    },
+  ]
+}
+
+function titleOf({ row: { verdict } }: CaseFile): string {
+  return `${sayingOf(verdict).slice(0, 64)} · ${TEXTS.verdict.title}`
+}
+
+function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
+  const { row, story, ruled, argued, before, thread, debate, kind, transcript } = file
+  const { verdict } = row
+  if (story.deletedAt !== null) return deletedBody(file)
+  const { placeOf, shown } = placesIn(file)
+  const nameOf = (id: string): Part => {
+    const said = thread?.comments.find((comment) => comment.id === id)
+    const at = placeOf(id)
+    const name = words(said?.author ?? id, { most: 40 })
+    return at === null ? html`<span class="chip">${name}</span> ` : html`<a class="chip" href="${at}">${name}</a> `
+  }
+  const sideShown = kind?.reading?.debate?.showsComments === true
+  const sides = sideShown ? ([ruled.evidence.support, ruled.evidence.oppose] as const) : ([[], []] as const)
+  return html`${headline(file, kinds)}${tools}
+${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${whySection(file)}
+${missingSection(verdict)}
+${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
+${argued.id === verdict.id ? NOTHING : html`<p class="notice">${TEXTS.verdict.carried(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${voicesSection(debate, kind)}
+${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
+${benchSection(debate, kind, ruled.rationale)}
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence }, shown })}
+${restSection(debate)}
+${sinceSection({ verdict, before, kinds, nameOf })}
+${timelineSection(story, { verdict, kinds })}
+${callsSection(ruled, transcript)}`
+}
+
+/** Which comments stand in the page, and the address of each comment's place. */
+function placesIn({ row, ruled, thread }: CaseFile) {
+  const counted = new Set([...ruled.evidence.support, ...ruled.evidence.oppose])
+  const shown = thread === null ? [] : shownComments(thread, counted)
+  const places = new Map(thread?.comments.map(({ id }, at) => [id, at]))
+  const inPage = new Set(shown)
+  const placeOf = (id: string): string | null => {
+    const at = places.get(id)
+    if (at === undefined) return null
+    if (inPage.has(at)) return `#c${at}`
+    return `${link('/thread', { id: row.verdict.id, from: String(at) })}#c${at}`
+  }
+  return { placeOf, shown }
+}
+
+/** What it was found to be, how, and whether that may still change. */
+function headline({ row, story }: CaseFile, kinds: Kinds): Safe {
+  const { verdict, standing, contested, conflicting, erased } = row
+  const { final, decidedBy, rounds, protocol, revision, tenant, timing } = verdict
+  const newest = story.verdicts.find((one) => one.standing && one.verdict.protocol === protocol)?.verdict
+  const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
+  return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
+<p class="how">${TEXTS.decidedBy[decidedBy]?.(rounds) ?? words(decidedBy)}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by ?? verdict.restored?.by, (by) => html` ${words(by, { most: 60 })}`)}</p>
+<p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.revision(revision)} · ${moment(timing.decidedAt)} · ${words(tenant, { most: 64 })}</p>
+${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
+${erased ? html`<p class="notice">${TEXTS.verdict.erased}</p>` : NOTHING}
+${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`<p class="notice">${TEXTS.verdict.proposal} <strong>${words(proposal.label ?? TEXTS.row.noLabel, { most: 64 })}</strong>${proposal.label === verdict.label ? `, ${TEXTS.verdict.proposalSame}` : ''} · ${moment(proposal.at)}</p>`}
+</header>`
+}
+
+function whySection({ row: { verdict } }: CaseFile): Part {
+  if (verdict.rationale === '') return NOTHING
+  const title = verdict.decidedBy === 'human' ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
+  return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2><div class="said">${words(verdict.rationale, { most: 6_000 })}</div></section>`
+}
+
+function toolsOf({ row }: CaseFile, canDecide: boolean): Safe {
+  const { id } = row.verdict
+  return html`<p class="tools">${canDecide ? html`<a class="button" href="#decide">${TEXTS.decide.title}</a> ` : NOTHING}<button type="button" data-copy="${link('/verdict', { id })}" data-done="${TEXTS.verdict.copied}" hidden>${TEXTS.verdict.copy}</button> <button type="button" data-print="yes" hidden>${TEXTS.verdict.print}</button> <a class="button" href="${link('/verdict/file', { id })}" title="${TEXTS.verdict.saveNote}">${TEXTS.verdict.save}</a></p>`
+}
+
+/** Of a deleted subject ids and times alone. */
+function deletedBody({ row: { verdict }, story }: CaseFile): Safe {
+  return html`<h1>${TEXTS.verdict.title}</h1><p class="notice">${TEXTS.verdict.deleted}</p>
+<dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(story.deletedAt)}</dd></dl>`
+}

@@ -1,0 +1,27 @@
+/** One of two sides of a debate. */
+interface ReadSide {
+  /** What stands in brackets behind the role of its turns, or, where nothing does, the role. */
+  readonly speaker: string
+  /** What it stands for, for people. */
+  readonly title: string
+}
+
+/** How people read a protocol's debates: what the stages of its transcripts are. */
+export interface Reading {
+  /** Two sides that argue in these stages; `opening` is the one before they have heard each other. */
+  readonly debate?: {
+    readonly sides: readonly [ReadSide, ReadSide]
+    readonly stages: readonly string[]
+    readonly opening?: string
+    /** Each side was shown the comments that are evidence for it. */
+    readonly showsComments?: true
+  }
+  /** The stage that decides. */
+  readonly judge?: string
+  /** The stage in which several voices speak, each for itself. */
+  readonly voices?: string
+  /** The stage in which comments are scored, from -1 to 1. */
+  readonly comments?: string
+  /** Labels of what nobody should have to read unasked: its words are hidden in lists. */
+  readonly disturbing?: readonly string[]
+}

@@ -1,0 +1,204 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
+import { consolePart } from '../../src/service/composition/console.ts'
+import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import { namedLoops } from '../../src/service/operations/loop.ts'
+import { feed, KEEP } from '../contracts/record.ts'
+import { aVerdict } from '../support/verdicts.ts'
+import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
+import { aTurn, WELL } from './console-for-tests.ts'
+import { MARKUP_ATTACKS } from './markup-attacks.ts'
+
+let browser: Browser | null = null
+beforeAll(async () => {
+  browser = await aBrowser()
+}, 120_000)
+afterAll(() => browser?.close())
+
+const T0 = Date.parse('2026-03-01T12:00:00Z')
+
+/** A console as `gavel console` serves it, over a record in memory that a test writes. */
+async function served() {
+  const record = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const topics = feed(record)
+  const decided: DecisionMessage[] = []
+  const links: string[] = []
+  const loops = namedLoops(() => {})
+  const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
+  const judged = async (subjectId: string, revision: number, text: string, comments: readonly string[] = []) => {
+    const ids = comments.map((_, n) => `${subjectId}-c${n}`)
+    const verdict = aVerdict(at(revision), {
+      ...{ subjectId, revision, rationale: `why ${text}`, degraded: [text], final: false },
+      supersedes: revision === 1 ? null : `rumor~${subjectId}~r${revision - 1}`,
+      evidence: { support: ids.slice(0, 1), oppose: ids.slice(1), precedents: [] },
+    })
+    const createdAt = T0
+    const subject = {
+      post: { id: subjectId, text, author: text, createdAt, lang: 'en' },
+      comments: comments.map((one, n) => ({ id: ids[n], text: one, author: one.slice(0, 20), createdAt: T0 + n })),
+      leftOut: 0,
+    }
+    const turns = [
+      aTurn(
+        'stance',
+        'scorer',
+        { scores: ids.map((_, n) => ({ comment: n + 1, reason: text, score: n === 0 ? 0.8 : -0.6 })) },
+        { about: ids },
+      ),
+      aTurn('opinion', 'debater (support)', { reasoning: `${text} ${comments[0] ?? ''}`, answer: 'Real' }),
+      aTurn('opinion', 'debater (oppose)', { reasoning: text, answer: 'Fake' }),
+    ]
+    await topics.send('verdicts', subjectId, verdict, revision * 60)
+    await topics.send(
+      'transcripts',
+      subjectId,
+      { schema: 1, verdictId: verdict.id, subject, turns, cut: [] },
+      revision * 60,
+    )
+    return verdict
+  }
+  const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
+  const part = await consolePart(settings, {
+    ...{ record, loops, clock: Date.now, person: 'anna', report: () => {} },
+    look: async () => WELL,
+    print: (address) => void links.push(address),
+    decide: {
+      async decide(message) {
+        decided.push(message)
+        const change = { decidedBy: 'human' as const, rationale: message.why, label: message.label ?? null }
+        const verdict = aVerdict(at(9), {
+          subjectId: message.subjectId,
+          revision: 9,
+          ...change,
+          decision: { by: message.by, against: null, of: '0@1' },
+        })
+        await topics.send('verdicts', message.subjectId, verdict, 600)
+        return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
+      },
+    },
+  })
+  part.printLink()
+  const own = `http://127.0.0.1:${part.port}`
+  return {
+    ...{ topics, judged, decided, own, link: links[0] ?? '' },
+    async close() {
+      await loops.close()
+      await part.close()
+    },
+  }
+}
+
+it('somebody signs in, sees a verdict come, reads its argument and overrules it; nobody is kept from any page', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    await console.judged('bridge', 1, 'The bridge has fallen', ['I am on the bridge right now', 'No, it stands'])
+    const { page, wrong, context: tab } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    await page.goto(`${console.own}/verdict?id=rumor~bridge~r1`)
+    expect(await page.getByRole('heading').allTextContents()).toEqual(['Sign in'])
+    await page.goto(console.link)
+    const streaming = page.waitForResponse((response) => response.url().includes('/live/stream'))
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+
+    // What arrives is shown without loading the page again, its words as text.
+    await streaming
+    for (const [at, attack] of MARKUP_ATTACKS.entries()) await console.judged(`attack${at}`, 1, attack, [attack])
+    await console.judged('bridge', 2, 'The bridge has fallen', [
+      'I am on the bridge right now',
+      'No, it stands',
+      'Me too',
+    ])
+    await page.locator('.row.new', { hasText: 'The bridge has fallen' }).waitFor()
+    expect(await barriersOn(page)).toEqual([])
+
+    await page.locator('.row', { hasText: 'The bridge has fallen' }).getByRole('link').first().click()
+    await page.waitForURL('**/verdict?id=*')
+    await page
+      .getByRole('link', { name: /I am on the bridge/ })
+      .first()
+      .click()
+    expect(new URL(page.url()).hash).toBe('#c0')
+    expect(await page.locator('#c0').textContent()).toContain('+0.8')
+    expect(await page.locator('#since').textContent()).toBe('Since the revision before')
+
+    // By keys alone.
+    await page.keyboard.press('2')
+    await page.keyboard.press('w')
+    await page.keyboard.type('I called the city: it stands. 1 w')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('status').filter({ hasText: 'Decided' }).waitFor()
+    expect(console.decided).toMatchObject([
+      { subjectId: 'bridge', label: 'non-rumor', by: 'anna', against: 2, why: 'I called the city: it stands. 1 w' },
+    ])
+    expect(await page.locator('h1').textContent()).toContain('non-rumor')
+    expect(wrong).toEqual([])
+
+    const state = await tab.storageState()
+    for (const [size, scheme] of [
+      ['desktop', 'dark'],
+      ['phone', 'light'],
+    ] as const) {
+      const other = await watchedPage(browser, console.own, {
+        viewport: SIZES[size],
+        colorScheme: scheme,
+        storageState: state,
+      })
+      const paths = [
+        '/live',
+        '/search?q=bridge',
+        '/health',
+        '/verdict?id=rumor~bridge~r2',
+        '/thread?id=rumor~bridge~r2',
+        '/verdict?id=rumor~attack9~r1',
+      ]
+      for (const path of paths) {
+        await other.page.goto(console.own + path)
+        expect(await barriersOn(other.page), `${path} ${size}`).toEqual([])
+        const wide = await other.page.evaluate<number>('document.documentElement.scrollWidth')
+        expect(wide, `${path} ${size}`).toBeLessThanOrEqual(SIZES[size].width)
+      }
+      expect(other.wrong).toEqual([])
+      await other.context.close()
+    }
+  } finally {
+    await console.close()
+  }
+}, 120_000)
+
+it('words of strangers do nothing on any page, and pages are read without script', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    for (const [at, attack] of MARKUP_ATTACKS.entries()) await console.judged(`p${at}`, 1, attack, [attack, attack])
+    const { page, wrong, context: tab } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    for (const [at, attack] of MARKUP_ATTACKS.entries()) {
+      // Each of them was in Live; every page of every one is read in `pages.test.ts`.
+      if (at % 3 !== 0) continue
+      await page.goto(`${console.own}/verdict?id=rumor~p${at}~r1`)
+      if (at % 6 === 0)
+        await page.goto(
+          `${console.own}/search?${new URLSearchParams({ q: attack.toWellFormed(), author: attack.toWellFormed() })}`,
+        )
+    }
+    expect(wrong).toEqual([])
+    const still = await watchedPage(browser, console.own, {
+      javaScriptEnabled: false,
+      storageState: await tab.storageState(),
+    })
+    await still.page.goto(`${console.own}/live`)
+    await still.page.getByRole('link', { name: 'rumor' }).first().click()
+    expect(await still.page.locator('h2').allTextContents()).toContain('The argument')
+    await still.page.getByLabel('non-rumor').check()
+    await still.page.getByRole('textbox', { name: /^Why/ }).fill('because')
+    await still.page.getByRole('button', { name: 'Decide' }).click()
+    expect(console.decided).toMatchObject([{ why: 'because', by: 'anna' }])
+  } finally {
+    await console.close()
+  }
+}, 120_000)

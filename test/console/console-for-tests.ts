@@ -1,0 +1,158 @@
+import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
+import { type Asset, consoleOf } from '../../src/service/console/console.ts'
+import { decidePage } from '../../src/service/console/decide.ts'
+import { healthPage, type Standing } from '../../src/service/console/health.ts'
+import type { Kinds } from '../../src/service/console/kinds.ts'
+import { livePages } from '../../src/service/console/live.ts'
+import { searchPage } from '../../src/service/console/search.ts'
+import { Sessions } from '../../src/service/console/sessions.ts'
+import { Arriving } from '../../src/service/console/stream.ts'
+import { verdictPages } from '../../src/service/console/verdict.ts'
+import type { Turn, Verdict } from '../../src/service/domain/verdict.ts'
+import { noUsage } from '../../src/service/domain/verdict.ts'
+import type { Deciding } from '../../src/service/ports/deciding.ts'
+import type { RecordStore } from '../../src/service/ports/record.ts'
+import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { at, feed, KEEP } from '../contracts/record.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+export const HOST = '127.0.0.1:8421'
+
+const kinds: Kinds = new Map(
+  PROTOCOLS.map(({ name, labels, reading }) => [
+    name,
+    {
+      labels: labels === undefined ? ['suitable'] : [labels.harmful, labels.harmless],
+      ...labels,
+      ...(reading === undefined ? {} : { reading }),
+      meanings: { fake: 'rumor', real: 'non-rumor' },
+    },
+  ]),
+)
+
+export const WELL: Standing = {
+  ...{ at: 0, away: [], lag: [], replicas: [], firing: [], stages: [], openCases: 0, due: 0, paused: [] },
+  outbox: { size: 0, oldestSeconds: 0 },
+}
+
+/** A turn of a transcript in which this was answered. */
+export function aTurn(stage: string, role: string, answer: unknown, change: Partial<Turn> = {}): Turn {
+  return {
+    ...{ round: 0, stage, role, model: 'm', messages: [], answer, raw: null, calls: [], usage: noUsage() },
+    ...{ startedAt: at(0), ms: 5, memo: false },
+    ...change,
+  }
+}
+
+export interface Judged {
+  readonly verdict?: Partial<Verdict>
+  readonly post?: {
+    readonly text?: string
+    readonly author?: string
+    readonly lang?: string
+    readonly hateSpeech?: string
+  }
+  readonly comments?: readonly {
+    readonly id: string
+    readonly text: string
+    readonly author?: string
+    readonly parentId?: string
+  }[]
+  readonly turns?: readonly Turn[]
+}
+
+/** A console over a record in memory, asked as a browser would. */
+export function aConsole({
+  decide = async () => ({ of: '0@0', decided: null }),
+  look = async () => WELL,
+  idle = 3_600_000,
+}: {
+  decide?: Deciding['decide']
+  look?: () => Promise<Standing>
+  idle?: number
+} = {}) {
+  const record: RecordStore = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const topics = feed(record)
+  let now = 0
+  const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
+  const arriving = new Arriving(record)
+  const closing = new AbortController()
+  const reported: string[] = []
+  const printed: string[] = []
+  const asset = (name: string, type: string): Asset => ({
+    name,
+    type,
+    bytes: new TextEncoder().encode(`/* ${name} */`),
+  })
+  const pages = [
+    ...livePages({ record, arriving, kinds, streams: 4 }),
+    ...verdictPages({ record, kinds, canDecide: true, style: 'body{color:#111}' }),
+    searchPage({ record, kinds }),
+    healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
+    decidePage({ record, kinds, deciding: { decide }, clock: () => now }),
+  ]
+  const { fetch } = consoleOf({
+    ...{ pages, sessions },
+    assets: [
+      asset('console.css', 'text/css'),
+      asset('verdict.css', 'text/css'),
+      asset('console.js', 'text/javascript'),
+      asset('icon.svg', 'image/svg+xml'),
+    ],
+    printLink: () => void printed.push(sessions.link('anna')),
+    closing: closing.signal,
+    report: (name, event) => void reported.push('error' in event ? `${name}: ${String(event.error)}` : name),
+  })
+  const ask = (path: string, init: RequestInit & { from?: string } = {}) => {
+    const host = init.from ?? HOST
+    return fetch(new Request(`http://${HOST}${path}`, { redirect: 'manual', ...init }), {
+      host,
+      isKnownHost: host === HOST,
+    })
+  }
+  const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+    ask(path, {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      headers: { 'sec-fetch-site': 'same-origin', ...headers },
+    })
+  return {
+    ...{ record, topics, arriving, sessions, pages, reported, printed, ask, post },
+    pass(ms: number) {
+      now += ms
+    },
+    close: () => closing.abort(),
+    /** The cookie of a person who has signed in. */
+    async signedIn(by = 'anna'): Promise<string> {
+      const entered = await post('/sign-in/link', { t: sessions.link(by) })
+      return entered.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
+    },
+    async page(path: string, cookie: string) {
+      const response = await ask(path, { headers: { cookie } })
+      return { status: response.status, text: await response.text() }
+    },
+    /** Puts a verdict with its argument into the record. */
+    async judged({ verdict: change = {}, post: said = {}, comments = [], turns = [] }: Judged): Promise<Verdict> {
+      const verdict = aVerdict(at(10), change)
+      const createdAt = Date.parse(at(0))
+      const subject = {
+        post: { id: verdict.subjectId, text: 'a claim', createdAt, ...said },
+        comments: comments.map((one, n) => ({ createdAt: createdAt + n * 1_000, ...one })),
+        leftOut: 0,
+      }
+      await topics.send('verdicts', verdict.subjectId, verdict, 10)
+      await topics.send(
+        'transcripts',
+        verdict.subjectId,
+        { schema: 1, verdictId: verdict.id, subject, turns, cut: [] },
+        10,
+      )
+      return verdict
+    },
+  }
+}
+
+/** The token in the first form of a page. */
+export function tokenIn(page: string): string {
+  return /name="token" value="([^"]+)"/.exec(page)?.[1] ?? ''
+}

@@ -1,0 +1,234 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { parseHTML } from 'linkedom'
+import { describe, expect, it } from 'vitest'
+import { shown } from '../../src/service/console/view.ts'
+import { ATTACKS } from '../gateway/attacks.ts'
+import { aConsole, aTurn, type Judged, tokenIn, WELL } from './console-for-tests.ts'
+import { MARKUP_ATTACKS } from './markup-attacks.ts'
+
+/** A thread with an argument in which every word is this one. */
+function judgedWith(text: string, protocol: string, subjectId: string): Judged {
+  const [one, other] = protocol === 'hate' ? ['non-hate', 'hate'] : ['support', 'oppose']
+  return {
+    verdict: {
+      ...{ protocol, subjectId, label: 'rumor', rationale: text, degraded: [text], tenant: 'default' },
+      evidence: { support: ['c1', text.slice(0, 60)], oppose: ['c2'], precedents: [text.slice(0, 60)] },
+      filtered: [{ stage: text, model: text, calls: 1, found: [{ category: text, severity: text }] }],
+      models: { judge: text },
+      versions: { script: 1, prompts: text, settings: text },
+    },
+    post: { text, author: text, lang: text, hateSpeech: text },
+    comments: [
+      { id: 'c1', text, author: text },
+      { id: 'c2', text, author: text, parentId: 'c1' },
+    ],
+    turns: [
+      aTurn('stance', 'scorer', { scores: [{ comment: 1, reason: text, score: 0.5 }] }, { about: ['c1', 'c2'] }),
+      aTurn('opinion', `debater (${one})`, { reasoning: text, answer: text }),
+      aTurn('debate', `debater (${other})`, { argument: text, label: text, more: [text, { [text]: text }] }),
+      aTurn('debate', 'debater (strange)', text, { raw: text, model: text, stage: text }),
+      aTurn('perspective', `perspective (${text})`, { reason: text, label: text }),
+      aTurn('retrieve', 'library', { shelves: [{ shelf: text, neighbours: [{ text, label: text }] }] }),
+      aTurn('judge', 'judge', { reason: text, label: text, rule: text, evidence: [text] }),
+      aTurn('judge', text, null, { failed: { code: text, detail: text } }),
+    ],
+  }
+}
+
+/** The templates of a source, with § for what stands in them. */
+function templatesIn(source: string): string[] {
+  const found: string[] = []
+  const open: { text: string; braces: number }[] = []
+  for (let at = 0; at < source.length; at++) {
+    const last = open.at(-1)
+    const isText = last !== undefined && last.braces === 0
+    if (source.startsWith('html`', at) && !isText) {
+      open.push({ text: '', braces: 0 })
+      at += 4
+    } else if (isText && source.startsWith('${', at)) {
+      last.text += '§'
+      last.braces = 1
+      at++
+    } else if (isText && source[at] === '`') found.push(open.pop()?.text ?? '')
+    else if (isText) last.text += source[at]
+    else if (last !== undefined && source[at] === '{') last.braces++
+    else if (last !== undefined && source[at] === '}') last.braces--
+  }
+  return found
+}
+
+/** What in a page could do something; a page holds nothing of it but the console's own. */
+function dangersIn(page: string): string[] {
+  const { document } = parseHTML(page)
+  const all = [...document.querySelectorAll('*')]
+  const known = new Set(
+    'html,head,meta,title,link,script,body,a,header,nav,details,summary,form,input,button,main,h1,h2,h3,small,p,strong,bdi,span,time,section,article,blockquote,div,ul,ol,li,dl,dt,dd,svg,line,rect,table,thead,tbody,tr,th,td,select,option,label,textarea,fieldset,legend,template,style'.split(
+      ',',
+    ),
+  )
+  return all.flatMap((element) => {
+    const name = element.localName
+    const attributes = [...element.attributes].map(({ name: key, value }) => ({ key, value }))
+    const at = attributes.flatMap(({ key, value }) => {
+      if (/^on|^style$|^srcdoc$|^srcset$/i.test(key)) return [`${name} ${key}`]
+      if (/^(src|href|action|formaction|data|poster)$/i.test(key) && !/^[/#](?!\/)/.test(value))
+        return [`${name} ${key}=${value}`]
+      return []
+    })
+    const own = name === 'script' && !element.getAttribute('src')?.startsWith('/assets/') ? ['script'] : []
+    const other = known.has(name) ? [] : [name]
+    return [...at, ...own, ...other]
+  })
+}
+
+const TEXTS = [...MARKUP_ATTACKS, ...ATTACKS.filter((_, at) => at % 12 === 0).map(({ text }) => text)]
+
+describe('words of strangers in every place of every page', () => {
+  it.each(TEXTS.map((text, at) => [at, text] as const))('attack %i is a text and nothing else', async (at, text) => {
+    const protocol = at % 3 === 0 ? 'hate' : 'rumor'
+    const console = aConsole({
+      look: async () => ({
+        ...WELL,
+        away: [{ server: text, since: 0, why: text }],
+        firing: [{ name: text, summary: text }],
+      }),
+    })
+    const verdict = await console.judged(judgedWith(text, protocol, `p${at}`))
+    const cookie = await console.signedIn(text)
+    const query = new URLSearchParams({
+      id: verdict.id,
+      q: text,
+      label: text,
+      author: text,
+      tenant: text,
+      before: text,
+      model: text,
+      from: text,
+      protocol: text,
+      done: text,
+    })
+    const own = new URLSearchParams({ id: verdict.id })
+    const paths = [
+      `/live?${query}`,
+      '/live',
+      `/verdict?${query}`,
+      `/verdict/file?${own}`,
+      `/thread?${own}&from=${encodeURIComponent(text.toWellFormed())}`,
+      `/search?${query}`,
+      '/search',
+      '/health',
+      `/verdict?${new URLSearchParams({ id: text })}`,
+      `/sign-in/link?${new URLSearchParams({ t: text })}`,
+    ]
+    for (const path of paths) {
+      const page = await console.page(path, cookie)
+      expect(dangersIn(page.text), path).toEqual([])
+      expect(console.reported, path).toEqual([])
+    }
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    for (const fields of [
+      { label: text, token },
+      { label: 'rumor', token },
+      { label: text, token: text },
+    ]) {
+      const page = await console.post('/decide', { id: verdict.id, why: text, ...fields }, { cookie })
+      expect(dangersIn(await page.text())).toEqual([])
+    }
+    const seen = shown(text, 60)
+    expect(
+      parseHTML((await console.page(`/verdict?${own}`, cookie)).text).document.querySelector('.claim-words')
+        ?.textContent,
+    ).toContain(seen.slice(0, 59))
+  })
+})
+
+it('what nobody would see of a text is made visible, but for what a script needs', () => {
+  expect(shown('a\u202eb\u200bc\u0007d\u{e0041}\ufeff', 100)).toBe('a⟨U+202E⟩b⟨U+200B⟩c⟨U+0007⟩d⟨U+E0041⟩⟨U+FEFF⟩')
+  for (const word of ['می\u200cخواهم', 'क्\u200dष', '👩\u200d🚒', '❤\ufe0f\u200d🔥', 'line\nline\ttab'])
+    expect(shown(word, 100)).toBe(word)
+  expect(shown('a\u200d b', 100)).toBe('a⟨U+200D⟩ b')
+  expect(shown('👍👍', 3)).toBe('👍…')
+})
+
+it('a page is no larger than 100 KB but for what it shows, also of a thread of 500 comments as long as a transcript can hold', async () => {
+  const console = aConsole()
+  const text = '<'.repeat(1_400)
+  const comments = Array.from({ length: 500 }, (_, at) => ({ id: `c${at}`, text, author: text.slice(0, 64) }))
+  const ids = comments.map(({ id }) => id)
+  const scores = ids.map((_, at) => ({ comment: at + 1, reason: '<', score: -0.5 }))
+  const { id } = await console.judged({
+    verdict: {
+      evidence: { support: ids.slice(0, 250), oppose: ids.slice(250), precedents: [] },
+      rationale: text,
+      degraded: Array(100).fill(text),
+    },
+    post: { text },
+    comments,
+    turns: [
+      aTurn('stance', 'scorer', { scores }, { about: ids }),
+      ...Array.from({ length: 40 }, (_, at) =>
+        aTurn('debate', `debater (${at % 2 === 0 ? 'support' : 'oppose'})`, { reasoning: text, answer: 'Fake' }),
+      ),
+    ],
+  })
+  const cookie = await console.signedIn()
+  for (const path of [
+    `/verdict?id=${id}`,
+    `/thread?id=${id}&from=450`,
+    `/thread?id=${id}&from=9999999`,
+    '/live',
+    '/search',
+  ]) {
+    const { text: page, status } = await console.page(path, cookie)
+    const shell = page.replace(/<bdi class="words"[^>]*>[^<]*<\/bdi>/g, '')
+    expect([status, Buffer.byteLength(shell) < 100_000], `${path}: ${Buffer.byteLength(shell)}`).toEqual([200, true])
+  }
+})
+
+it('stylesheets and script together with an empty page are no larger than 60 KB', () => {
+  const folder = 'src/service/console/assets'
+  const all = readdirSync(folder).map((name) => readFileSync(`${folder}/${name}`).length)
+  expect(all.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(60_000)
+})
+
+it('every attribute of a template stands in quotes, no interface text stands outside of the one file, and no script makes markup of text', () => {
+  const folder = 'src/service/console'
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'texts.ts')) {
+    const source = readFileSync(`${folder}/${name}`, 'utf8')
+    const templates = templatesIn(source)
+    for (const template of templates) {
+      expect(template, name).not.toMatch(/=§/)
+      expect(template.replace(/<!doctype html>|Gavel|UTC|· /g, ''), name).not.toMatch(/>[^<]*[A-Za-z]{2,}[^<]*</)
+    }
+  }
+  const script = readFileSync(`${folder}/assets/console.js`, 'utf8')
+  expect(script).not.toMatch(
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|createContextualFragment|DOMParser/,
+  )
+})
+
+it('another tenant’s verdict is not there: the same answer as for one that is not', async () => {
+  const console = aConsole()
+  const { id } = await console.judged({ verdict: { tenant: 'acme' }, post: { text: 'zanzibar' } })
+  const session = { by: 'ben', token: 't', tenants: ['other'] }
+  const ask = (path: string, query: Record<string, string>) =>
+    console.pages
+      .find((page) => page.path === path && page.method === 'GET')
+      ?.answer({
+        ...{ query: new URLSearchParams(query), form: new URLSearchParams(), session, lastEventId: null },
+        signal: new AbortController().signal,
+      })
+  for (const path of ['/verdict', '/verdict/file', '/thread'])
+    expect(await ask(path, { id })).toEqual(await ask(path, { id: 'rumor~nothing~r1' }))
+  for (const path of ['/live', '/search'])
+    for (const query of [{}, { tenant: 'acme' }, { q: 'zanzibar' }, { q: 'zanzibar', tenant: 'acme' }])
+      expect(JSON.stringify(String(((await ask(path, query)) as { body: unknown }).body))).not.toMatch(/>zanzibar/)
+})
+
+it('of a deleted subject only ids and times are shown', async () => {
+  const console = aConsole()
+  const { id } = await console.judged({ post: { text: 'zanzibar' }, verdict: { rationale: 'zanzibar' } })
+  await console.topics.send('posts', 'p', { id: 'p', deleted: true, createdAt: new Date(0).toISOString() }, 60)
+  const page = await console.page(`/verdict?id=${id}`, await console.signedIn())
+  expect(page.text).not.toContain('zanzibar')
+})
