@@ -31,6 +31,8 @@ async function lookAt(memo: Memo, key: string, asker: string, leaseMs: number, s
   return looked
 }
 
+const held = (asker: string, keys: readonly string[]) => keys.map((key) => ({ key, asker }))
+
 export function memoContract(where: string, make: () => Promise<MemoUnderTest>): void {
   describe(`the memo ${where}`, () => {
     let memo: Memo
@@ -46,7 +48,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
     const look = (asker: string, subject = p1, key = 'k') => lookAt(memo, key, asker, LEASE, subject)
     const keep = async (asker: string, subject = p1, key = 'k', entry = entryOf()) =>
       (await memo.keep([{ key, entry: JSON.stringify(entry) }], asker, KEEP, subject))[0]
-    const extend = async (asker: string, key = 'k') => (await memo.extend([key], asker, LEASE))[0]
+    const extend = async (asker: string, key = 'k') => (await memo.extend([{ key, asker }], LEASE))[0]
 
     it('gives the question to the first who looks, and tells the others how long its lease is', async () => {
       expect(await look('a')).toEqual({ state: 'mine' })
@@ -84,7 +86,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       const looks = await memo.look(keys, 'b', LEASE, p2)
       expect(looks.map(({ state }) => state)).toEqual(['mine', 'known', 'asked', 'mine'])
       expect(looks[1]).toEqual({ state: 'known', entry: entryOf() })
-      expect(await memo.extend(['mine', 'asked', 'mine too'], 'b', LEASE)).toEqual([true, false, true])
+      expect(await memo.extend(held('b', ['mine', 'asked', 'mine too']), LEASE)).toEqual([true, false, true])
       const answers = keys.map((key) => ({ key, entry: JSON.stringify(entryOf({ raw: key })) }))
       expect(await memo.keep(answers, 'b', KEEP, p2)).toEqual([true, false, false, true])
       await memo.share(['mine', 'asked', 'no such question'], p1)
@@ -107,7 +109,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       const looks = await memo.look(items, 'b', LEASE, p1)
       expect(looks.map(({ state }) => state)).toEqual(['known', 'asked', 'mine', 'mine'])
       expect(looks[0]).toMatchObject({ entry: { raw: 'known' } })
-      expect(await memo.extend(items, 'b', LEASE)).toEqual([false, false, true, true])
+      expect(await memo.extend(held('b', items), LEASE)).toEqual([false, false, true, true])
       const answers = items.map((key) => ({ key, entry: JSON.stringify(entryOf({ raw: key })) }))
       expect(await memo.keep(answers, 'b', KEEP, p1)).toEqual([false, false, true, true])
       await memo.giveUp(['frame.asked'], 'a')
@@ -115,6 +117,26 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(after.map(({ state }) => state)).toEqual(['known', 'mine', 'known', 'known'])
       expect(after[2]).toMatchObject({ entry: { raw: 'frame.new' } })
       expect(await memo.forget(p1, 0)).toBe(3)
+    })
+
+    it('extends the leases of many askers at once, and tells of each whether it still has its own', async () => {
+      const all = Array.from({ length: 600 }, (_, nth) => ({ key: `e${nth % 30}.${nth}`, asker: `asker ${nth % 7}` }))
+      for (const asker of new Set(all.map((one) => one.asker)))
+        await memo.look(
+          all.filter((one) => one.asker === asker).map(({ key }) => key),
+          asker,
+          LEASE,
+          p1,
+        )
+      await memo.giveUp(['e3.33', 'e0.540'], 'asker 5')
+      await memo.giveUp(['e0.540'], 'asker 1')
+      await look('another', p1, 'e3.33')
+      const extended = await memo.extend(all, 20 * LEASE)
+      const lost = all.flatMap(({ key }, nth) => (extended[nth] === true ? [] : [key]))
+      expect(lost).toEqual(['e3.33', 'e0.540'])
+      await pass(2 * LEASE)
+      expect(await look('another', p1, 'e4.34')).toMatchObject({ state: 'asked' })
+      expect(await look('another', p1, 'e0.540')).toEqual({ state: 'mine' })
     })
 
     it('keeps many answers at once, and tells each asker of its own', async () => {

@@ -53,6 +53,26 @@ describe('a lease', () => {
     expect(heartbeats).toBe(until)
   })
 
+  test('costs no heartbeat of its own beside others of its process', async () => {
+    const beats: number[] = []
+    const { one } = setUp({ lease: 90 }, (memo) => ({
+      ...memo,
+      extend(held, leaseMs) {
+        beats.push(held.length)
+        return memo.extend(held, leaseMs)
+      },
+    }))
+    const ends = Array.from({ length: 100 }, (_, nth) => one.lease(subject).hold([`${nth}`, `${nth}.more`]))
+    await sleep(100)
+    expect(beats.length).toBeGreaterThan(0)
+    expect(beats.length).toBeLessThanOrEqual(4)
+    expect(new Set(beats)).toEqual(new Set([200]))
+    for (const end of ends.slice(1)) end()
+    await sleep(40)
+    expect(beats.at(-1)).toBe(2)
+    ends[0]?.()
+  })
+
   test('ends with the answer, without its raw text where that is too long, or without any', async () => {
     const { one, other } = setUp()
     const [mine, theirs] = [one.lease(subject), other.lease(subject)]

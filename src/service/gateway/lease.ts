@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { KeptAnswer, Looked, Memo, MemoEntry } from '../ports/memo.ts'
+import type { HeldQuestion, KeptAnswer, Looked, Memo, MemoEntry } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 
 export interface LeaseSettings {
@@ -33,6 +33,10 @@ export interface AskerLease {
 export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock; report: Report }) {
   const { memo, settings, clock, report } = deps
   const failed = (error: unknown) => report('error', { where: 'memo', error })
+  const held = new Set<readonly HeldQuestion[]>()
+  let heartbeat: NodeJS.Timeout | undefined
+  /** One heartbeat for all that this process asks: a call may take ten seconds, in which each would have beaten eight times. */
+  const beat = () => void memo.extend([...held].flat(), settings.lease).catch(failed)
 
   return {
     /** A lease for a caller that asks about this subject. */
@@ -42,9 +46,15 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
       return {
         look: (keys) => memo.look(keys, asker, settings.lease, subject),
         hold(keys) {
-          const extend = () => void memo.extend(keys, asker, settings.lease).catch(failed)
-          const heartbeat = setInterval(extend, settings.lease / 3)
-          return () => clearInterval(heartbeat)
+          const mine = keys.map((key) => ({ key, asker }))
+          held.add(mine)
+          heartbeat ??= setInterval(beat, settings.lease / 3)
+          return () => {
+            held.delete(mine)
+            if (held.size > 0) return
+            clearInterval(heartbeat)
+            heartbeat = undefined
+          }
         },
         keep(answers) {
           const kept: KeptAnswer[] = []

@@ -39,14 +39,23 @@ export interface Memo {
   share(keys: readonly string[], subject: ThreadRef): Promise<boolean>
   /** There will be no answer: the next asker may ask. */
   giveUp(keys: readonly string[], asker: string): Promise<void>
-  /** Extends the leases to `leaseMs` from now, also expired ones that nobody took; false for one that another asker has. */
-  extend(keys: readonly string[], asker: string, leaseMs: number): Promise<readonly boolean[]>
+  /**
+   * Extends leases, be they of many askers and frames, to `leaseMs` from now, also expired ones that nobody took; false for one that
+   * another asker has.
+   */
+  extend(held: readonly HeldQuestion[], leaseMs: number): Promise<readonly boolean[]>
   /**
    * Erases everything that was asked about a subject, also answers that it shares with others; what others alone ask and
    * know stays. Calls in flight about it can't store their answers afterwards, and for `quietMs` nothing that is asked
    * about it is stored. Returns the number of answers erased.
    */
   forget(subject: ThreadRef, quietMs: number): Promise<number>
+}
+
+/** A question that is being asked, and who asks it. */
+export interface HeldQuestion {
+  readonly key: string
+  readonly asker: string
 }
 
 /** An answer with its question's key, a {@link MemoEntry} as JSON. */

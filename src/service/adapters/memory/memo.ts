@@ -88,8 +88,8 @@ export function memoryMemo(clock: Clock): Memo {
     async giveUp(keys, asker) {
       for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)
     },
-    async extend(keys, asker, leaseMs) {
-      return keys.map((key) => {
+    async extend(held, leaseMs) {
+      return held.map(({ key, asker }) => {
         const question = questions.get(key)
         if (question?.lease?.asker !== asker) return false
         question.lease = { asker, until: clock() + leaseMs }

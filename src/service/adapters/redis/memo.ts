@@ -17,7 +17,10 @@ const keep = script('memo/keep', {
   args: ['keepMs', 'frames[].name', 'frames[].asker', 'frames[].count', 'items[].name', 'items[].entry'],
 })
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
-const extend = script('memo/extend', { keys: ['frame'], args: ['asker', 'leaseMs', 'recordMs', 'items[]'] })
+const extend = script('memo/extend', {
+  keys: ['frames[].frame'],
+  args: ['leaseMs', 'recordMs', 'frames[].asker', 'frames[].count', 'items[]'],
+})
 const forget = script('memo/forget', {
   keys: ['index', 'gone', 'framePrefix'],
   args: ['subject', 'limit', 'quietMs'],
@@ -25,6 +28,8 @@ const forget = script('memo/forget', {
 
 /** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
+/** Leases extended in one step: few enough not to block Redis. */
+const EXTENDED_AT_ONCE = 500
 /** Questions looked at in one step of forgetting: enough to be fast, few enough not to block Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
@@ -86,13 +91,21 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
         return questions
       })
     },
-    extend(keys, asker, leaseMs) {
+    async extend(held, leaseMs) {
       const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
-      return byFrame(keys, itself, async (name, questions) => {
-        const items = questions.map(({ item }) => item)
-        const reply = await extend(client, { frame: frameAt(name), asker, ...times, items })
-        return flags.parse(reply).map((flag) => flag === 1)
-      })
+      const extended: boolean[] = []
+      for (let from = 0; from < held.length; from += EXTENDED_AT_ONCE) {
+        const some = held.slice(from, from + EXTENDED_AT_ONCE).map(({ key, asker }) => ({ asker, ...frameOf(key) }))
+        const frames: { frame: string; asker: string; count: number }[] = []
+        for (const { frame, asker } of some) {
+          const last = frames.at(-1)
+          if (last?.frame === frameAt(frame) && last.asker === asker) last.count++
+          else frames.push({ frame: frameAt(frame), asker, count: 1 })
+        }
+        const reply = await extend(client, { ...times, frames, items: some.map(({ item }) => item) })
+        extended.push(...flags.parse(reply).map((flag) => flag === 1))
+      }
+      return extended
     },
     async forget(subject, quietMs) {
       const given = { ...subjectKeys(subject), framePrefix: frameAt(''), limit: FORGOTTEN_AT_ONCE, quietMs }
