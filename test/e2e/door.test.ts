@@ -43,7 +43,13 @@ test('answers what is asked apart from the stream; judges what the door has ackn
   timeout: 300_000,
 }, async () => {
   const path = join(ownFolder('door'), 'keys.json')
-  const made = newApiKey({ tenant: 'acme', scopes: ['send', 'judge'], by: 'acme', createdAt: AT, expiresAt: null })
+  const made = newApiKey({
+    tenant: 'acme',
+    scopes: ['send', 'judge', 'read', 'decide'],
+    by: 'ann',
+    createdAt: AT,
+    expiresAt: null,
+  })
   await changeKeys(path, () => ({ keys: [made.kept], result: null }))
   const environment = environmentOn(stack, { GAVEL_DOOR_KEYS: path, GAVEL_DOOR_PORT: '0' })
   const [door] = await Promise.all([start(environment, 'door'), start(environment, 'intake,judge,publish')])
@@ -99,6 +105,25 @@ test('answers what is asked apart from the stream; judges what the door has ackn
   expect(new Set(verdicts.filter(({ final }) => final).map(({ subjectId }) => subjectId)).size).toBe(POSTS)
   const texts = new Map(verdicts.map((verdict) => [verdict.id, JSON.stringify(verdict)]))
   for (const verdict of verdicts) expect(JSON.stringify(verdict)).toBe(texts.get(verdict.id))
+
+  // What stands is in the record alone, which nobody keeps here; a person's verdict is the next revision.
+  const asKey = { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' }
+  const subject = async (query = '') => fetch(`http://127.0.0.1:${port}/v1/subjects/p0${query}`, { headers: asKey })
+  const known = (await (await subject()).json()) as { final: boolean; revisions: { rumor: { revision: number } } }
+  expect(known.final).toBe(true)
+  expect((await subject('?standing=true')).status).toBe(501)
+  const decision = { subjectId: 'p0', protocol: 'rumor', label: 'rumor', against: known.revisions.rumor.revision }
+  const decided = await fetch(`http://127.0.0.1:${port}/v1/decisions`, {
+    method: 'POST',
+    headers: asKey,
+    body: JSON.stringify({ ...decision, why: 'The city has denied it.' }),
+  })
+  expect([decided.status, await decided.json()]).toMatchObject([200, { by: 'ann', outcome: 'stands' }])
+  await eventually(
+    async () =>
+      (await verdictsOf(environment)).some(({ decidedBy, subjectId }) => decidedBy === 'human' && subjectId === 'p0'),
+    20_000,
+  )
 
   const revokedAt = new Date().toISOString()
   await changeKeys(path, (keys) => ({ keys: keys.map((key) => ({ ...key, revokedAt })), result: null }))

@@ -86,6 +86,26 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
     await expect.poll(() => of('verdict.retracted').length, SOON).toBe(1)
   })
 
+  it('tells what stands of what was sent, and nothing of what was deleted', async () => {
+    const createdAt = new Date(Date.now() - 60_000).toISOString()
+    const said = { type: 'post', id: 'p-told', text: 'The harbour is open.', createdAt }
+    const feedback = { subjectId: 'p-told', protocol: 'hate', label: 'hate', by: 'ann', at: createdAt }
+    await post('/v1/messages', [said, { type: 'feedback', ...feedback }])
+    const told = async () =>
+      (await (await fetch(`${base}/v1/subjects/p-told?transcript=true`)).json()) as {
+        deleted: boolean
+        standing: { protocol: string; label: string }[]
+        transcripts: unknown[]
+      }
+    await expect.poll(async () => (await told()).standing.length, SOON).toBe(2)
+    const { standing, transcripts } = await told()
+    expect(standing.map(({ protocol }) => protocol).sort()).toEqual(['hate', 'safety'])
+    expect(transcripts).toHaveLength(2)
+    await post('/v1/messages', { type: 'post', id: 'p-told', createdAt, deleted: true })
+    await expect.poll(async () => (await told()).deleted, SOON).toBe(true)
+    expect(JSON.stringify(await told())).not.toContain('harbour')
+  })
+
   it('forgets what was asked when its client erases it, or the subject of its id is deleted', async () => {
     const asked = (id: string) => post('/v1/judge', { post: { id, text: 'Some words.' }, protocols: ['hate'] })
     const [one, two] = [await asked('p-1'), await asked('p-2')]

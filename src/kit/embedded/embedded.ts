@@ -5,8 +5,9 @@ import { intake } from '../../../consumers/intake.ts'
 import { publisher } from '../../../producers/publisher/publisher.ts'
 import { logListener } from '../../service/adapters/log.ts'
 import { memoryQueues } from '../../service/adapters/memory/queues.ts'
+import { memoryRecord } from '../../service/adapters/memory/record.ts'
 import { memoryStores } from '../../service/adapters/memory/stores.ts'
-import { memoryTopics } from '../../service/adapters/memory/topics.ts'
+import { memoryTopics, type Outgoing } from '../../service/adapters/memory/topics.ts'
 import { askingPart } from '../../service/composition/asking.ts'
 import { doorPart } from '../../service/composition/door.ts'
 import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
@@ -14,6 +15,7 @@ import { inputOf, openerOf } from '../../service/composition/intake.ts'
 import { stagesOf, startErasing, startJudging } from '../../service/composition/judging.ts'
 import { libraryOf, lookupsOf } from '../../service/composition/library.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
+import { projectOf, recordedTopics } from '../../service/composition/record.ts'
 import { scoringPart } from '../../service/composition/scoring.ts'
 import { hookingOf, webhooksPart } from '../../service/composition/webhooks.ts'
 import { closable } from '../../service/operations/closable.ts'
@@ -22,6 +24,7 @@ import { namedLoops } from '../../service/operations/loop.ts'
 import type { Model } from '../../service/ports/model.ts'
 import type { Report } from '../../service/ports/report.ts'
 import type { TopicWriter } from '../../service/ports/topic.ts'
+import { stepsOf } from '../../service/record/follow.ts'
 
 /** How often an ask is tried, and the wait between tries, in ms. */
 const RETRY = { attempts: 3, backoffMs: 1_000 }
@@ -51,13 +54,29 @@ export function startEmbedded(
     const { reader, send } = memoryTopics()
     const writer: TopicWriter = {
       async send(records) {
-        for (const { topic, key, value } of records)
-          if (taken.has(topic))
-            await send(topic, [{ key: key === null ? null : String(key), value: Buffer.from(value) }])
+        for (const { topic, key, value } of records) {
+          const one = { key: key === null ? null : String(key), value: Buffer.from(value) }
+          await recorded(topic, one)
+          if (taken.has(topic)) await send(topic, [one])
+        }
       },
       close: async () => {},
     }
     const taken = new Set([topics.posts, topics.comments, topics.counterspeech])
+
+    const record = keep(memoryRecord({ ...settings.record, ...settings.review }))
+    const [named, project] = [recordedTopics(topics), projectOf(settings)]
+    const ends = new Map<string, number>()
+    /** Takes a message into the record, by which GET /v1/subjects tells what stands. */
+    async function recorded(topic: string, message: Outgoing): Promise<void> {
+      const of = named.get(topic)
+      if (of === undefined) return
+      const at = ends.get(topic) ?? 0
+      ends.set(topic, at + 1)
+      const incoming = { ...message, topic, partition: 0, offset: String(at), headers: {}, timestamp: clock() }
+      const batch = { topic, partition: 0, messages: [incoming], from: String(at), next: String(at + 1), atEnd: true }
+      for (const step of stepsOf(of, batch, project)) await record.apply(step)
+    }
 
     keep(answers)
     const hooking = hookingOf(settings, webhooks, protocols)
@@ -90,7 +109,11 @@ export function startEmbedded(
     const asking = askingPart(settings, { ...stream, memo, protocols, samplingRank, watch, loops })
     const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
-      await doorPart(settings, { writer, topics, signals: [], asking, answers, scoring, loops, clock, report }),
+      await doorPart(settings, {
+        ...{ writer, topics, signals: [], asking, answers, scoring, loops, clock, report },
+        subjects: { threads, cases, record: async () => record },
+        deciding: null,
+      }),
     )
     keep(loops)
     return { doorPort }

@@ -6,6 +6,7 @@ import { serveDoor, type Unread } from '../adapters/door-server.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { placeholders } from '../domain/placeholders.ts'
+import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
 import { judgeRoutes } from '../door/judge.ts'
@@ -14,11 +15,13 @@ import { moderationsRoute } from '../door/moderations.ts'
 import { perspectiveRoutes } from '../door/perspective.ts'
 import { problemOf, Refused } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
+import { type SubjectParts, subjectsRoute } from '../door/subjects.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Deciding } from '../ports/deciding.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
 import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
@@ -41,6 +44,10 @@ export function doorPart(
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
     asking: Asking
     answers: Answers
+    /** What is known of streamed subjects. */
+    subjects: Omit<SubjectParts, 'report'>
+    /** Decides in a person's name; null where nobody carries that out. */
+    deciding: Deciding | null
     /** Scores single texts. */
     scoring: ReturnType<typeof scoringPart>
     loops: Loops
@@ -48,7 +55,7 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, scoring, loops, clock, report } = parts
+  const { writer, topics, signals, asking, answers, scoring, subjects, deciding, loops, clock, report } = parts
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, settings.door.openOnLoopback)
@@ -104,6 +111,8 @@ export function doorPart(
           waiting: settings.door.waiting,
           waitingPerTenant: settings.door.waitingPerTenant,
         }),
+        subjectsRoute({ ...subjects, report }),
+        ...(deciding === null ? [] : [decisionsRoute({ deciding, clock })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           sending: given.sending,

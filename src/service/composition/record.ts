@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { groupReader } from '../../../consumers/group-reader.ts'
@@ -5,7 +6,7 @@ import { groupAdmin } from '../adapters/kafka/group-admin.ts'
 import { groupProgress } from '../adapters/kafka/offsets.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../adapters/sqlite/record.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { closable } from '../operations/closable.ts'
+import { closable, type Keep } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
 import { RECORDED_TOPICS, RecordDamaged, type RecordedTopic, RecordFull, type RecordReader } from '../ports/record.ts'
@@ -52,6 +53,21 @@ export async function reviewQueueOf({ record: { path }, review: { costs } }: Set
     return await sqliteReviewQueue({ path, costs })
   } catch (error) {
     throw operators(error, path)
+  }
+}
+
+/** The record of the settings once its file is there, for those who read it beside other work; null until then. */
+export function recordAt(settings: Settings, keep: Keep): () => Promise<RecordReader | null> {
+  let open: Promise<RecordReader> | null = null
+  keep({ close: async () => void (await (await open?.catch(() => null))?.close()) })
+  return async () => {
+    if (open === null && !existsSync(settings.record.path)) return null
+    open ??= sqliteRecordReader(settings.record.path)
+    const own = open
+    return own.catch((error: unknown) => {
+      if (open === own) open = null
+      throw error
+    })
   }
 }
 

@@ -4,7 +4,6 @@ import { inputsOf } from '../../../config/topics.ts'
 import { ageOfNextDue } from '../../../consumers/backpressure.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { storeWatch } from '../../../consumers/store-watch.ts'
-import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { exposure, serveHttp } from '../adapters/http.ts'
 import { positionsOf } from '../adapters/kafka/offsets.ts'
 import { partitionsOf } from '../adapters/kafka/partitions.ts'
@@ -30,10 +29,8 @@ import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
-import { askingPart } from './asking.ts'
 import { boundsSet } from './bounds-set.ts'
 import { decisionsPart } from './decisions.ts'
-import { doorPart } from './door.ts'
 import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
 import { intakePart, openerOf, pressureSignals } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
@@ -43,7 +40,7 @@ import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
-import { scoringPart } from './scoring.ts'
+import { servedDoor } from './served-door.ts'
 
 export const ROLES = ['intake', 'judge', 'publish', 'door', 'record'] as const
 export type Role = (typeof ROLES)[number]
@@ -204,11 +201,8 @@ async function assemble(
   if (roles.includes('door')) {
     const pressing = { redis, opener, watch, redisSettings, threads, backlog: state.backlog, clock }
     const signals = pressureSignals(settings, pressing)
-    const judging = { ...stream, routes, opened, protocols, samplingRank, memo: stores.memo, watch }
-    const asked = { asking: askingPart(settings, { ...judging, loops }), answers: redis.answers }
-    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
-    const scoring = scoringPart(settings, { gateway, secret, clock })
-    keep(await doorPart(settings, { writer, topics, signals, ...asked, scoring, loops, clock, report }))
+    const judging = { ...stream, routes, opened, protocols, samplingRank, memo: stores.memo, watch, loops }
+    keep(await servedDoor(settings, { ...judging, redis, kafka, topics, signals, gateway, secret }))
   }
   const record = roles.includes('record')
     ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))

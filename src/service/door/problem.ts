@@ -48,6 +48,11 @@ export const PROBLEMS = {
     todo: 'Ask again when it is resumed: gavel protocols resume.',
   },
   deleted: { status: 409, title: 'This was deleted', todo: 'What was deleted is not judged; use another id.' },
+  late: {
+    status: 409,
+    title: 'There is a later revision',
+    todo: 'Look at it, and decide against it, or with force.',
+  },
   gone: { status: 410, title: 'This is kept no longer', todo: 'Ask for it anew.' },
   erased: { status: 410, title: 'This was erased', todo: 'It was deleted, and with it what was said about it.' },
   'too-large': { status: 413, title: 'Too large', todo: 'Send less in one request.' },
@@ -73,6 +78,11 @@ export const PROBLEMS = {
     title: 'No such protocol',
     todo: 'Name protocols that are on and judge such a subject: gavel protocols list.',
   },
+  undecided: {
+    status: 422,
+    title: 'Such a decision can not be carried out',
+    todo: 'Use a label of the protocol, and its kind of subject.',
+  },
   'refused-content': {
     status: 422,
     title: "The model's filter refused this content",
@@ -93,7 +103,11 @@ export const PROBLEMS = {
   budget: { status: 429, title: 'The budget is spent', todo: 'Wait until it renews, or raise it (budgets).' },
   limit: { status: 429, title: 'The limit of calls is reached', todo: 'Wait as long as Retry-After says.' },
   failed: { status: 500, title: 'This failed', todo: 'It is logged under the request id; it may help to try again.' },
-  'record-off': { status: 501, title: 'The record is off', todo: 'Turn it on (record in the settings).' },
+  'record-off': {
+    status: 501,
+    title: 'No record is kept here',
+    todo: 'Keep one: gavel run --roles intake,judge,publish,record, on the machine of the door (docs/record.md).',
+  },
   'model-unreadable': {
     status: 502,
     title: 'The model gave no readable answer',

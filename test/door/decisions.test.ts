@@ -1,0 +1,79 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { describe, expect, test } from 'vitest'
+import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import { decisionsRoute } from '../../src/service/door/decisions.ts'
+import type { Decided } from '../../src/service/ports/decisions.ts'
+import { NOW, testDoor } from './door-for-tests.ts'
+
+const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
+
+/** A door behind which decisions come to this; null: nothing is heard of them. */
+function deciding(comesTo: Decided | null | Error) {
+  const sent: DecisionMessage[] = []
+  const door = testDoor({
+    routes: [
+      decisionsRoute({
+        deciding: {
+          async decide(message) {
+            if (comesTo instanceof Error) throw comesTo
+            sent.push(message)
+            return { of: '0@7', decided: comesTo }
+          },
+        },
+        clock: () => NOW,
+      }),
+    ],
+  })
+  const as = { authorization: `Bearer ${door.keyOf('acme', ['decide'])}` }
+  return { ...door, sent, as, decide: (body: unknown) => door.ask('POST', '/v1/decisions', body, as) }
+}
+
+describe('a decision', () => {
+  test('is made by the key, as its tenant, and answered with what came of it', async () => {
+    const { decide, sent } = deciding({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+    const { status, body } = await decide(DECISION)
+    expect([status, body]).toEqual([200, { of: '0@7', by: 'acme-backend', outcome: 'stands', verdict: 'rumor~p1~r2' }])
+    expect(sent).toMatchObject([{ ...DECISION, tenant: 'acme', by: 'acme-backend', at: NOW }])
+  })
+
+  test.each([
+    [{ outcome: 'late', last: 3 }, 409, 'late'],
+    [{ outcome: 'deleted' }, 409, 'deleted'],
+    [{ outcome: 'unknown' }, 404, 'not-found'],
+    [{ outcome: 'refused', why: 'rumor has no such label' }, 422, 'undecided'],
+  ] as const)('that comes to %o is that problem', async (outcome, status, problem) => {
+    const said = await deciding(outcome).decide(DECISION)
+    expect([said.status, said.body.type]).toEqual([status, `/problems/${problem}`])
+  })
+
+  test('of which nothing is heard yet is a 202, one that Kafka does not take a 503', async () => {
+    expect((await deciding(null).decide(DECISION)).body).toEqual({ of: '0@7', by: 'acme-backend', outcome: 'unheard' })
+    expect((await deciding(null).decide(DECISION)).status).toBe(202)
+    expect((await deciding(new Error('broker')).decide(DECISION)).status).toBe(503)
+  })
+
+  test('names no other person, no other tenant, and has what a decision has', async () => {
+    const { decide, sent, ask } = deciding(null)
+    for (const [body, status] of [
+      [{ ...DECISION, by: 'somebody' }, 400],
+      [{ ...DECISION, tenant: 'other' }, 403],
+      [{ ...DECISION, label: undefined }, 400],
+      [{ ...DECISION, withdraw: true }, 400],
+      [{ ...DECISION, lable: 'x' }, 400],
+      [[DECISION], 400],
+    ] as const)
+      expect((await decide(body)).status).toBe(status)
+    expect((await ask('POST', '/v1/decisions', DECISION)).status).toBe(403)
+    expect(sent).toEqual([])
+  })
+
+  test('is described as OpenAPI 3.1, with an example that is taken', async () => {
+    const { document, decide } = deciding({ outcome: 'stands', verdict: null })
+    expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true })
+    const { paths } = document as {
+      paths: Record<string, { post: { requestBody: { content: Record<string, { example: unknown }> } } }>
+    }
+    const { content } = paths['/v1/decisions']?.post.requestBody ?? { content: {} }
+    expect((await decide(content['application/json']?.example)).status).toBe(200)
+  })
+})
