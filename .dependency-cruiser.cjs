@@ -38,6 +38,11 @@ module.exports = {
       'What the record makes of messages, and how it is searched, is the same over any storage.',
     ),
     only(
+      'src/service/tracing',
+      ['src/service/domain/', 'src/service/ports/'],
+      'What a trace says of a case is the same over any collector.',
+    ),
+    only(
       'src/service/engine',
       ['src/service/domain/', 'src/service/ports/', 'src/service/threads/', 'src/service/gateway/'],
       'Names no protocol and no client library.',

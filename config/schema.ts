@@ -10,6 +10,7 @@ import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { record, review } from './record.ts'
+import { traces } from './traces.ts'
 import { ascending, byName, count, duration, wait } from './values.ts'
 
 const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
@@ -316,6 +317,7 @@ const allSettings = z.strictObject({
   record,
   review,
   console: consoleSettings,
+  traces,
   drain: wait,
   fences: z.strictObject({
     key: z.string().regex(/^(?:[\s\S]{16,})?$/u, 'at least 16 characters'),

@@ -10,6 +10,7 @@ const GIVEN_NAMES = new Map([
   ['redis.url', 'REDIS_URL'],
   ['openai.apiKey', 'OPENAI_API_KEY'],
   ['openai.baseUrl', 'OPENAI_BASE_URL'],
+  ['traces.endpoint', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
 ])
 
 /** A setting that a variable sets. */

@@ -1,14 +1,17 @@
 import type { z } from 'zod'
 import { deadLetterOf } from '../producers/dead-letter.ts'
+import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { CommentMessage, CounterspeechMessage, Outcome, PostMessage } from '../src/service/domain/messages.ts'
 import type { ReadLimits } from '../src/service/domain/read-value.ts'
 import type { Post, ThreadRef } from '../src/service/domain/thread.ts'
+import { readTraceparent } from '../src/service/domain/trace.ts'
 import type { Outbox } from '../src/service/ports/cases.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
 import type { Report } from '../src/service/ports/report.ts'
 import type { Routes } from '../src/service/ports/routes.ts'
 import type { StreamMark, StreamMarks, ThreadRules, ThreadStore } from '../src/service/ports/threads.ts'
 import type { Batch, Heartbeat, Incoming, Later, TopicReader } from '../src/service/ports/topic.ts'
+import type { TraceLinks } from '../src/service/ports/traces.ts'
 import type { CheckpointSettings } from '../src/service/threads/checkpoints.ts'
 import { advanceMark } from '../src/service/threads/stream-clock.ts'
 import type { LaterErasures } from './later-erasures.ts'
@@ -33,6 +36,8 @@ export interface IntakeContext {
   /** Erases what was asked apart from the stream, whole. Repeatable. */
   readonly eraseRequest: (request: ThreadRef) => Promise<unknown>
   readonly erasures: LaterErasures
+  /** Where trace contexts of messages are noted; absent where no traces are sent. */
+  readonly links?: TraceLinks | undefined
   /**
    * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It is
    * given here and never read from a message, so that nobody on a topic can pose as the vision model.
@@ -187,6 +192,7 @@ async function handlePart(
   const { outbox, report } = context
   const read = readBatch(handler, context, messages)
   const { good, bad } = read
+  if (context.links !== undefined) await context.links.note(contextsOf(handler, good))
   const following: (() => Promise<unknown>)[] = []
   const outcomes =
     good.length === 0 ? [] : await handler.handle(context, good, heartbeat, (work) => void following.push(work))
@@ -204,6 +210,24 @@ async function handlePart(
   // Until then they are read again if this process dies.
   else later(() => Promise.all(following.map((work) => work())).then(settled))
   return read
+}
+
+/** The trace contexts in the headers of these messages, by the threads that they belong to. */
+function contextsOf(
+  handler: TopicHandler,
+  read: readonly Read<InputMessage>[],
+): ReadonlyMap<ThreadRef, readonly string[]> {
+  const found = new Map<string, { readonly ref: ThreadRef; readonly contexts: string[] }>()
+  for (const { message, from } of read) {
+    const context = readTraceparent(entryOf(from.headers, 'traceparent') ?? '')
+    if (context === null) continue
+    const ref = handler.subjectOf(message)
+    const name = JSON.stringify([ref.tenant, ref.kind, ref.postId])
+    const known = found.get(name)
+    if (known === undefined) found.set(name, { ref, contexts: [context] })
+    else known.contexts.push(context)
+  }
+  return new Map([...found.values()].map(({ ref, contexts }) => [ref, contexts]))
 }
 
 /** The batch's messages in order, in parts that are handled together. */

@@ -6,7 +6,7 @@ import type { Report } from '../../src/service/ports/report.ts'
 import { type Outgoing, RefusedRecord, type TopicWriter } from '../../src/service/ports/topic.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
 import type { PublishedVerdict } from '../webhooks/matching.ts'
-import { type PendingEntry, type PublishedTopics, subjectOf } from './records.ts'
+import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf } from './records.ts'
 
 /** What entries are delivered with. */
 export interface DeliveryContext {
@@ -19,6 +19,8 @@ export interface DeliveryContext {
   /** Whether a protocol judges replies. */
   readonly judgesReplies?: (protocol: string) => boolean
   readonly topics: PublishedTopics
+  /** The trace context of a verdict's records, where traces are sent. */
+  readonly traceparentOf?: TraceparentOf | undefined
   readonly clock: Clock
   readonly report: Report
 }

@@ -121,8 +121,8 @@ async function readOutbox(publishing: Publishing): Promise<void> {
 async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
   // A publisher may re-adopt its own entries after missing heartbeats.
   if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
-  const { topics, outbox } = publishing
-  const pending = pendingOf(entry, topics)
+  const { topics, outbox, traceparentOf } = publishing
+  const pending = pendingOf(entry, topics, traceparentOf)
   if (pending === null) {
     const json =
       entry.kind === 'verdict'

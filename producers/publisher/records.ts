@@ -16,6 +16,9 @@ export interface PublishedTopics {
   readonly deadLetters: string
 }
 
+/** The trace context of a verdict, by its id, as a header says it. */
+export type TraceparentOf = (verdictId: string) => string
+
 /**
  * An outbox entry to be sent: its records, in the order in which they must be on their topics, and those known to be
  * there.
@@ -32,14 +35,18 @@ export interface PendingEntry {
 }
 
 /** The entry with its records, whose values are the outbox's own bytes; null if this version can't read it. */
-export function pendingOf(entry: OutboxEntry, topics: PublishedTopics): PendingEntry | null {
+export function pendingOf(
+  entry: OutboxEntry,
+  topics: PublishedTopics,
+  traceparentOf?: TraceparentOf,
+): PendingEntry | null {
   if (entry.kind === 'dead-letter') {
     const headers = letterHeaders(entry.letter)
     const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter, headers }
     return { entry, records: [record], sent: new Set() }
   }
   if (entry.kind === 'review' || entry.kind === 'outcome') return decisionOf(entry, topics)
-  if (entry.kind === 'proposal') return proposalOf(entry, topics)
+  if (entry.kind === 'proposal') return proposalOf(entry, topics, traceparentOf)
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') return null
   const { subjectId, verdict } = read
@@ -49,7 +56,7 @@ export function pendingOf(entry: OutboxEntry, topics: PublishedTopics): PendingE
     const answer = { ...request, verdict: entry.verdict, transcript: entry.transcript }
     return { entry, records: [], sent: new Set(), answer, ...known }
   }
-  const headers = verdict === null ? {} : verdictHeaders(verdict)
+  const headers = verdict === null ? {} : { ...verdictHeaders(verdict), ...traceHeader(verdict.id, traceparentOf) }
   const records = [
     { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
     { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
@@ -67,12 +74,16 @@ export function subjectOf(
   return { tenant, postId: subjectId, kind: judgesReplies(protocol) || isCrossKind(caseId) ? 'reply' : 'post' }
 }
 
-function proposalOf(entry: Extract<OutboxEntry, { kind: 'proposal' }>, topics: PublishedTopics): PendingEntry | null {
+function proposalOf(
+  entry: Extract<OutboxEntry, { kind: 'proposal' }>,
+  topics: PublishedTopics,
+  traceparentOf: TraceparentOf | undefined,
+): PendingEntry | null {
   const given = jsonOf({ value: entry.proposal })
   const read = proposalSchema.safeParse(given)
   const { subjectId } = (given ?? {}) as Partial<Proposal>
   if (typeof subjectId !== 'string') return null
-  const headers = read.success ? subjectHeaders(read.data) : {}
+  const headers = read.success ? { ...subjectHeaders(read.data), ...traceHeader(read.data.id, traceparentOf) } : {}
   const records = [
     { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
     { topic: topics.proposals, key: subjectId, value: entry.proposal, headers },
@@ -121,6 +132,11 @@ function verdictHeaders({
     'gavel-tenant': tenant,
     'gavel-decided-by': decidedBy,
   }
+}
+
+/** By which whoever reads the record goes on with its trace; none where none are sent. */
+function traceHeader(verdictId: string, traceparentOf: TraceparentOf | undefined) {
+  return traceparentOf === undefined ? {} : { traceparent: traceparentOf(verdictId) }
 }
 
 /** The same of a dead letter; none if another version wrote it in a form that this one can't read. */

@@ -1,36 +1,55 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
+import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
 import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
 import type { Shown } from '../../src/service/inspection/standing.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
+  clientOf,
   environmentOn,
   eventually,
   PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   type Service,
   send,
+  settingsOf,
   startServers,
   startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-show-'))
+/** What a collector was sent, by path. */
+const collected = new Map<string, string[]>()
+const collector = createServer(async (request, response) => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const path = request.url ?? ''
+  collected.set(path, [...(collected.get(path) ?? []), gunzipSync(Buffer.concat(chunks)).toString()])
+  response.end('{}')
+})
 let stack: Stack
 let service: Service | undefined
 let environment: Record<string, string>
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5 })
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
   environment = environmentOn(stack, {
     ...protocolsOn('rumor', 'hate'),
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_CASES_RECONCILE_AFTER: '5s',
     ...PERSPECTIVES_WITH_SHELVES,
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+    GAVEL_LOG_LEVEL: 'debug',
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
   })
@@ -39,6 +58,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.kill('SIGKILL')
   await stack?.close()
+  collector.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -106,6 +126,25 @@ describe('gavel show', () => {
     expect(shown.read.map(({ topic }) => topic.split('.').at(-1)).sort()).toEqual(
       ['comments', 'dead-letters', 'posts', 'transcripts', 'verdicts'].sort(),
     )
+    // Its traces are named, logged and sent to the collector, and go on in the verdicts' headers.
+    const { traces = {} } = shown as Shown & { traces?: Record<string, string> }
+    expect(Object.keys(traces).sort()).toEqual(['hate~judged~r1', 'rumor~judged~r1'])
+    const ids = Object.values(traces)
+    const sent = () => (collected.get('/v1/traces') ?? []).join('')
+    await expect.poll(() => ids.every((id) => sent().includes(id)), { timeout: 30_000 }).toBe(true)
+    expect(sent()).not.toContain('mast')
+    await expect
+      .poll(() => (collected.get('/v1/logs') ?? []).join('').includes(ids[0] ?? '?'), { timeout: 10_000 })
+      .toBe(true)
+    for (const id of ids) expect(service?.log.some((line) => line.includes(`"trace_id":"${id}"`))).toBe(true)
+    expect(await printed('judged')).toContain(`trace ${ids[0]}`)
+    const headers: string[] = []
+    const verdicts = topicsOf(settingsOf(environment)).verdicts
+    const options = { follow: false, signal: new AbortController().signal }
+    await readTopic(clientOf(environment), verdicts, options, ({ message }) => {
+      headers.push(String(message.headers?.traceparent))
+    })
+    expect(headers.map((header) => header.split('-')[1]).sort()).toEqual([...ids].sort())
     const text = await printed('judged', '--transcript')
     expect(text).toContain('hate~judged~r1')
     expect(text).toMatch(/Round 0, stance: scorer/)

@@ -111,7 +111,7 @@ describe('a readable answer', () => {
     expect(calls).toEqual([
       {
         id: expect.any(String),
-        outcome: 'answered',
+        ...{ outcome: 'answered', model: 'small', startedAt: expect.any(Number), ms: 10 },
         spent: { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0 },
       },
     ])
@@ -295,7 +295,8 @@ describe('an attempt that throws', () => {
   ])('passes $name on as it is, and has noted its call', async (error) => {
     const { put, calls, ended } = setUp([error])
     await expect(put()).rejects.toBe(error)
-    expect(calls).toEqual([{ id: expect.any(String), outcome: error.code }])
+    const sent = { model: 'small', startedAt: expect.any(Number), ms: expect.any(Number) }
+    expect(calls).toEqual([{ id: expect.any(String), outcome: error.code, ...sent }])
     expect(ended).toMatchObject([{ outcome: error.code, promptTokens: 0, costUsd: 0 }])
   })
 

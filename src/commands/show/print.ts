@@ -1,3 +1,4 @@
+import { entryOf } from '../../service/domain/entry-of.ts'
 import type { FilteredQuestions } from '../../service/domain/filtered.ts'
 import type { Verdict } from '../../service/domain/verdict.ts'
 import { type ShownCase, type ShownWait, WITHHELD } from '../../service/inspection/cases.ts'
@@ -21,18 +22,35 @@ export function printInspection(
     prompts = false,
     offsets = false,
   }: { readonly transcript?: boolean; readonly prompts?: boolean; readonly offsets?: boolean },
-  { terminal, meanings }: { readonly terminal: Terminal; readonly meanings: Minutes['meanings'] },
+  {
+    terminal,
+    meanings,
+    traces = {},
+  }: {
+    readonly terminal: Terminal
+    readonly meanings: Minutes['meanings']
+    /** The ids of traces, by verdict or case. */
+    readonly traces?: Readonly<Record<string, string>>
+  },
 ): void {
   const { subject, standing, thread, cases, verdicts } = shown
   const out = (line: string | Drawing) => terminal.out(line)
   out(`${subject.kind} ${printable(subject.postId, 200)} of tenant ${subject.tenant}`)
   out(printable(standing, 2_000))
+  const traced = (id: string) => {
+    const traceId = entryOf(traces, id)
+    return traceId === undefined ? [] : [`trace ${traceId}`]
+  }
   const newest = new Map(verdicts.map((one) => [one.verdict.protocol, one]))
   const isNewest = (one: ShownVerdict) => newest.get(one.verdict.protocol) === one
   for (const one of newest.values())
-    section(`Verdict ${printable(one.verdict.id, 200)}`, verdictIn(one, meanings, offsets), out)
+    section(
+      `Verdict ${printable(one.verdict.id, 200)}`,
+      [...verdictIn(one, meanings, offsets), ...traced(one.verdict.id)],
+      out,
+    )
   if (thread !== null) section('Thread', threadIn(shown), out)
-  for (const one of cases) section(`Case ${printable(one.id, 200)}`, caseIn(one, shown.at), out)
+  for (const one of cases) section(`Case ${printable(one.id, 200)}`, [...caseIn(one, shown.at), ...traced(one.id)], out)
   if (transcript) printDebates(shown, { prompts, meanings }, terminal)
   const earlier = verdicts.filter((one) => !isNewest(one))
   if (earlier.length > 0)

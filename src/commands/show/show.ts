@@ -1,7 +1,9 @@
 import { Option } from 'commander'
+import type { Settings } from '../../../config/schema.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { TENANT_RULE, tenantName } from '../../service/domain/messages.ts'
 import { STREAMED_KINDS, type SubjectKind } from '../../service/domain/thread.ts'
+import { traceIdOf } from '../../service/domain/trace.ts'
 import { type Inspection, inspect } from '../../service/inspection/inspection.ts'
 import { type Shown, standingOf } from '../../service/inspection/standing.ts'
 import type { Command } from '../command.ts'
@@ -27,8 +29,19 @@ function isUnknown({ thread, messages, verdicts }: Inspection): boolean {
   return thread === null && messages.length === 0 && verdicts.length === 0
 }
 
+interface Traces {
+  /** The ids of traces, by verdict or case; absent where none are sent. */
+  readonly traces?: Readonly<Record<string, string>>
+}
+
+function tracesOf({ traces, name }: Pick<Settings, 'traces' | 'name'>, { verdicts, cases }: Inspection): Traces {
+  if (traces.endpoint === '') return {}
+  const ids = [...verdicts.map(({ verdict }) => verdict.id), ...cases.map(({ id }) => id)]
+  return { traces: Object.fromEntries(ids.map((id) => [id, traceIdOf(name, id)])) }
+}
+
 /** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
-export const command: Command<ShowOptions, Shown> = {
+export const command: Command<ShowOptions, Shown & Traces> = {
   options: [
     new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
     new Option(
@@ -66,7 +79,7 @@ export const command: Command<ShowOptions, Shown> = {
         const post = await inspected(options.kind ?? 'post')
         const reply = options.kind === undefined && isUnknown(post) ? await inspected('reply') : null
         const found = reply === null || isUnknown(reply) ? post : reply
-        return { standing: standingOf(found), ...found }
+        return { standing: standingOf(found), ...found, ...tracesOf(settings, found) }
       } finally {
         await parts.close()
       }
@@ -76,7 +89,8 @@ export const command: Command<ShowOptions, Shown> = {
     }
   },
   print(shown, { options, settings, json, terminal }) {
+    const { traces = {} } = shown
     if (json) terminal.out(JSON.stringify(shown))
-    else printInspection(shown, options, { terminal, meanings: meaningsOf(settings()) })
+    else printInspection(shown, options, { terminal, meanings: meaningsOf(settings()), traces })
   },
 }

@@ -1,6 +1,7 @@
 import pino from 'pino'
 import { describeError } from '../domain/error-line.ts'
 import { printableJson } from '../domain/printable.ts'
+import { traceIdOf } from '../domain/trace.ts'
 import type { Events, Listener } from '../ports/report.ts'
 import { type OutageLine, outageLines, REFUSED } from './log-outages.ts'
 
@@ -30,6 +31,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'record:stopped': 'error',
   'record:resumed': 'info',
   'record:holes': 'error',
+  'traces:held': 'warn',
+  'traces:rejected': 'warn',
   error: 'error',
   'service:started': 'info',
   'door:opened': 'info',
@@ -73,6 +76,8 @@ export function logListener(
   level: string,
   now: () => number,
   identity?: { readonly gavel: string; readonly host: string },
+  /** Whether lines that are about a case name its trace. */
+  traced = false,
 ): Listener {
   const standardError = pino.destination({ dest: 2, sync: true })
   let isFirst = true
@@ -89,6 +94,11 @@ export function logListener(
     },
     { write: (line) => standardError.write(printableJson(line)) },
   )
+  /** By its name in OpenTelemetry's logs. */
+  const traceOf = (caseId: unknown) =>
+    traced && identity !== undefined && typeof caseId === 'string'
+      ? { trace_id: traceIdOf(identity.gavel, caseId) }
+      : {}
   const told = new Map<string, { at: number; silent: number }>()
   const bursts = new Map<keyof Events, { readonly since: number; lines: number; silent: number }>()
   const outages = outageLines(now)
@@ -140,23 +150,31 @@ export function logListener(
       const isPassing = where.startsWith('kafkajs ') && PASSING.test(message)
       if (silent !== null)
         log[isPassing ? 'info' : hasLapsed ? 'warn' : loudness]({
-          ...{ event: ERROR_IN_LOG, where, ...described, ...shortened(ids) },
+          ...{
+            event: ERROR_IN_LOG,
+            where,
+            ...described,
+            ...shortened(ids),
+            ...traceOf('caseId' in ids ? ids.caseId : undefined),
+          },
           ...(hasLapsed ? { advice: LAPSED_ADVICE } : {}),
           ...(silent > 0 ? { alsoTimes: silent } : {}),
         })
       return
     }
-    if (name === 'verdict:published')
-      return log[loudness]({
-        event: name,
-        id: (event as Events['verdict:published']).verdict.id.slice(0, MAX_ID_CHARS),
-      })
+    if (name === 'verdict:published') {
+      const { id } = (event as Events['verdict:published']).verdict
+      return log[loudness]({ event: name, id: id.slice(0, MAX_ID_CHARS), ...traceOf(id) })
+    }
     const silent = loudness === 'debug' ? 0 : leftOut(name)
     if (silent === null) return
     // What ends is no error.
-    const ends = name === 'publication:held' && !(event as Events['publication:held']).held
+    const ends =
+      (name === 'publication:held' || name === 'traces:held') &&
+      !(event as Events['publication:held' | 'traces:held']).held
     const alsoTimes = silent > 0 ? { alsoTimes: silent } : {}
-    log[ends ? 'info' : loudness]({ event: name, ...shortened(event), ...alsoTimes })
+    const trace = traceOf('caseId' in event ? event.caseId : undefined)
+    log[ends ? 'info' : loudness]({ event: name, ...shortened(event), ...trace, ...alsoTimes })
   }
 }
 

@@ -28,6 +28,7 @@ import type { StageBacklog, StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { StreamMarks, ThreadRules, ThreadStore } from '../ports/threads.ts'
+import type { TraceLinks } from '../ports/traces.ts'
 import type { KafkaClient } from './kafka.ts'
 import type { RedisPart } from './redis.ts'
 
@@ -47,7 +48,7 @@ const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 export function intakePart(
   settings: Settings,
   parts: IntakeParts & {
-    redis: Pick<RedisPart, 'outbox' | 'marks'>
+    redis: Pick<RedisPart, 'outbox' | 'marks' | 'links'>
     kafka: KafkaClient
     topics: Topics
     opener: Opener
@@ -78,7 +79,7 @@ export function intakePart(
       for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
     })
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
-    const input = inputOf(settings, topics, parts)
+    const input = inputOf(settings, topics, { ...parts, links: redis.links })
     const taking = intake({ reader, ...input, marks: redis.marks, store: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
@@ -129,6 +130,8 @@ export interface IntakeParts {
   readonly outbox: Pick<Outbox, 'putDeadLetters'>
   /** Null if giving a case its job is left to the reconciler. */
   readonly queues: Pick<StageQueues, 'push'> | null
+  /** Where traces are sent. */
+  readonly links?: TraceLinks | undefined
   /** Only for posts from a data set: what a vision model saw in their images. */
   readonly descriptions?: (post: ThreadRef) => readonly string[]
 }
@@ -151,6 +154,7 @@ export function inputOf(
     clock,
     report,
     descriptions = () => [],
+    links,
   } = parts
   const { checkpoints } = settings
   const retract = retractionOf(protocols, clock)
@@ -165,13 +169,14 @@ export function inputOf(
       [topics.counterspeech, counterspeech],
     ]),
     context: {
-      ...{ threads, outbox, routes, checkpoints, descriptions, clock, report },
+      ...{ threads, outbox, routes, checkpoints, descriptions, links, clock, report },
       rules: threadRules(settings, samplingRank),
       limits: settings.intake,
       maxReplies: settings.threads.maxReplies,
       async erase(ref) {
         // Also for a repeated deletion: the first may have been interrupted between the two steps.
         await memo.forget(ref, settings.memo.keep)
+        await links?.forget(ref)
         return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
       },
       async eraseRequest(ref) {
@@ -209,6 +214,7 @@ export function openerOf(
     partitions: OpenerSettings['partitions']
     streamClock?: OpenerSettings['clock']
     opened?: OpenedCases
+    links?: Pick<TraceLinks, 'read'> | undefined
     /** Leaves the stream to other openers. */
     onlyAsked?: boolean
   },

@@ -12,10 +12,11 @@ import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { KafkaClient } from './kafka.ts'
 import type { RedisPart } from './redis.ts'
+import { traceparents, tracesPart } from './traces.ts'
 import { hookingOf, webhooksPart } from './webhooks.ts'
 
 /**
- * Sends verdicts from the outbox to Kafka. When closed, it has sent what Kafka accepts, and leaves the rest to other
+ * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what Kafka accepts, and leaves the rest to other
  * publishers.
  */
 export function publicationPart(
@@ -29,7 +30,7 @@ export function publicationPart(
     clock,
     report,
   }: {
-    redis: Pick<RedisPart, 'outbox' | 'incarnation' | 'sentinels' | 'answers' | 'webhooks'>
+    redis: Pick<RedisPart, 'threads' | 'outbox' | 'incarnation' | 'sentinels' | 'answers' | 'webhooks'>
     protocols: readonly Protocol[]
     loops: Loops
     kafka: KafkaClient
@@ -39,6 +40,9 @@ export function publicationPart(
   },
 ) {
   return closable(async (keep) => {
+    // Before anything is published: what comes from now on has a trace.
+    if (settings.traces.endpoint !== '')
+      keep(await tracesPart(settings, { kafka, topics, threads: redis.threads, protocols, clock, report }))
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const name = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`
     const { sentinels, answers, webhooks } = redis
@@ -46,7 +50,8 @@ export function publicationPart(
     const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
     keep(webhooksPart(settings, { webhooks, loops, clock, report }))
     const hooking = hookingOf(settings, webhooks, protocols)
-    keep(publisher({ outbox, writer, answers, ...hooking, topics, name, clock, report })).start()
+    const traceparentOf = traceparents(settings)
+    keep(publisher({ outbox, writer, answers, ...hooking, topics, name, traceparentOf, clock, report })).start()
     return {}
   })
 }

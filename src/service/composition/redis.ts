@@ -17,6 +17,7 @@ import { redisOutbox } from '../adapters/redis/outbox.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
 import { keptImages, redisThreads } from '../adapters/redis/threads.ts'
+import { redisTraceLinks } from '../adapters/redis/trace-links.ts'
 import { redisWebhooks } from '../adapters/redis/webhooks.ts'
 import { OperatorError, RetryLaterError } from '../domain/errors.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
@@ -151,6 +152,11 @@ function storesOn(
       clock,
     }),
     webhooks: redisWebhooks(working, keys),
+    /** Where traces are sent. */
+    links:
+      settings.traces.endpoint === ''
+        ? undefined
+        : redisTraceLinks(failFast, keys, settings.checkpoints.finalAge + times.keepThreadMs),
     answers: redisAnswers(working, keys, { report, ...(subscribe === undefined ? {} : { subscribe }) }),
   }
 }

@@ -71,7 +71,7 @@ export interface App {
 export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
   const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
   if (refusal !== null) throw new OperatorError(refusal)
-  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
@@ -148,7 +148,7 @@ async function assemble(
   const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opened = openedCases(clock)
-  const opener = openerOf(settings, { routes, opened, ...stream })
+  const opener = openerOf(settings, { routes, opened, links: redis.links, ...stream })
 
   const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)

@@ -51,6 +51,8 @@ export const caseRecord = z.object({
   openedAt: z.number(),
   /** No new call is made for this case after this time; ms since 1970. */
   deadline: z.number(),
+  /** Trace contexts (W3C) that the newest of its messages came with. */
+  links: z.array(z.string()).optional(),
 })
 export type CaseRecord = z.infer<typeof caseRecord>
 
@@ -58,6 +60,10 @@ export type CaseRecord = z.infer<typeof caseRecord>
 export const call = z.object({
   id: z.string(),
   outcome: z.string(),
+  /** Who was called, by its name in the settings, when (ms since 1970), and for how long, in ms. Absent in older journals. */
+  model: z.string().optional(),
+  startedAt: z.number().optional(),
+  ms: z.number().optional(),
   /** Absent if nothing came back that could be charged for. */
   spent: usage.omit({ calls: true, memoHits: true }).optional(),
   /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */

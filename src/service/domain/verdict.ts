@@ -223,11 +223,32 @@ const turn = z.object({
     .describe('Set if the ask failed: a failure code and a sentence.')
     .optional(),
   calls: z
-    .array(z.object({ id: z.string(), outcome: z.string() }))
+    .array(
+      z.object({
+        id: z.string(),
+        outcome: z.string(),
+        model: z.string().describe('Who was called. It and what follows are absent in older transcripts.').optional(),
+        startedAt: z.string().optional(),
+        ms: z.number().optional(),
+        promptTokens: z
+          .number()
+          .describe('Absent, like the others, if nothing came back that is charged for.')
+          .optional(),
+        cachedTokens: z.number().optional(),
+        cacheWriteTokens: z.number().optional(),
+        completionTokens: z.number().optional(),
+        thinkingTokens: z.number().optional(),
+        costUsd: z.number().optional(),
+      }),
+    )
     .describe('Every call made for this ask, the answered one last; a bill can be checked against it.'),
   usage,
   startedAt: z.string(),
   ms: z.number().describe('Time spent in calls, in ms.'),
+  heldMs: z
+    .number()
+    .describe('Time deferred, in ms: Retry-After, budget, limit, breaker. Absent where there was none.')
+    .optional(),
   memo: z.boolean().describe('The answer was known.'),
   about: z
     .array(z.string())
@@ -246,9 +267,36 @@ const turn = z.object({
 })
 export type Turn = z.infer<typeof turn>
 
+/** What a transcript says of its verdict, for those who read the one without the other. */
+export const ruled = z.object({
+  protocol: z.string(),
+  tenant: z.string(),
+  subjectId: z.string(),
+  revision: z.number().int(),
+  final: z.boolean(),
+  label: z.string().nullable(),
+  scores: z.record(z.string(), z.number()),
+  decidedBy: word,
+  faults: z.array(word),
+  usage,
+  timing,
+  heldMs: z
+    .number()
+    .describe('Time deferred along the slowest ask of each round, in ms: no part of modelMs and overheadMs.'),
+  lostCalls: turn.shape.calls.describe(
+    'Calls that belong to no turn: of an earlier run, or of a case that was given up.',
+  ),
+})
+export type Ruled = z.infer<typeof ruled>
+
 export const transcript = z.object({
   schema: z.literal(1),
   verdictId: z.string(),
+  verdict: ruled.describe('Its verdict in short. Absent in older transcripts.').optional(),
+  links: z
+    .array(z.string())
+    .describe('Trace contexts (W3C) that messages of the subject came with. Absent where there were none.')
+    .optional(),
   subject: z.unknown().describe('What was judged, as it was at the opening: post and comments.'),
   turns: z.array(turn),
   cut: z.array(z.string()).describe("What was shortened to stay below the broker's limit of a message, in words."),

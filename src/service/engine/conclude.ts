@@ -1,4 +1,4 @@
-import { type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
+import { type Call, type CaseRecord, type Journal, type JournalEntry, usageOf } from '../domain/case.ts'
 import { cut } from '../domain/cut.ts'
 import type { FilteredQuestions } from '../domain/filtered.ts'
 import { fitted } from '../domain/transcript.ts'
@@ -9,6 +9,7 @@ import {
   FAULTS,
   type RecordedMessage,
   type Remark,
+  type Ruled,
   type Ruling,
   type Turn,
   type Verdict,
@@ -184,7 +185,7 @@ export function endOf(
   maxBytes: number,
 ): Pick<CaseEnd, 'label' | 'verdict' | 'transcript' | 'proposal'> {
   const ruled = verdictOf(ended)
-  const transcript = (id: string) => transcriptOf({ ...ended, record: { ...ended.record, id } }, sent, maxBytes)
+  const transcript = (id: string) => transcriptOf({ ...ended, record: { ...ended.record, id } }, sent, maxBytes, ruled)
   return {
     label: ruled.label,
     verdict: JSON.stringify(ruled),
@@ -201,6 +202,7 @@ export function transcriptOf(
   ended: Ended,
   sent: (asked: KeyedAsk, entry: JournalEntry) => ChatMessage[],
   maxBytes: number,
+  ruled = verdictOf(ended),
 ): string {
   const seen = new Map<string, { turn: number; message: number }>()
   const turns = ended.asked.map((asked, index): Turn => {
@@ -216,17 +218,46 @@ export function transcriptOf(
       answer: entry.answer,
       raw: entry.raw,
       ...(entry.failed === undefined ? {} : { failed: entry.failed }),
-      calls: [...lost, ...entry.calls].map(({ id, outcome }) => ({ id, outcome })),
+      calls: [...lost, ...entry.calls].map(recordedCall),
       usage: addUsage(usageOf(lost), entry.usage),
       startedAt: iso(entry.startedAt),
       ms: entry.ms,
+      ...(entry.heldMs === 0 ? {} : { heldMs: entry.heldMs }),
       memo: entry.memo,
       ...(asked.ask.about === undefined ? {} : { about: [...asked.ask.about] }),
       ...(entry.remarks === undefined ? {} : { remarks: entry.remarks }),
       ...(entry.sent === undefined ? {} : { sent: entry.sent }),
     }
   })
-  return fitted({ schema: 1, verdictId: ended.record.id, subject: ended.record.subject, turns, cut: [] }, maxBytes)
+  const { id: verdictId, subject, links } = ended.record
+  const linked = links === undefined ? {} : { links }
+  return fitted({ schema: 1, verdictId, verdict: ruledOf(ended, ruled), ...linked, subject, turns, cut: [] }, maxBytes)
+}
+
+/** Most calls that a transcript names beside those of its turns. */
+const MAX_LOST_CALLS = 500
+
+/** What a transcript says of its verdict. */
+function ruledOf(ended: Ended, ruled: Verdict): Ruled {
+  const { protocol, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = ruled
+  const inTurns = new Set(ended.asked.map(({ key }) => key))
+  const lost = ended.lostCalls.filter(({ key }) => !inTurns.has(key))
+  return {
+    ...{ protocol, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing },
+    heldMs: criticalPath(ended.asked, ended.journal).heldMs,
+    lostCalls: lost.slice(0, MAX_LOST_CALLS).map(recordedCall),
+  }
+}
+
+function recordedCall({ id, outcome, model, startedAt, ms, spent }: Call): Turn['calls'][number] {
+  const { estimated: _, ...counted } = spent ?? {}
+  return {
+    ...{ id, outcome },
+    ...(model === undefined ? {} : { model }),
+    ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),
+    ...(ms === undefined ? {} : { ms }),
+    ...counted,
+  }
 }
 
 function once(

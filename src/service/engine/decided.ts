@@ -2,7 +2,14 @@ import type { DecisionMessage, Proposal } from '../domain/decisions.ts'
 import { proposal as proposalSchema } from '../domain/decisions.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import type { SubjectKind } from '../domain/thread.ts'
-import { noComments, noUsage, type Verdict, verdictId, verdict as verdictSchema } from '../domain/verdict.ts'
+import {
+  noComments,
+  noUsage,
+  type Ruled,
+  type Verdict,
+  verdictId,
+  verdict as verdictSchema,
+} from '../domain/verdict.ts'
 import type { Above, Written } from '../ports/cases.ts'
 import { type DecidedOn, type Decision, decisionName, type LabelledVerdict } from '../ports/decisions.ts'
 import { kindNamed } from './routes.ts'
@@ -26,7 +33,12 @@ export function scopeOfSubject(
 export function decidedVerdict(decision: Decision, protocol: Protocol, on: DecidedOn): LabelledVerdict | null {
   const made = decision.withdraw ? restored(decision, protocol, on) : human(decision, protocol, on)
   if (made === null) return null
-  const transcript = JSON.stringify({ schema: 1, verdictId: made.id, subject: null, turns: [], cut: [] })
+  const { protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = made
+  const verdict: Ruled = {
+    ...{ protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing },
+    ...{ heldMs: 0, lostCalls: [] },
+  }
+  const transcript = JSON.stringify({ schema: 1, verdictId: made.id, verdict, subject: null, turns: [], cut: [] })
   return { label: made.label, verdict: JSON.stringify(made), transcript }
 }
 

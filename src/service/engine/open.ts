@@ -6,6 +6,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
 import type { Origin, StreamMarks, StreamPartitions, ThreadState, ThreadStore, ThreadWeight } from '../ports/threads.ts'
+import type { TraceLinks } from '../ports/traces.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { sharesTakeTurns } from '../threads/turns.ts'
@@ -60,6 +61,8 @@ export function opener(deps: {
   report: Report
   /** Told of each record, for whoever begins its case in this process. */
   opened?: Pick<OpenedCases, 'note'>
+  /** Where traces are sent: what messages said of theirs. */
+  links?: Pick<TraceLinks, 'read'> | undefined
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
@@ -122,8 +125,13 @@ export function opener(deps: {
       if ((state.revisions.get(protocol.name)?.openId ?? null) !== null) return 'waiting'
       return waitMs > 0 && judgedAgain(protocol) ? 'early' : 'ready'
     })
+    const links = ready.length === 0 ? [] : ((await deps.links?.read(ref)) ?? [])
+    const linked = links.length === 0 ? {} : { links: [...links] }
     const opening = ready.map((protocol) => ({
-      record: newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, overloaded, settings }),
+      record: {
+        ...newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, overloaded, settings }),
+        ...linked,
+      },
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {

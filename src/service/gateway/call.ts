@@ -176,7 +176,7 @@ function endCall(
   const byDeadline = outcome === 'timeout' && cutOff === null && timeoutMs < longestMs
   if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker, ...failure })
   context.calls.push({
-    ...{ id: callId, outcome },
+    ...{ id: callId, outcome, model, startedAt: flight.startedAt, ms },
     ...(charge === undefined ? {} : { spent: charge }),
     ...(outcome === 'content-filter' ? { filtered: { model, found: [...filtered] } } : {}),
   })

@@ -272,6 +272,13 @@ export interface Events {
   'record:resumed': Record<string, never>
   /** What topics no longer have was missed by the record. */
   'record:holes': { holes: number; advice: string }
+  /** Of so many cases the collector has the trace; of so many spans and events it will never take any. */
+  'traces:accepted': { count: number }
+  'traces:rejected': { count: number; why: string }
+  /** The collector takes nothing now, or does again. */
+  'traces:held': { held: boolean; why: string }
+  /** When the oldest message was published whose trace waits for the collector, ms since 1970; null: none waits here. */
+  'traces:waiting': { oldest: number | null }
   /** Jobs of a stage's queue by state. */
   'stage:backlog': { protocol: string; stage: string; states: Record<string, number>; oldestWaitingSeconds: number }
   /** Asks of this process that hold a model slot, and asks that wait for one. */

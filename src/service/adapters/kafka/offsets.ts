@@ -51,6 +51,23 @@ export async function hasHeldRecords(kafka: Kafka, topic: string): Promise<boole
   }
 }
 
+/** Where these topics end: the next offset of each partition. */
+export async function endsOf(kafka: Kafka, topics: readonly string[]): Promise<GroupProgress['committed']> {
+  const admin = kafka.admin({ retry: { retries: 3 } })
+  await admin.connect()
+  try {
+    const ends = topics.map(async (topic) => {
+      const partitions = await onceTopicSettled(topic, () => admin.fetchTopicOffsets(topic), {
+        withinMs: SETTLED_WITHIN_MS,
+      })
+      return [topic, new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]))] as const
+    })
+    return new Map(await Promise.all(ends))
+  } finally {
+    await admin.disconnect()
+  }
+}
+
 /**
  * Sets the offsets of a group that has no members. Kafka takes them from nobody else while it has some: rejects then.
  */

@@ -8,6 +8,7 @@ import { callMetrics, gatewayMetrics } from './models.ts'
 import { recordMetrics } from './record.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
+import { traceMetrics } from './traces.ts'
 import { verdictMetrics } from './verdicts.ts'
 import { webhookMetrics } from './webhooks.ts'
 
@@ -22,6 +23,7 @@ const GROUPS = [
   verdictMetrics,
   webhookMetrics,
   recordMetrics,
+  traceMetrics,
   stateMetrics,
 ]
 

@@ -111,6 +111,8 @@ export interface Keys {
    * (its verdicts go to webhooks), and by protocol verdict: and transcript:; of an erased one only erased, protocols and times.
    */
   answers(member: string): string
+  /** List: the trace contexts that its newest messages came with. */
+  traces(member: string): string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -153,6 +155,7 @@ export function keysUnder(prefix: string): Keys {
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
     answers: (member) => `${root}:answers:${member}`,
+    traces: (member) => `${root}:traces:${member}`,
   }
 }
 
