@@ -1,0 +1,114 @@
+import { Deployment, type IDeployment } from 'kubernetes-models/apps/v1/Deployment'
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget'
+import { DOOR_PRE_STOP, DRAIN, FOLDERS, GRACE, labelsOf, SECRET, SECRETS, shipped, USER, VERSION } from './names.ts'
+
+type PodSpec = NonNullable<NonNullable<NonNullable<IDeployment['spec']>['template']>['spec']>
+
+/** What of a role is not as in every other one. */
+export interface Role {
+  readonly name: 'intake' | 'judge' | 'publish' | 'door' | 'record'
+  readonly replicas: number
+  readonly cpu: string
+  /** One process at a time: the next begins when the last has ended. */
+  readonly alone?: true
+}
+
+const PORTS = {
+  http: { name: 'http', containerPort: shipped.http.port },
+  door: { name: 'door', containerPort: shipped.door.port },
+}
+
+/** A Deployment and a PodDisruptionBudget of a role. */
+export function workloadOf(role: Role) {
+  const name = `gavel-${role.name}`
+  const labels = labelsOf(role.name)
+  return [
+    new Deployment({
+      metadata: { name, labels },
+      spec: {
+        replicas: role.replicas,
+        selector: { matchLabels: labels },
+        strategy:
+          role.alone === true
+            ? { type: 'Recreate' }
+            : { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        template: { metadata: { labels }, spec: podOf(role) },
+      },
+    }),
+    new PodDisruptionBudget({
+      metadata: { name, labels },
+      // Pods are not ready while Redis is away: draining a node must not wait for that.
+      spec: { selector: { matchLabels: labels }, maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+    }),
+  ]
+}
+
+function podOf(role: Role): PodSpec {
+  const isRecord = role.name === 'record'
+  return {
+    serviceAccountName: 'gavel',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: GRACE,
+    securityContext: {
+      runAsNonRoot: true,
+      ...{ runAsUser: USER, runAsGroup: USER, fsGroup: USER, fsGroupChangePolicy: 'OnRootMismatch' },
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
+    topologySpreadConstraints: [
+      {
+        ...{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' },
+        labelSelector: { matchLabels: labelsOf(role.name) },
+      },
+    ],
+    containers: [containerOf(role)],
+    volumes: [
+      { name: 'settings', configMap: { name: 'gavel-settings' } },
+      { name: 'secrets', secret: { secretName: SECRET, defaultMode: 0o440 } },
+      { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+      { name: 'own', emptyDir: { sizeLimit: '1Gi' } },
+      ...(isRecord ? [{ name: 'record', persistentVolumeClaim: { claimName: 'gavel-record' } }] : []),
+    ],
+  }
+}
+
+function containerOf(role: Role): PodSpec['containers'][number] {
+  const isDoor = role.name === 'door'
+  return {
+    name: 'gavel',
+    image: `gavel:${VERSION}`,
+    args: [
+      ...['run', '--roles', role.name, '--wait-for-dependencies'],
+      ...['--config', `${FOLDERS.settings}/gavel.yaml`],
+    ],
+    env: [
+      ...Object.entries(SECRETS).map(([name, key]) => ({ name, value: `${FOLDERS.secrets}/${key}` })),
+      { name: 'GAVEL_HTTP_HOST', value: '0.0.0.0' },
+      { name: 'GAVEL_DRAIN', value: `${DRAIN}s` },
+    ],
+    ports: isDoor ? [PORTS.http, PORTS.door] : [PORTS.http],
+    startupProbe: { ...probe('/health/live'), periodSeconds: 2, failureThreshold: 60 },
+    livenessProbe: { ...probe('/health/live'), periodSeconds: 10, failureThreshold: 3 },
+    readinessProbe: { ...probe('/health/ready'), periodSeconds: 5, failureThreshold: 3 },
+    ...(isDoor ? { lifecycle: { preStop: { sleep: { seconds: DOOR_PRE_STOP } } } } : {}),
+    // No limit of CPU: a process that is throttled loses its locks, and others judge again what it judged.
+    resources: { requests: { cpu: role.cpu, memory: '320Mi' }, limits: { memory: '512Mi' } },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      { name: 'settings', mountPath: FOLDERS.settings, readOnly: true },
+      { name: 'secrets', mountPath: FOLDERS.secrets, readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'own', mountPath: FOLDERS.own },
+      ...(role.name === 'record' ? [{ name: 'record', mountPath: FOLDERS.record }] : []),
+    ],
+  }
+}
+
+/** Each page waits up to a second for Redis. */
+function probe(path: string) {
+  return { httpGet: { path, port: 'http' }, timeoutSeconds: 3 }
+}
