@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadSettings, PROJECT } from '../config/load.ts'
@@ -19,18 +19,40 @@ const service = z.strictObject({
   healthcheck: z.looseObject({ test: z.array(z.string()) }).optional(),
   restart: z.string(),
 })
+const role = z.strictObject({
+  image: z.string(),
+  build: z.strictObject({ context: z.literal('.'), dockerfile: z.string() }),
+  environment: z.record(z.string(), z.string()),
+  command: z.array(z.string()),
+  volumes: z.array(z.string()),
+  tmpfs: z.array(z.string()),
+  read_only: z.literal(true),
+  cap_drop: z.tuple([z.literal('ALL')]),
+  security_opt: z.tuple([z.literal('no-new-privileges:true')]),
+  stop_grace_period: z.string().regex(/^\d+s$/),
+  depends_on: z.record(z.string(), z.strictObject({ condition: z.literal('service_healthy') })),
+  restart: z.string(),
+})
 const compose = z
   .strictObject({
     name: z.string(),
+    'x-gavel': z.unknown(),
     services: z.strictObject({
+      ...{ 'gavel-intake': role, 'gavel-judge': role, 'gavel-publish': role },
       ...{ redis: service, kafka: service, prometheus: service, alertmanager: service, grafana: service },
     }),
     volumes: z.record(z.string(), z.null()),
   })
-  .parse(parse(text('compose.yaml')))
+  .parse(parse(text('compose.yaml'), { merge: true }))
 const { redis, kafka, prometheus, grafana } = compose.services
-const services = Object.entries(compose.services).map(([name, own]) => ({ name, ...own }))
-const mounts = services.flatMap(({ name, volumes }) =>
+const [roles = [], servers = []] = ['gavel-', ''].map((own) =>
+  Object.entries(compose.services).flatMap(([name, one]) =>
+    name.startsWith('gavel-') === (own !== '') ? [{ name, one }] : [],
+  ),
+)
+const services = servers.map(({ name, one }) => ({ name, ...service.parse(one) }))
+const gavels = roles.map(({ name, one }) => ({ name, ...role.parse(one) }))
+const mounts = [...services, ...gavels].flatMap(({ name, volumes }) =>
   volumes.map((volume) => {
     const [source = '', target = '', mode = 'rw'] = volume.split(':')
     return { name, source, target, mode }
@@ -66,7 +88,8 @@ it('runs the Kafka that the local stack runs, as one node that names itself loca
   expect(kafka.image).toBe(`apache/kafka:${version}`)
   expect(kafka.environment).toMatchObject({
     KAFKA_PROCESS_ROLES: 'broker,controller',
-    KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://localhost:9092',
+    KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://localhost:9092,INSIDE://kafka:19092',
+    KAFKA_LISTENERS: 'PLAINTEXT://:9092,INSIDE://:19092,CONTROLLER://localhost:9093',
     KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: 1,
   })
   expect(Buffer.from(String(kafka.environment.CLUSTER_ID), 'base64url')).toHaveLength(16)
@@ -91,25 +114,64 @@ it('has Prometheus tell Alertmanager, which reads the routes of this project', (
   expect(existsSync(join(PROJECT, mount?.source ?? '', file.slice((mount?.target ?? '').length + 1)))).toBe(true)
 })
 
-it('has Prometheus scrape the port that Gavel serves', () => {
-  const config = z
-    .looseObject({
-      rule_files: z.array(z.string()),
-      scrape_configs: z.array(
-        z.looseObject({
-          job_name: z.string(),
-          static_configs: z.array(z.looseObject({ targets: z.array(z.string()) })),
-        }),
-      ),
-    })
-    .parse(parse(text('config', 'prometheus', 'prometheus.yml')))
-  const targets = config.scrape_configs.flatMap(({ static_configs }) => static_configs.flatMap((one) => one.targets))
-  expect(targets).toEqual([`host.docker.internal:${loadSettings({}).http.port}`])
+const scraping = z.looseObject({
+  rule_files: z.array(z.string()),
+  scrape_configs: z.tuple([
+    z.looseObject({
+      job_name: z.literal('gavel'),
+      static_configs: z.array(z.looseObject({ targets: z.array(z.string()) })).default([]),
+      dns_sd_configs: z.array(z.looseObject({ names: z.array(z.string()), port: z.number() })).default([]),
+    }),
+  ]),
+})
+const scrapedBy = (file: string) => scraping.parse(parse(text('config', 'prometheus', file)))
+
+it('has Prometheus scrape every role at the port that it serves, or a Gavel on this machine', () => {
+  const { http } = loadSettings({})
+  const [inContainers, outside] = [scrapedBy('prometheus.yml'), scrapedBy('host.yml')]
+  const [{ dns_sd_configs: found }] = inContainers.scrape_configs
+  expect(found).toMatchObject([{ names: gavels.map(({ name }) => name), port: http.port }])
+  const [{ static_configs: fixed }] = outside.scrape_configs
+  expect(fixed).toEqual([{ targets: [`host.docker.internal:${http.port}`] }])
   // Docker Desktop's containers reach loopback by that name.
-  expect(loadSettings({}).http.hosts).toContain('host.docker.internal')
+  expect(http.hosts).toContain('host.docker.internal')
   expect(prometheus.extra_hosts).toEqual(['host.docker.internal:host-gateway'])
+  expect(prometheus.command?.[0]).toMatch(
+    /^--config\.file=\/etc\/prometheus\/\$\{PROMETHEUS_CONFIG:-prometheus\.yml\}$/,
+  )
   expect(inside('prometheus', '/etc/prometheus/prometheus.yml')?.source).toBe('./config/prometheus')
-  for (const file of config.rule_files) expect(existsSync(join(PROJECT, 'config', 'prometheus', file))).toBe(true)
+  for (const file of inContainers.rule_files) expect(existsSync(join(PROJECT, 'config', 'prometheus', file))).toBe(true)
+  // But for what they scrape they say the same.
+  const rest = (file: string) => ({ ...scrapedBy(file), scrape_configs: [] })
+  expect(rest('host.yml')).toEqual(rest('prometheus.yml'))
+})
+
+describe.each(gavels)('$name', ({ name, image, build, command, environment, stop_grace_period, depends_on }) => {
+  it('runs its role in the image of this version', () => {
+    expect(command).toEqual(['run', '--roles', name.slice('gavel-'.length), '--wait-for-dependencies'])
+    const { version } = JSON.parse(text('package.json')) as { version: string }
+    expect(image).toBe(`gavel:${version}`)
+    expect(existsSync(join(PROJECT, build.dockerfile))).toBe(true)
+  })
+
+  it('has settings that are some, reaches Kafka and Redis in the containers beside it, and starts when they answer', () => {
+    const settings = loadSettings(
+      // As Compose fills in what is not set outside.
+      Object.fromEntries(
+        Object.entries(environment).map(([key, value]) => [key, value.replace(/\$\{\w+:-([^}]*)\}/, '$1')]),
+      ),
+    )
+    expect(settings.kafka.brokers).toEqual(['kafka:19092'])
+    expect(settings.redis.url).toBe('redis://redis:6379')
+    expect(settings.traces.endpoint).toBe('')
+    expect(settings.http.host).toBe('0.0.0.0')
+    expect(Object.keys(depends_on).sort()).toEqual(
+      services.flatMap((one) => (one.healthcheck ? [one.name] : [])).sort(),
+    )
+    // A stop is forced a second after the drain.
+    expect(settings.drain).toBeGreaterThanOrEqual(settings.models.callTimeout)
+    expect(Number.parseInt(stop_grace_period, 10) * 1000).toBeGreaterThan(settings.drain + 1000)
+  })
 })
 
 it('has Grafana find its data source and its dashboards', () => {
