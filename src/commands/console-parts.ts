@@ -5,7 +5,7 @@ import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { redisAddresses } from '../service/adapters/redis/connect.ts'
 import { consolePart } from '../service/composition/console.ts'
 import { makeTopics } from '../service/composition/kafka.ts'
-import { recordReaderOf } from '../service/composition/record.ts'
+import { recordReaderOf, reviewQueueOf } from '../service/composition/record.ts'
 import { commandRedis } from '../service/composition/redis.ts'
 import type { Standing } from '../service/console/health.ts'
 import { closable, type Keep } from '../service/operations/closable.ts'
@@ -36,13 +36,16 @@ export function consoleParts(
   const { person, places, print, terminal, report } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
+    const queue = keep(await reviewQueueOf(settings))
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const look = isAlone
       ? notConnected
       : keep(await topParts(settings, () => readingClient(settings, terminal), places)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
-    return keep(await consolePart(settings, { record, look, decide, person, print, loops, clock: Date.now, report }))
+    return keep(
+      await consolePart(settings, { record, queue, look, decide, person, print, loops, clock: Date.now, report }),
+    )
   })
 }
 

@@ -61,7 +61,7 @@ async function served() {
   }
   const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
   const part = await consolePart(settings, {
-    ...{ record, loops, clock: Date.now, person: 'anna', report: () => {} },
+    ...{ record, queue: record.review, loops, clock: Date.now, person: 'anna', report: () => {} },
     look: async () => WELL,
     print: (address) => void links.push(address),
     decide: {

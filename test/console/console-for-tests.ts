@@ -1,9 +1,11 @@
 import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
+import { Blinds } from '../../src/service/console/blinds.ts'
 import { type Asset, consoleOf } from '../../src/service/console/console.ts'
 import { decidePage } from '../../src/service/console/decide.ts'
 import { healthPage, type Standing } from '../../src/service/console/health.ts'
 import type { Kinds } from '../../src/service/console/kinds.ts'
 import { livePages } from '../../src/service/console/live.ts'
+import { reviewPages } from '../../src/service/console/review.ts'
 import { searchPage } from '../../src/service/console/search.ts'
 import { Sessions } from '../../src/service/console/sessions.ts'
 import { Arriving } from '../../src/service/console/stream.ts'
@@ -11,7 +13,6 @@ import { verdictPages } from '../../src/service/console/verdict.ts'
 import type { Turn, Verdict } from '../../src/service/domain/verdict.ts'
 import { noUsage } from '../../src/service/domain/verdict.ts'
 import type { Deciding } from '../../src/service/ports/deciding.ts'
-import type { RecordStore } from '../../src/service/ports/record.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { at, feed, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -66,16 +67,19 @@ export function aConsole({
   decide = async () => ({ of: '0@0', decided: null }),
   look = async () => WELL,
   idle = 3_600_000,
+  auditShare = 0,
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
   idle?: number
+  auditShare?: number
 } = {}) {
-  const record: RecordStore = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
   const topics = feed(record)
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
   const arriving = new Arriving(record)
+  const blinds = new Blinds(() => now)
   const closing = new AbortController()
   const reported: string[] = []
   const printed: string[] = []
@@ -86,9 +90,13 @@ export function aConsole({
   })
   const pages = [
     ...livePages({ record, arriving, kinds, streams: 4 }),
-    ...verdictPages({ record, kinds, canDecide: true, style: 'body{color:#111}' }),
+    ...verdictPages({ record, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
     searchPage({ record, kinds }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
+    ...reviewPages({
+      ...{ queue: record.review, record, kinds, blinds, deciding: { decide } },
+      ...{ clock: () => now, claimFor: 900_000 },
+    }),
     decidePage({ record, kinds, deciding: { decide }, clock: () => now }),
   ]
   const { fetch } = consoleOf({

@@ -3,11 +3,13 @@ import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { serveDoor } from '../adapters/door-server.ts'
+import { Blinds } from '../console/blinds.ts'
 import { type Asset, consoleOf } from '../console/console.ts'
 import { decidePage } from '../console/decide.ts'
 import { healthPage, type Standing } from '../console/health.ts'
 import type { Kinds } from '../console/kinds.ts'
 import { livePages } from '../console/live.ts'
+import { reviewPages } from '../console/review.ts'
 import { searchPage } from '../console/search.ts'
 import { Sessions } from '../console/sessions.ts'
 import { Arriving } from '../console/stream.ts'
@@ -20,6 +22,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { RecordReader } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
+import type { ReviewQueue } from '../ports/review.ts'
 import { PROTOCOLS } from '../protocols/registry.ts'
 import { protocolsOf } from './protocols.ts'
 
@@ -37,6 +40,7 @@ export function consolePart(
   settings: Settings,
   parts: {
     record: RecordReader
+    queue: ReviewQueue
     /** How the service stands now. */
     look: () => Promise<Standing>
     /** null: nobody decides here. */
@@ -50,7 +54,7 @@ export function consolePart(
     report: Report
   },
 ) {
-  const { record, look, decide, person, print, loops, clock, report } = parts
+  const { record, queue, look, decide, person, print, loops, clock, report } = parts
   const { host, hosts, port, session, streams } = settings.console
   return closable(async (keep) => {
     const kinds = kindsOf(settings)
@@ -60,6 +64,8 @@ export function consolePart(
       .map(({ bytes }) => Buffer.from(bytes).toString('utf8'))
     const sessions = new Sessions(session, clock)
     const arriving = new Arriving(record)
+    const blinds = new Blinds(clock)
+    const { claimFor } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
     const closing = new AbortController()
     const printLink = () => print(`http://${addressOf(host)}:${server.port}/sign-in/link?t=${sessions.link(person)}`)
@@ -69,12 +75,17 @@ export function consolePart(
       pages: [
         ...livePages({ record, arriving, kinds, streams }),
         ...verdictPages({
-          ...{ record, kinds, canDecide: decide !== null },
+          ...{ record, kinds, blinds, canDecide: decide !== null },
           style: style.join(''),
         }),
         searchPage({ record, kinds }),
         healthPage({ look, runbook }),
-        ...(decide === null ? [] : [decidePage({ record, kinds, deciding: decide, clock })]),
+        ...(decide === null
+          ? []
+          : [
+              decidePage({ record, kinds, deciding: decide, clock }),
+              ...reviewPages({ queue, record, kinds, blinds, deciding: decide, clock, claimFor }),
+            ]),
       ],
     })
     const limits = { requestTime: REQUEST_MS, connections: CONNECTIONS }

@@ -14,7 +14,7 @@ export const DONE = {
 } as const
 
 /** What came of the decision that led to this page; nothing where none did. */
-export function decidedNotice(done: string | null, _said: string | null): Part {
+export function decidedNotice(done: string | null): Part {
   const said = Object.entries(DONE).find(([name]) => name === done)?.[1]
   return said === undefined ? NOTHING : html`<p class="notice done" role="status" tabindex="-1" autofocus>${said}</p>`
 }
@@ -30,6 +30,8 @@ ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
 }
 
 export interface DecideFields {
+  /** Where the form is sent. */
+  readonly to?: string
   /** The verdict that was seen. */
   readonly id: string
   readonly token: string
@@ -38,9 +40,9 @@ export interface DecideFields {
   readonly why: string
 }
 
-export function decideForm({ id, token, labels, chosen, why }: DecideFields): Safe {
+export function decideForm({ to = '/decide', id, token, labels, chosen, why }: DecideFields): Safe {
   const name = randomUUID()
-  return html`<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decisionMessage, MAX_WHY_CHARS } from '../domain/decisions.ts'
+import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { Decided } from '../ports/decisions.ts'
@@ -37,20 +38,37 @@ export function decidePage(parts: {
       const again = { id, token: session.token, labels, chosen: label, why }
       if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
         return notDecided(TEXTS.decide.missing, again, 400)
-      const { tenant, postId: subjectId, kind } = subject
-      const message = decisionMessage.safeParse({
-        ...{ subjectId, tenant, protocol: verdict.protocol, against: verdict.revision, by: session.by, why },
-        ...(kind === 'reply' ? { kind } : {}),
-        ...(withdraw ? { withdraw: true } : { label }),
-        at: new Date(parts.clock()).toISOString(),
-      })
-      if (!message.success) return notDecided(TEXTS.decide.missing, again, 400)
-      const { decided } = await parts.deciding.decide(message.data, signal)
+      const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }
+      const decided = await send({ ...asked, ...(withdraw ? { withdraw: true as const } : { label }) }, parts, signal)
+      if (decided === 'invalid') return notDecided(TEXTS.decide.missing, again, 400)
       const done = doneOf(decided)
       if (done !== null) return { to: link('/verdict', { id: await shownAfter(parts.record, decided, id), done }) }
       return notDecided(refusalOf(decided), again, 409)
     },
   }
+}
+
+interface Asked {
+  readonly subject: ThreadRef
+  readonly protocol: string
+  /** The revision that was seen. */
+  readonly against: number
+  readonly by: string
+  readonly why: string
+  readonly label?: string
+  readonly withdraw?: true
+  readonly opinion?: true
+}
+
+/** Sends a decision, and waits for what comes of it; null where nothing was heard in time. */
+export async function send(
+  { subject: { tenant, postId: subjectId, kind }, ...asked }: Asked,
+  { deciding, clock }: { deciding: Deciding; clock: Clock },
+  signal: AbortSignal,
+): Promise<Decided | null | 'invalid'> {
+  const given = { ...asked, subjectId, tenant, ...(kind === 'reply' ? { kind } : {}) }
+  const message = decisionMessage.safeParse({ ...given, at: new Date(clock()).toISOString() })
+  return message.success ? (await deciding.decide(message.data, signal)).decided : 'invalid'
 }
 
 function doneOf(decided: Decided | null): keyof typeof DONE | null {
@@ -73,7 +91,7 @@ async function shownAfter(record: Pick<RecordReader, 'verdict'>, decided: Decide
   return seen
 }
 
-function refusalOf(decided: Decided | null): string {
+export function refusalOf(decided: Decided | null): string {
   if (decided?.outcome === 'late') return TEXTS.decide.late(decided.last)
   if (decided?.outcome === 'refused') return `${TEXTS.decide.refused} ${decided.why}`
   if (decided?.outcome === 'deleted') return `${TEXTS.decide.refused} ${TEXTS.decide.deleted}`

@@ -4,6 +4,7 @@ import { html, NOTHING, type Safe, words } from './view.ts'
 
 const PLACES = [
   ['/live', TEXTS.live.title],
+  ['/review', TEXTS.review.title],
   ['/search', TEXTS.search.title],
   ['/health', TEXTS.health.title],
 ] as const

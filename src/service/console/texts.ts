@@ -170,6 +170,44 @@ export const TEXTS = {
     before: 'Before',
     whole: 'whole',
   },
+  review: {
+    title: 'Review',
+    waiting: (count: number) =>
+      count === 0
+        ? 'Nothing waits for you.'
+        : count === 1
+          ? '1 verdict waits.'
+          : `${count} verdicts wait, the dearest mistake first.`,
+    next: 'Take the next',
+    take: 'Take',
+    release: 'Give it back',
+    keys: 'Keys: n takes the next, 1 to 9 choose a label, w goes to the reason, Ctrl+Enter sends and takes the next, r gives it back.',
+    yours: 'It is yours until',
+    held: 'taken by',
+    gone: 'It waits no more, or somebody else has it.',
+    none: 'Nothing waits that you may take.',
+    done: 'Decided. This is the next.',
+    last: 'Decided. Nothing more waits.',
+    back: 'Given back.',
+    blind: 'A second opinion: what was decided is not shown.',
+    now: 'It says',
+    argument: 'The whole argument',
+    closed: 'Closed to you now',
+    closedSays:
+      'You give a second opinion on this: its pages are closed to you until you have decided, or given it back.',
+    why: 'Why it is here',
+    reasons: {
+      undecided: 'nothing could be decided',
+      contested: 'it was a near thing',
+      degraded: 'it was judged from less than its protocol wants',
+      refused: 'somebody decided against a revision that was no longer the last',
+      disputed: 'a second opinion says another label',
+      differs: 'a machine now says another label than the person did',
+      edited: 'the post was edited after a person decided',
+      sampled: 'drawn for audit',
+      'second-opinion': 'drawn for a second opinion',
+    },
+  },
   search: {
     title: 'Search',
     query: 'Words in post, comments or reasons',

@@ -1,5 +1,6 @@
 import type { RecordReader } from '../ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
+import type { Blinds } from './blinds.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
 import { toFile } from './file.ts'
@@ -17,6 +18,7 @@ interface VerdictParts {
   /** The stylesheet, for a page that is saved. */
   readonly style: string
   readonly canDecide: boolean
+  readonly blinds: Blinds
 }
 
 const NOTHING_HERE: Answer = {
@@ -25,9 +27,17 @@ const NOTHING_HERE: Answer = {
   status: 404,
 }
 
+const CLOSED: Answer = {
+  title: TEXTS.review.closed,
+  body: html`<h1>${TEXTS.review.closed}</h1><p>${TEXTS.review.closedSays}</p><p><a href="/review">${TEXTS.review.title}</a></p>`,
+  status: 409,
+}
+
 /** A verdict with its whole argument; the same as one file; and its thread. */
-export function verdictPages({ record, kinds, style, canDecide }: VerdictParts): Page[] {
+export function verdictPages({ record, kinds, style, canDecide, blinds }: VerdictParts): Page[] {
   const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
+  /** What a person may not read now, since they give a second opinion on it. */
+  const isClosed = ({ row }: CaseFile, { by }: Session) => blinds.isClosed(by, row.subject)
   return [
     {
       method: 'GET',
@@ -35,9 +45,10 @@ export function verdictPages({ record, kinds, style, canDecide }: VerdictParts):
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
         const tools = toolsOf(file, canDecide)
         const decide = canDecide ? decideSection(file, session) : NOTHING
-        const notice = decidedNotice(query.get('done'), query.get('said'))
+        const notice = decidedNotice(query.get('done'))
         return { title: titleOf(file), body: html`${notice}${verdictBody(file, kinds, tools)}${decide}` }
       },
     },
@@ -47,6 +58,7 @@ export function verdictPages({ record, kinds, style, canDecide }: VerdictParts):
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
         return { file: toFile(titleOf(file), verdictBody(file, kinds, NOTHING), style), name: 'gavel-verdict.html' }
       },
     },
@@ -56,6 +68,7 @@ export function verdictPages({ record, kinds, style, canDecide }: VerdictParts):
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null || file.thread === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
         const { thread, debate, row, ruled } = file
         const from = Math.floor(placeIn(query, 'from') / THREAD_PAGE) * THREAD_PAGE
         return {

@@ -149,6 +149,11 @@ function keys() {
     const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit()
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey) return
+    const pressed = document.querySelector(`button[data-press="${CSS.escape(event.key)}"]`)
+    if (pressed !== null) {
+      pressed.click()
+      return
+    }
     const label = document.querySelector(`.decide input[data-key="${CSS.escape(event.key)}"]`)
     if (label !== null) {
       label.checked = true

@@ -1,0 +1,32 @@
+import type { ThreadRef } from '../domain/thread.ts'
+import type { Clock } from '../ports/clock.ts'
+
+/** Most subjects that are closed at a time; the oldest opens. */
+const MOST = 10_000
+
+/** Subjects whose verdicts a person may not read, while they give a second opinion without having seen the first. In this process. */
+export class Blinds {
+  readonly #clock: Clock
+  readonly #until = new Map<string, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  close(by: string, subject: ThreadRef, until: number): void {
+    this.#until.set(nameOf(by, subject), until)
+    for (const name of this.#until.keys()) if (this.#until.size > MOST) this.#until.delete(name)
+  }
+
+  open(by: string, subject: ThreadRef): void {
+    this.#until.delete(nameOf(by, subject))
+  }
+
+  isClosed(by: string, subject: ThreadRef): boolean {
+    return (this.#until.get(nameOf(by, subject)) ?? 0) > this.#clock()
+  }
+}
+
+function nameOf(by: string, { tenant, kind, postId }: ThreadRef): string {
+  return JSON.stringify([by, tenant, kind, postId])
+}

@@ -1,0 +1,199 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../ports/clock.ts'
+import type { Deciding } from '../ports/deciding.ts'
+import type { RecordReader } from '../ports/record.ts'
+import type { Claimed, ReviewItem, ReviewQueue } from '../ports/review.ts'
+import type { Blinds } from './blinds.ts'
+import { caseFile } from './case-file.ts'
+import { refusalOf, send } from './decide.ts'
+import { decideForm } from './decide-form.ts'
+import type { Kinds } from './kinds.ts'
+import type { Answer, Asked, Page } from './page.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { claimCard, commentsSection, shownComments } from './thread.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, words } from './view.ts'
+
+export interface ReviewParts {
+  readonly queue: Pick<ReviewQueue, 'list' | 'claim' | 'release'>
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
+  readonly kinds: Kinds
+  readonly blinds: Blinds
+  readonly deciding: Deciding
+  readonly clock: Clock
+  /** How long a claim keeps others away, in ms. */
+  readonly claimFor: number
+}
+
+/** Items that a page of the queue lists, and among which one's own are looked for. */
+const [LISTED, LOOKED] = [30, 1_000]
+/** How long is waited until the record has read a decision, and how often is looked, in ms. */
+const [RECORDED_MS, LOOK_MS] = [3_000, 100]
+
+/** The queue of what people should look at, and one item of it after the other. No GET takes an item. */
+export function reviewPages(parts: ReviewParts): Page[] {
+  const { queue, clock, claimFor, blinds } = parts
+  const filter = ({ by, tenants }: Session) => ({ for: by, ...(tenants === undefined ? {} : { tenants }) })
+  /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
+  const claim = async (id: string | null, session: Session): Promise<Claimed> => {
+    const now = clock()
+    const claimed = await queue.claim(id, filter(session), now + claimFor, now)
+    if (claimed.outcome === 'claimed' && isBlind(claimed.item))
+      blinds.close(session.by, claimed.item.subject, now + claimFor)
+    return claimed
+  }
+  const own = async (id: string, session: Session): Promise<ReviewItem | null> => {
+    const { items } = await queue.list(filter(session), LOOKED, clock())
+    return items.find(({ verdict, claim: held }) => verdict === id && held?.by === session.by) ?? null
+  }
+  /** The next item; not the one that was just decided, which is in the queue until the record has read the decision. */
+  const next = async (session: Session, done: 'done' | '', decided = ''): Promise<Answer> => {
+    for (let waited = 0; decided !== '' && waited < RECORDED_MS; waited += LOOK_MS) {
+      if ((await own(decided, session)) === null) break
+      await sleep(LOOK_MS)
+    }
+    const claimed = await claim(null, session)
+    const isSame = claimed.outcome === 'claimed' && claimed.item.verdict === decided
+    if (isSame) blinds.open(session.by, claimed.item.subject)
+    if (claimed.outcome !== 'claimed' || isSame) return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
+    return { to: link('/review/item', { id: claimed.item.verdict, said: done }) }
+  }
+  const idIn = ({ form }: Asked) => form.get('id') ?? ''
+  return [
+    {
+      method: 'GET',
+      path: '/review',
+      async answer({ query, session }) {
+        const { items, waiting } = await queue.list(filter(session), LISTED, clock())
+        return { title: TEXTS.review.title, body: listBody(items, waiting, { session, said: query.get('said') }) }
+      },
+    },
+    { method: 'POST', path: '/review/next', answer: ({ session }) => next(session, '') },
+    {
+      method: 'POST',
+      path: '/review/take',
+      async answer(asked) {
+        const claimed = await claim(idIn(asked), asked.session)
+        if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
+        return { to: link('/review/item', { id: claimed.item.verdict }) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/review/release',
+      async answer(asked) {
+        const item = await own(idIn(asked), asked.session)
+        if (item !== null) blinds.open(asked.session.by, item.subject)
+        await queue.release(idIn(asked), asked.session.by, false, clock())
+        return { to: link('/review', { said: 'back' }) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/review/item',
+      async answer({ query, session }) {
+        const item = await own(query.get('id') ?? '', session)
+        if (item === null) return { to: link('/review', { said: 'gone' }) }
+        return { title: TEXTS.review.title, body: await itemBody(item, { ...parts, session, said: query.get('said') }) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/review/decide',
+      async answer(asked) {
+        const { form, session, signal } = asked
+        const claimed = await claim(idIn(asked), session)
+        if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
+        const { item } = claimed
+        const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
+        const again = (says: string): Promise<Answer> => notDecided(says, item, { ...parts, session, label, why })
+        if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
+        const { subject, protocol, revision: against } = item
+        const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
+        const opinion = isBlind(item) ? { opinion: true as const } : {}
+        const decided = await send({ ...decision, ...opinion }, parts, signal)
+        if (decided === 'invalid') return again(TEXTS.decide.missing)
+        const isTaken = decided === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(decided.outcome)
+        if (!isTaken) return again(refusalOf(decided))
+        blinds.open(session.by, subject)
+        return next(session, 'done', item.verdict)
+      },
+    },
+  ]
+}
+
+function isBlind({ reasons }: ReviewItem): boolean {
+  return reasons.includes('second-opinion')
+}
+
+const SAID = ['gone', 'none', 'done', 'last', 'back'] as const
+
+function notice(said: string | null): Part {
+  const name = SAID.find((one) => one === said)
+  return name === undefined ? NOTHING : html`<p class="notice" role="status">${TEXTS.review[name]}</p>`
+}
+
+function button(to: string, says: string, of: { session: Session; id?: string; press?: string; main?: boolean }): Safe {
+  const { session, id = '', press = '', main = false } = of
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="id" value="${id}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
+}
+
+function listBody(
+  items: readonly ReviewItem[],
+  waiting: number,
+  { session, said }: { session: Session; said: string | null },
+): Safe {
+  return html`<h1>${TEXTS.review.title}</h1>${notice(said)}
+<p>${TEXTS.review.waiting(waiting)}</p>
+${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true })}
+<ol class="rows">${items.map(
+    (
+      item,
+    ) => html`<li class="row"><div class="row-head"><strong>${item.protocol}</strong> ${item.label === null ? NOTHING : html`<span>${words(item.label, { most: 64 })}</span>`} ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
+${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.show}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
+${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
+  )}</ol>
+<p class="faint">${TEXTS.review.keys}</p>`
+}
+
+function reasonsOf({ reasons }: ReviewItem): string {
+  return reasons.map((reason) => TEXTS.review.reasons[reason]).join('; ')
+}
+
+type ItemParts = ReviewParts & { readonly session: Session }
+
+async function itemBody(
+  item: ReviewItem,
+  parts: ItemParts & { said: string | null; label?: string; why?: string; says?: string },
+): Promise<Safe> {
+  const { session, kinds, record, said, label = '', why = '', says } = parts
+  const file = await caseFile(item.verdict, { record, kinds, session })
+  const blind = isBlind(item)
+  const thread = file?.thread ?? null
+  const counted = new Set(
+    blind ? [] : [...(file?.ruled.evidence.support ?? []), ...(file?.ruled.evidence.oppose ?? [])],
+  )
+  const weighed = {
+    marks: blind || file === null ? new Map() : file.debate.marks,
+    evidence: blind || file === null ? { support: [], oppose: [], precedents: [] } : file.ruled.evidence,
+  }
+  const rationale = file?.row.verdict.rationale ?? ''
+  return html`<h1>${item.protocol}${blind ? NOTHING : html` <small>${TEXTS.review.now} ${words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</small>`}</h1>
+${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`}
+<p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.claim?.until)}</span></p>
+${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
+${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${blind || rationale === '' ? NOTHING : html`<section class="why" aria-labelledby="why"><h2 id="why">${TEXTS.verdict.why}</h2><div class="said">${words(rationale, { most: 2_000 })}</div><p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p></section>`}
+<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kinds.get(item.protocol)?.labels ?? [], chosen: label, why })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}</section>
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted) })}
+<p class="faint">${TEXTS.review.keys}</p>`
+}
+
+/** Nothing was decided: the item is shown with what was written. */
+async function notDecided(
+  says: string,
+  item: ReviewItem,
+  parts: ItemParts & { label: string; why: string },
+): Promise<Answer> {
+  return { title: TEXTS.review.title, status: 409, body: await itemBody(item, { ...parts, said: null, says }) }
+}

@@ -1,0 +1,99 @@
+import { expect, it } from 'vitest'
+import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+/** A queue of `count` verdicts without a label, and a person who has signed in. */
+async function queued(count: number) {
+  const decided: DecisionMessage[] = []
+  const console = aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      const { createdAt: _, at: __, ...message } = decision
+      await console.topics.send('decisions', decision.subjectId, { ...message, at: at(90) }, 90)
+      if (decision.opinion !== true) {
+        const change = { revision: 2, decidedBy: 'human' as const, label: decision.label ?? null }
+        await console.judged({
+          verdict: {
+            subjectId: decision.subjectId,
+            ...change,
+            decision: { by: decision.by, against: null, of: '0@0' },
+          },
+        })
+      }
+      return { of: '0@0', decided: { outcome: 'stands', verdict: null } }
+    },
+  })
+  for (let n = 0; n < count; n++)
+    await console.judged({
+      verdict: { subjectId: `p${n}`, label: null, decidedBy: 'none' },
+      post: { text: `zanzibar ${n}` },
+    })
+  const enter = async (by: string) => {
+    const cookie = await console.signedIn(by)
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    const to = async (path: string, fields: Record<string, string> = {}) =>
+      (await console.post(path, { token, ...fields }, { cookie })).headers.get('location') ?? ''
+    return { cookie, to }
+  }
+  return { console, decided, enter }
+}
+
+it('items are taken one after the other, by a form alone, and by one person each', async () => {
+  const { console, enter } = await queued(2)
+  const [anna, ben] = [await enter('anna'), await enter('ben')]
+  expect((await console.page('/review/item?id=rumor~p0~r1', anna.cookie)).status).toBe(303)
+  const first = await anna.to('/review/next')
+  expect(first).toMatch(/^\/review\/item\?id=rumor%7Ep\d%7Er1$/)
+  expect((await console.page(first, anna.cookie)).text).toContain('zanzibar')
+  expect((await console.page(first, ben.cookie)).status).toBe(303)
+  const second = await ben.to('/review/next')
+  expect(second).not.toBe(first)
+  const id = new URLSearchParams(first.split('?')[1]).get('id') ?? ''
+  expect(await ben.to('/review/take', { id })).toBe('/review?said=gone')
+  expect(await ben.to('/review/decide', { id, label: 'rumor', why: 'x' })).toBe('/review?said=gone')
+  expect(await anna.to('/review/release', { id })).toBe('/review?said=back')
+  expect(await ben.to('/review/take', { id })).toBe(first)
+})
+
+it('a decision on an item is in the name of who has it, against the revision that was shown, and leads to the next', async () => {
+  const { decided, enter, console } = await queued(2)
+  const anna = await enter('anna')
+  const id = new URLSearchParams((await anna.to('/review/next')).split('?')[1]).get('id') ?? ''
+  const wrong = await console.post(
+    '/review/decide',
+    { id, label: 'hate', why: 'kept words', token: tokenIn((await console.page('/health', anna.cookie)).text) },
+    { cookie: anna.cookie },
+  )
+  expect([wrong.status, (await wrong.text()).includes('kept words')]).toEqual([409, true])
+  expect(decided).toEqual([])
+  expect(await anna.to('/review/decide', { id, label: 'rumor', why: 'ticket 9', by: 'ben' })).toContain('/review/item')
+  expect(decided).toMatchObject([{ protocol: 'rumor', label: 'rumor', by: 'anna', against: 1, why: 'ticket 9' }])
+  expect(decided[0]).not.toHaveProperty('opinion')
+})
+
+it('who gives a second opinion sees neither the first nor any page of its subject', async () => {
+  const { console, decided, enter } = await queued(0)
+  const one = await console.judged({
+    verdict: {
+      decidedBy: 'human',
+      label: 'non-rumor',
+      rationale: 'marzipan',
+      decision: { by: 'ben', against: null, of: '0@1' },
+    },
+    post: { text: 'zanzibar' },
+  })
+  const anna = await enter('anna')
+  const to = await anna.to('/review/next')
+  const item = (await console.page(to, anna.cookie)).text
+  expect(item).toContain('zanzibar')
+  expect(item).not.toContain('marzipan')
+  expect(item).not.toContain('It says')
+  for (const path of ['/verdict', '/verdict/file', '/thread']) {
+    const page = await console.page(`${path}?id=${one.id}`, anna.cookie)
+    expect([page.status, page.text.includes('zanzibar'), page.text.includes('marzipan')]).toEqual([409, false, false])
+  }
+  await anna.to('/review/decide', { id: one.id, label: 'rumor', why: 'x' })
+  expect(decided).toMatchObject([{ label: 'rumor', opinion: true, by: 'anna' }])
+  expect((await console.page(`/verdict?id=${one.id}`, anna.cookie)).text).toContain('marzipan')
+})
