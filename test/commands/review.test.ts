@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Command } from '../../src/commands/command.ts'
+import { command as exportRecord } from '../../src/commands/record/export.ts'
 import { command as claim } from '../../src/commands/review/claim.ts'
 import { command as list } from '../../src/commands/review/list.ts'
 import { command as release } from '../../src/commands/review/release.ts'
+import { command as show } from '../../src/commands/show/show.ts'
 import { command as stats } from '../../src/lab/commands/review/stats.ts'
+import { ownGold } from '../../src/lab/evaluation/own-gold.ts'
 import { recordStoreOf } from '../../src/service/composition/record.ts'
 import type { RecordStore } from '../../src/service/ports/record.ts'
 import { at, feed } from '../contracts/record.ts'
@@ -99,11 +103,50 @@ it('a second opinion shows post and comments as the machine saw them, and nothin
 
 it('says how far people agree with machines and with one another', async () => {
   const said = await run(stats, [], {})
-  expect(said).toMatch(/rumor +│ machines +│ chosen +│ all +│ 0 +│ 1 +│ 0\.000 │ 0\.000–0\.793/)
+  expect(said).toMatch(/rumor +│ machines +│ chosen +│ all +│ 0 +│ 2 +│ 0\.000 │ 0\.000–0\.658/)
   expect(said).toMatch(/rumor +│ people +│ chosen +│ all +│ 0 +│ 1 /)
   expect(said).toContain('Krippendorff’s alpha')
   expect(JSON.parse(await run(stats, [], { json: true })).agreement).toContainEqual(
-    expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 1, agreeing: 0 }),
+    expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 2, agreeing: 0 }),
   )
   expect(await run(stats, [], { tenant: 'acme' })).toBe('There is no human verdict in the record.')
+})
+
+it('what people decided is a labelled file that gavel eval reads', async () => {
+  const lines = (await run(exportRecord, [], { gold: true, protocol: 'rumor' })).split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    {
+      ...{ type: 'post', id: 'done', tenant: 'default', text: 'a bridge', label: 'non-rumor' },
+      ...{ labels: ['non-rumor', 'rumor'], slices: { drawn: 'chosen' } },
+    },
+    { type: 'comment', id: 'c1', postId: 'done', text: 'no' },
+    { type: 'post', id: 'blind', text: 'a tower', labels: ['non-rumor'] },
+    { type: 'comment', text: 'it fell' },
+  ])
+  const file = join(dirname(path), 'gold.jsonl')
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  const bad: unknown[] = []
+  const gold = ownGold(file, { format: 'jsonl', protocol: { labels: ['rumor', 'non-rumor'] } } as never, (one) =>
+    bad.push(one),
+  )
+  const read: unknown[] = []
+  for await (const item of gold) read.push(item)
+  expect(bad).toEqual([])
+  expect(read).toMatchObject([
+    { id: 'done', label: 'non-rumor' },
+    { id: 'blind', label: 'non-rumor' },
+  ])
+  expect(await run(exportRecord, [], { gold: true, protocol: 'hate' })).toBe('There is nothing in the record.')
+})
+
+it('show by the record tells each verdict, which stands, and what people said', async () => {
+  const asked = { tenant: 'default', record: true, most: 9 } as const
+  const shown = await run(show, ['done'], asked)
+  expect(shown).toMatch(
+    /rumor~done~r1[\s\S]*rumor~done~r2[\s\S]*stands now[\s\S]*why: ticket 88[\s\S]*decided by ann against rumor~done~r1/,
+  )
+  expect(shown).toContain('second opinion (rumor), rumor, by ben, w')
+  expect(JSON.parse(await run(show, ['done'], { ...asked, json: true }))).toMatchObject({ subject: { postId: 'done' } })
+  expect(await run(show, ['nobody'], asked)).toBe('The record has nothing of nobody (tenant default).')
+  expect(await run(show, ['done'], { ...asked, tenant: 'acme' })).toContain('nothing of done')
 })

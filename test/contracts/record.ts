@@ -456,10 +456,11 @@ export function recordContract(
         await topics.send('reviews', 'p', reviewed, 10)
         await topics.send('proposals', 'p', proposed, 9)
         await topics.judged({ subjectId: 'q' }, 'another')
+        await topics.judged({ subjectId: 'r', decidedBy: 'human' }, 'whose decision is no longer there')
         expect((await subject())?.said).toHaveLength(4)
         const decidedOn: string[] = []
         for await (const one of store.export('decided')) decidedOn.push(one.subject.postId)
-        expect(decidedOn).toEqual(['p'])
+        expect(decidedOn).toEqual(['p', 'r'])
       })
 
       it('a proposal without its words once a comment is deleted that it saw', async () => {

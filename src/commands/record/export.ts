@@ -1,23 +1,38 @@
 import { Option } from 'commander'
 import { recordReaderOf } from '../../service/composition/record.ts'
 import type { Command } from '../command.ts'
+import { protocolName } from '../options.ts'
 import { counted, printableJson } from '../terminal.ts'
+import { goldLines } from './gold.ts'
 
 interface Options {
   readonly transcripts?: true
+  readonly gold?: true
+  readonly protocol?: string
 }
 
 /** `gavel record export`: the record as JSON Lines, a subject a line; resolves to how many there were. */
 export const command: Command<Options, number> = {
-  options: [new Option('--transcripts', 'with each verdict’s transcript, as it was sent')],
+  options: [
+    new Option('--transcripts', 'with each verdict’s transcript, as it was sent').conflicts('gold'),
+    new Option('--gold', 'only what people decided, as a labelled file for "gavel eval --data"'),
+    new Option('--protocol <name>', 'with --gold: whose labels they are').argParser(protocolName),
+  ],
   json: false,
-  help: 'Each subject is as it is when it is printed; deleted ones are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl',
-  async run({ options: { transcripts = false }, settings: read, terminal, signal }) {
+  help: 'Each subject is as it is when it is printed; deleted ones are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl\n  $ gavel record export --gold --protocol rumor > decided.jsonl',
+  async run({ options: { transcripts = false, gold = false, protocol }, settings: read, terminal, signal, misused }) {
+    if (gold !== (protocol !== undefined)) misused('--gold and --protocol go together.')
     const record = await recordReaderOf(read())
     let subjects = 0
     try {
-      for await (const one of record.export()) {
+      for await (const one of record.export(gold ? 'decided' : undefined)) {
         if (signal.aborted) break
+        if (protocol !== undefined) {
+          const lines = await goldLines(record, one, protocol)
+          for (const line of lines) terminal.out(printableJson(JSON.stringify(line)))
+          subjects += Math.min(1, lines.length)
+          continue
+        }
         const verdicts = await Promise.all(
           one.verdicts.map(async (recorded) => {
             if (!transcripts) return recorded

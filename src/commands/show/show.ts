@@ -6,10 +6,12 @@ import { STREAMED_KINDS, type SubjectKind } from '../../service/domain/thread.ts
 import { traceIdOf } from '../../service/domain/trace.ts'
 import { type Inspection, inspect } from '../../service/inspection/inspection.ts'
 import { type Shown, standingOf } from '../../service/inspection/standing.ts'
+import type { SubjectRecord } from '../../service/ports/record.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole, time } from '../options.ts'
 import { readingClient } from '../reading-client.ts'
 import { meaningsOf } from './meanings.ts'
+import { ofRecord, printRecord } from './of-record.ts'
 import { inspectionParts } from './parts.ts'
 import { printInspection } from './print.ts'
 
@@ -22,6 +24,7 @@ export interface ShowOptions {
   readonly since?: number
   readonly most: number
   readonly allPartitions?: boolean
+  readonly record?: true
 }
 
 /** Neither the store nor any topic knows it. */
@@ -41,7 +44,7 @@ function tracesOf({ traces, name }: Pick<Settings, 'traces' | 'name'>, { verdict
 }
 
 /** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
-export const command: Command<ShowOptions, Shown & Traces> = {
+export const command: Command<ShowOptions, (Shown & Traces) | SubjectRecord> = {
   options: [
     new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
     new Option(
@@ -56,14 +59,19 @@ export const command: Command<ShowOptions, Shown & Traces> = {
       .argParser(positiveWhole)
       .default(200_000),
     new Option('--all-partitions', 'read all partitions: for producers that do not key their records by the post’s id'),
+    new Option(
+      '--record',
+      'by the record of this machine, which goes back further: verdicts, and what people said of them',
+    ).conflicts(['offsets', 'transcript', 'since', 'allPartitions']),
   ],
   json: true,
-  help: 'It changes nothing. Nothing is shown of what a deleted post said. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --json | jq .standing',
+  help: 'It changes nothing. Nothing is shown of what a deleted post said. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --record\n  $ gavel show 3lbw2k4 --json | jq .standing',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
     const { tenant, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
     if (prompts && !transcript) misused('--prompts goes with --transcript.')
     const settings = read()
+    if (options.record === true) return ofRecord(settings, { tenant, id, kind: options.kind })
     let records = 0
     const progress = (topic: string, more: number) => {
       records += more
@@ -89,8 +97,11 @@ export const command: Command<ShowOptions, Shown & Traces> = {
     }
   },
   print(shown, { options, settings, json, terminal }) {
-    const { traces = {} } = shown
     if (json) terminal.out(JSON.stringify(shown))
-    else printInspection(shown, options, { terminal, meanings: meaningsOf(settings()), traces })
+    else if ('said' in shown) printRecord(shown, terminal)
+    else {
+      const { traces = {} } = shown
+      printInspection(shown, options, { terminal, meanings: meaningsOf(settings()), traces })
+    }
   },
 }

@@ -235,6 +235,11 @@ function positionsInMemory(take: (entry: Entry, place: string) => void) {
   }
 }
 
+function isDecided({ said, verdicts }: SubjectRecord): boolean {
+  const isHuman = verdicts.some(({ verdict }) => verdict.decidedBy === 'human')
+  return isHuman || said.some((word) => word.said === 'decision')
+}
+
 /** The record in memory: what the others promise, in as few words as it can be said. Nothing in it is indexed. */
 export function memoryRecord(settings: {
   readonly keep: number
@@ -336,7 +341,6 @@ export function memoryRecord(settings: {
     },
     async *export(only) {
       const all = [...subjects.values()].map(recordOf).filter((one) => !isErased(one))
-      const isDecided = (one: SubjectRecord) => one.said.some((word) => word.said === 'decision')
       yield* only === 'decided' ? all.filter(isDecided) : all
     },
     async size() {

@@ -50,7 +50,8 @@ export class RecordReads {
 
   /** The subjects behind this one that have anything to export, or that people decided on, each whole. */
   page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: SubjectRows[] } {
-    const decided = "AND EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')"
+    const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
+      OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
     const rows = this.#sql.all<SubjectRow>(
       `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
       ...[after, most],

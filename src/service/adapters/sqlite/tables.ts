@@ -50,6 +50,7 @@ export class RecordTables {
   readonly #texts: TextIndex
   readonly #settings: TableSettings
   readonly #erasures: Erasures
+  readonly #arrivals: ArrivalCounter
   readonly #queue: QueueRows
   readonly #draw: Hmac
   #full = false
@@ -57,12 +58,12 @@ export class RecordTables {
   constructor(settings: TableSettings) {
     this.#settings = settings
     this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
-    const arrivals = new ArrivalCounter(this.#sql)
-    this.#texts = new TextIndex(this.#sql, arrivals)
-    this.#erasures = new Erasures(this.#sql, this.#texts, arrivals)
     for (const drawn of ['name', 'file'])
       this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0')")
+    this.#arrivals = new ArrivalCounter(this.#sql)
+    this.#texts = new TextIndex(this.#sql, this.#arrivals)
+    this.#erasures = new Erasures(this.#sql, this.#texts, this.#arrivals)
     const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
     this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
@@ -126,6 +127,7 @@ export class RecordTables {
       'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
       ...[topic, partition, next],
     )
+    this.#arrivals.save()
     return 'applied'
   }
 
@@ -312,6 +314,7 @@ export class RecordTables {
            SELECT 1 FROM rulings WHERE rulings.s = subjects.s) LIMIT ?)`,
         ...[now - sourceKeep, STEP],
       )
+      this.#arrivals.save()
     })
     this.#sql.exec('PRAGMA incremental_vacuum(500)')
     this.#erasures.truncate()

@@ -1,0 +1,59 @@
+import type { Settings } from '../../../config/schema.ts'
+import { recordReaderOf } from '../../service/composition/record.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import type { SubjectKind } from '../../service/domain/thread.ts'
+import type { RecordedWord, SubjectRecord } from '../../service/ports/record.ts'
+import { printable, type Terminal } from '../terminal.ts'
+import { verdictLine } from '../verdict-line.ts'
+
+/** All that the record has of one subject. Throws an `OperatorError` if that is nothing. */
+export async function ofRecord(
+  settings: Settings,
+  { tenant, id, kind }: { tenant: string; id: string; kind: SubjectKind | undefined },
+): Promise<SubjectRecord> {
+  const record = await recordReaderOf(settings)
+  try {
+    const found = await record.subject({ tenant, id, ...(kind === undefined ? {} : { kind }) })
+    if (found === null)
+      throw new OperatorError(`The record has nothing of ${printable(id, 200)} (tenant ${printable(tenant, 100)}).`)
+    return found
+  } finally {
+    await record.close()
+  }
+}
+
+export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecord, terminal: Terminal): void {
+  terminal.out(`${subject.kind} ${printable(subject.postId, 600)} of ${printable(subject.tenant, 100)}, by the record`)
+  if (deletedAt !== null)
+    terminal.out(`deleted ${new Date(deletedAt).toISOString()}; what was said of it before is erased`)
+  for (const { verdict, standing, contested, conflicting, erased } of verdicts) {
+    terminal.out(verdictLine(verdict))
+    const flags = {
+      'stands now': standing,
+      contested,
+      'another record has its id': conflicting,
+      'words erased': erased,
+    }
+    const notes = Object.entries(flags).flatMap(([note, holds]) => (holds ? [note] : []))
+    terminal.out(`  ${[verdict.timing.decidedAt, ...notes].map((note) => printable(note, 60)).join('; ')}`)
+    if (verdict.rationale !== '') terminal.out(`  why: ${printable(verdict.rationale, 2_000)}`)
+    if (verdict.decision !== undefined)
+      terminal.out(
+        `  decided by ${printable(verdict.decision.by, 200)} against ${printable(verdict.decision.against ?? 'nothing', 600)}`,
+      )
+  }
+  if (said.length > 0) terminal.out('what was said of it:')
+  for (const one of said) terminal.out(`  ${wordOf(one)}`)
+}
+
+function wordOf({ said, id, protocol, label, by, at, message }: RecordedWord): string {
+  const { why, opinion } = message as { why?: unknown; opinion?: unknown }
+  const what = said === 'decision' && opinion === true ? 'second opinion' : said
+  return [
+    `${new Date(at).toISOString()} ${what} (${printable(protocol, 64)})`,
+    ...(label === null ? [] : [printable(label, 64)]),
+    ...(by === '' ? [] : [`by ${printable(by, 200)}`]),
+    ...(typeof why === 'string' ? [printable(why, 300)] : []),
+    ...(said === 'proposal' ? [printable(id, 600)] : []),
+  ].join(', ')
+}

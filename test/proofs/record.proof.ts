@@ -1,0 +1,261 @@
+import { createReadStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
+import type { RecordedTopic, RecordStore } from '../../src/service/ports/record.ts'
+import { weighed } from '../../src/service/protocols/weighed.ts'
+import { entriesOf } from '../../src/service/record/project.ts'
+import { aTranscript } from '../contracts/record.ts'
+import { tell } from '../support/pipeline.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+/**
+ * The record at the size of half a year: filled, searched, listed, erased. The file stays (RECORD_PROOF_FILE), and a run fills it for
+ * RECORD_PROOF_MINUTES further, up to RECORD_PROOF_VERDICTS.
+ */
+const FILE = process.env.RECORD_PROOF_FILE ?? join(tmpdir(), 'gavel-record-proof', 'record.sqlite')
+const VERDICTS = Number(process.env.RECORD_PROOF_VERDICTS ?? 1_000_000)
+const MINUTES = Number(process.env.RECORD_PROOF_MINUTES ?? 600)
+const LEAST_PER_SECOND = 500
+const MOST_MS = 100
+/** Verdicts in one batch, as a partition brings them. */
+const BATCH = 250
+/** One in so many has comments of 20 KB, the others 2 KB with their post. */
+const LARGE = 20
+const BEGUN = Date.parse('2026-01-01T00:00:00Z')
+const SETTINGS = {
+  keep: 400 * 86_400_000,
+  maxBytes: 2 ** 40,
+  sourceKeep: 8 * 86_400_000,
+  auditShare: 0.01,
+  blindShare: 0.1,
+}
+const CONTEXT = { ofReplies: new Set<string>(), weigh: weighed, indexChars: 20_000, maxBytes: 2 ** 24 }
+
+/** Words of each language by how common they are: the first is in every second text of it, the last in one of ten thousand. */
+const KOREAN =
+  '경찰 사람 오늘 정부 지진 사고 학교 병원 시장 대통령 뉴스 사진 영상 확인 거짓 소문 다리 홍수 화재 구조'.split(' ')
+const ARABIC = 'الشرطة اليوم المدينة شرطي كتاب الكتاب مدرسة الحكومة صورة خبر كاذب جسر فيضان حريق والناس مستشفى'.split(
+  ' ',
+)
+const GERMAN =
+  'Flüchtlingsheim Polizei Bundesregierung Straßenbahnhaltestelle Überschwemmung Nachrichten Krankenhaus Bahnhofsvorplatz Feuerwehreinsatz heute Menschen Gerücht'.split(
+    ' ',
+  )
+const RARE = { ko: '참새', ar: 'طَاوُوس', de: 'Regenbogenforellenzuchtanlage' }
+/** What is looked for: [which, term]. Vowel signs stand in the query and not in most texts, or the other way. */
+const TERMS: readonly (readonly [string, string])[] = [
+  ['Korean, common, two syllables', '경찰'],
+  ['Korean, rare, two syllables', RARE.ko],
+  ['Arabic, common', 'الشرطة'],
+  ['Arabic, common, with vowel signs', 'الشُّرْطَة'],
+  ['Arabic, rare, with vowel signs', RARE.ar],
+  ['Arabic, rare, without', 'طاووس'],
+  ['German, common, inside a compound', 'heim'],
+  ['German, common compound', 'Flüchtlingsheim'],
+  ['German, rare, inside a compound', 'forellenzucht'],
+  ['German, two words', 'Polizei Krankenhaus'],
+  ['none', 'Quastenflosser'],
+]
+
+/** A text of so many characters, in the language of its number; one in ten thousand has the rare word. */
+function textOf(n: number, characters: number): { text: string; lang: 'ko' | 'ar' | 'de' } {
+  const random = seededRandom(n)
+  const lang = (['ko', 'ar', 'de'] as const)[n % 3] ?? 'de'
+  const words = { ko: KOREAN, ar: ARABIC, de: GERMAN }[lang]
+  const said: string[] = n % 30_000 < 3 ? [RARE[lang]] : []
+  let length = 0
+  while (length < characters) {
+    // Zipf's law, roughly; every third word is made up, as names and typing errors are.
+    const common = words[Math.floor(words.length * random.below(1_000) ** 2 * 1e-6)] ?? ''
+    const word = random.below(3) === 0 ? madeUp(lang, random) : common
+    said.push(word)
+    length += word.length + 1
+  }
+  return { text: said.join(' '), lang }
+}
+
+function madeUp(lang: 'ko' | 'ar' | 'de', random: { below(n: number): number }): string {
+  const [first, count] = lang === 'ko' ? [0xac00, 11_172] : lang === 'ar' ? [0x628, 35] : [0x61, 26]
+  return Array.from({ length: 2 + random.below(5) }, () => String.fromCodePoint(first + random.below(count))).join('')
+}
+
+const messages = (n: number) => {
+  const seconds = n
+  const large = n % LARGE === 0
+  const { text, lang } = textOf(n, 280)
+  // 2 KB of UTF-8 in all with the verdict's own JSON; 20 KB by comments.
+  const comments = Object.fromEntries(
+    Array.from({ length: large ? 40 : 2 }, (_, at) => [`c${at}`, textOf(n * 64 + at * 3 + (n % 3), 200).text]),
+  )
+  const at = new Date(BEGUN + seconds * 1_000).toISOString()
+  const subjectId = `post${n}`
+  const label = n % 7 === 0 ? 'rumor' : 'non-rumor'
+  const verdict = aVerdict(at, {
+    ...{ subjectId, label, decidedBy: n % 9 === 0 ? 'judge' : 'consensus', rationale: textOf(n + 3, 100).text },
+    ...{ models: { judge: `model-${n % 5}` }, versions: { script: 1, prompts: `prompts${n % 11}`, settings: 's' } },
+  })
+  const transcript = aTranscript(verdict.id, text, comments, seconds, { lang, author: `author${n % 5_003}` })
+  return { subjectId, verdict, transcript, at: Date.parse(at) }
+}
+
+async function fill(store: RecordStore, from: number, to: number): Promise<void> {
+  const all = Array.from({ length: to - from }, (_, at) => messages(from + at))
+  const batchOf = (topic: RecordedTopic, value: (one: (typeof all)[number]) => unknown) => {
+    const entries = all.flatMap((one, at) => {
+      const offset = from + at
+      const bytes = Buffer.from(JSON.stringify(value(one)))
+      const message = {
+        topic,
+        partition: 0,
+        offset: String(offset),
+        key: one.subjectId,
+        headers: {},
+        timestamp: one.at,
+      }
+      return entriesOf(topic, { ...message, value: bytes }, CONTEXT).map((entry) => ({ offset, entry }))
+    })
+    return store.apply({ topic, partition: 0, from, next: to, entries })
+  }
+  await batchOf('verdicts', ({ verdict }) => verdict)
+  await batchOf('transcripts', ({ transcript }) => transcript)
+}
+
+const sizeOf = () => readdirSync(dirname(FILE)).reduce((sum, name) => sum + statSync(join(dirname(FILE), name)).size, 0)
+const p95 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? 0
+
+async function timed(times: number, work: () => Promise<unknown>): Promise<number[]> {
+  const all: number[] = []
+  for (let n = 0; n < times; n++) {
+    const before = performance.now()
+    await work()
+    all.push(performance.now() - before)
+  }
+  return all
+}
+
+describe('the record at size', () => {
+  let store: RecordStore
+  beforeAll(async () => {
+    mkdirSync(dirname(FILE), { recursive: true })
+    tell(existsSync(FILE) ? `Going on with ${FILE}.` : `Begun in ${FILE}.`)
+    store = await sqliteRecord({ path: FILE, ...SETTINGS })
+  })
+  afterAll(async () => {
+    await store.close()
+  })
+
+  it('takes more than 500 verdicts a second with their transcripts, also when it is large', {
+    timeout: 36_000_000,
+  }, async () => {
+    const [begun, cpu] = [performance.now(), process.cpuUsage()]
+    let done = (await store.positions()).get('transcripts/0') ?? 0
+    const at = done
+    let [told, second] = [done, performance.now()]
+    while (done < VERDICTS && performance.now() - begun < MINUTES * 60_000) {
+      await fill(store, done, done + BATCH)
+      done += BATCH
+      if (done - told < 10_000) continue
+      const rate = (done - told) / ((performance.now() - second) / 1_000)
+      tell(`${done} verdicts, ${rate.toFixed(0)}/s, ${(sizeOf() / 2 ** 20).toFixed(0)} MiB`)
+      ;[told, second] = [done, performance.now()]
+    }
+    const rate = (done - at) / ((performance.now() - begun) / 1_000)
+    const { user, system } = process.cpuUsage(cpu)
+    const each = (user + system) / 1_000 / Math.max(1, done - at)
+    const { rows, bytes } = await store.size()
+    tell(
+      `${done - at} more, ${rate.toFixed(0)}/s, ${each.toFixed(2)} ms of a processor each, its making included; ${rows.verdicts} verdicts in ${(bytes / 2 ** 20).toFixed(0)} MiB`,
+    )
+    if (done > at) expect(rate).toBeGreaterThan(LEAST_PER_SECOND)
+  })
+
+  it('finds the newest 50 of a rare and of a common term within 100 ms', { timeout: 600_000 }, async () => {
+    const reader = await sqliteRecordReader(FILE)
+    const slow: string[] = []
+    for (const [which, term] of TERMS) {
+      const { found, stoppedEarly } = await reader.search(term, {}, 50)
+      const times = await timed(20, () => reader.search(term, {}, 50))
+      const said = `${which} (${term}): ${found.length} found${stoppedEarly ? ', stopped early' : ''}, p95 ${p95(times).toFixed(1)} ms, first ${times[0]?.toFixed(1)} ms`
+      tell(said)
+      if (p95(times) > MOST_MS) slow.push(said)
+      expect(found.length === 0, which).toBe(which === 'none')
+    }
+    await reader.close()
+    expect(slow).toEqual([])
+  })
+
+  it('lists by every filter, ranks the queue, and tells what arrives within 100 ms', { timeout: 600_000 }, async () => {
+    const reader = await sqliteRecordReader(FILE)
+    const queue = await sqliteReviewQueue({ path: FILE, costs: { rumor: { 'non-rumor': 2 } } })
+    const now = BEGUN + VERDICTS * 1_000
+    const asked: Record<string, () => Promise<unknown>> = {
+      'the newest': () => reader.find({}, 50),
+      'by author': () => reader.find({ author: 'author77' }, 50),
+      'by nobody': () => reader.find({ author: 'nobody' }, 50),
+      'by model and label': () => reader.find({ model: 'model-3', label: 'rumor' }, 50),
+      'by language and prompts': () => reader.find({ lang: 'ko', prompts: 'prompts7' }, 50),
+      'contested, of a tenant': () => reader.find({ contested: true, tenants: ['default'] }, 50),
+      'of no tenant': () => reader.find({ tenants: ['acme'] }, 50),
+      'a page far back': () => reader.find({ until: BEGUN + 1_000_000 }, 50),
+      'one subject': () => reader.subject({ tenant: 'default', id: 'post777' }),
+      'what arrived': () => reader.arrivals(null, 50),
+      'the queue': () => queue.list({}, 50, now),
+    }
+    const slow: string[] = []
+    for (const [which, ask] of Object.entries(asked)) {
+      const times = await timed(20, ask)
+      tell(`${which}: p95 ${p95(times).toFixed(1)} ms`)
+      if (p95(times) > MOST_MS) slow.push(`${which}: ${p95(times).toFixed(1)} ms`)
+    }
+    tell(`${(await queue.state()).queue.map(({ waiting }) => waiting)} wait for people`)
+    await queue.close()
+    await reader.close()
+    expect(slow).toEqual([])
+  })
+
+  it('erases a subject from its files within a second', { timeout: 600_000 }, async () => {
+    const secret = `xylozebraquark${process.pid}`
+    const next = (await store.positions()).get('verdicts/0') ?? 0
+    const own = messages(next)
+    const verdict = { ...own.verdict, rationale: secret }
+    const post = aTranscript(verdict.id, secret, { c1: secret }, next)
+    for (const [topic, value] of [
+      ['verdicts', verdict],
+      ['transcripts', post],
+    ] as const) {
+      const bytes = Buffer.from(JSON.stringify(value))
+      const message = { topic, partition: 0, offset: String(next), key: own.subjectId, headers: {}, timestamp: own.at }
+      const entries = entriesOf(topic, { ...message, value: bytes }, CONTEXT).map((entry) => ({ offset: next, entry }))
+      await store.apply({ topic, partition: 0, from: next, next: next + 1, entries })
+    }
+    expect((await store.search(secret, {}, 9)).found).toHaveLength(1)
+    const before = performance.now()
+    const subject = { tenant: 'default', postId: own.subjectId, kind: 'post' } as const
+    const at = (await store.positions()).get('posts/0') ?? 0
+    const deletion = { offset: at, entry: { what: 'deletion', subject, at: own.at + 1_000 } } as const
+    await store.apply({ topic: 'posts', partition: 0, from: at, next: at + 1, entries: [deletion] })
+    const took = performance.now() - before
+    tell(`erased in ${took.toFixed(0)} ms`)
+    expect(took).toBeLessThan(1_000)
+    expect(await found(secret)).toEqual([])
+  })
+})
+
+/** The record's files that hold this word, read piece by piece. */
+async function found(word: string): Promise<string[]> {
+  const holding: string[] = []
+  for (const name of readdirSync(dirname(FILE))) {
+    let tail = ''
+    for await (const piece of createReadStream(join(dirname(FILE), name), {
+      encoding: 'latin1',
+      highWaterMark: 2 ** 22,
+    })) {
+      if ((tail + piece).toLowerCase().includes(word)) holding.push(name)
+      tail = String(piece).slice(-64)
+    }
+  }
+  return holding
+}
