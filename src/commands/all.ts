@@ -296,6 +296,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./health.ts'),
   },
   {
+    path: 'capacity',
+    description: 'how many replicas a stream takes, and what the model, Redis and Kafka must bear',
+    load: () => import('../kit/capacity/command.ts'),
+  },
+  {
     path: 'bench',
     description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
     load: () => import('../kit/bench/command.ts'),

@@ -1,0 +1,74 @@
+import { Option } from 'commander'
+import type { Settings } from '../../../config/schema.ts'
+import type { Command } from '../../commands/command.ts'
+import { durationMs, notNegative, positive } from '../../commands/options.ts'
+import { OperatorError } from '../../service/domain/errors.ts'
+import { fences } from '../../service/domain/fence.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
+import { makeProtocols } from '../../service/protocols/make.ts'
+import { type Load, type Sizes, sizesFor } from './model.ts'
+
+interface Options {
+  readonly postsPerSecond: number
+  readonly commentsPerPost: number
+  readonly repliesPerSecond: number
+  /** ms */
+  readonly latency: number
+}
+
+/** `gavel capacity`: how many replicas a stream takes, and how large Redis and Kafka are, under the settings. */
+export const command: Command<Options, Sizes> = {
+  options: [
+    new Option('--posts-per-second <n>', 'posts that come in a second, at the hour that you size for')
+      .argParser(positive)
+      .makeOptionMandatory(),
+    new Option('--comments-per-post <n>', 'comments of each').argParser(notNegative).default(0),
+    new Option('--replies-per-second <n>', 'messages of counterspeech a second').argParser(notNegative).default(0),
+    new Option('--latency <duration>', 'time of one call of your model, as 800ms or 4s')
+      .argParser(durationMs)
+      .makeOptionMandatory(),
+  ],
+  json: true,
+  help: 'It asks nobody: what it rests on, and how far off it was, is in docs/capacity.md.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
+  async run({ options, settings }) {
+    const load = loadUnder(settings(), options)
+    if (load.protocols.length === 0) throw new OperatorError('Every protocol is switched off: nothing would be judged.')
+    return sizesFor(load)
+  },
+  print(sizes, { options, settings, json, terminal }) {
+    if (json) return terminal.out(JSON.stringify(sizes))
+    for (const line of linesOf(sizes, loadUnder(settings(), options))) terminal.out(line)
+  },
+}
+
+/** The settings' routes are not looked into: each protocol that is on judges all of its subjects. */
+function loadUnder(settings: Settings, { latency, ...given }: Options): Load {
+  const { protocols, checkpoints, models, kafka, memo } = settings
+  const on = makeProtocols(protocols, fences('capacity', 1_000), samplingRanks('capacity'))
+  return {
+    ...given,
+    latency: latency / 1000,
+    protocols: on.map(({ name, subject }) => ({ name, subject })),
+    checkpoints: { counts: checkpoints.counts, ages: checkpoints.ages.length },
+    slots: models.slots,
+    partitions: kafka.partitions,
+    memoKeep: memo.enabled ? memo.keep / 1000 : 0,
+    retention: kafka.retention / 1000,
+    replication: kafka.replication,
+  }
+}
+
+function linesOf(sizes: Sizes, { protocols, slots, partitions }: Load): string[] {
+  const { replicas, redis, judgeBound, partitionsWanted } = sizes
+  const few = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
+  return [
+    `judged: ${few(sizes.verdictsPerSecond)} verdicts a second by ${protocols.map(({ name }) => name).join(', ')}; none sooner than ${few(sizes.leastSeconds)} s after it is due`,
+    `model: ${few(sizes.callsPerSecond)} calls a second, ${few(sizes.tokensPerMinute)} tokens a minute, $${few(sizes.usdPerDay)} a day`,
+    `judge: ${replicas.judge} replicas of ${slots} slots (${judgeBound})`,
+    `intake: ${replicas.intake} replicas${partitionsWanted === null ? '' : `, and ${partitionsWanted} if kafka.partitions were more than ${partitions}`}`,
+    `publish: ${replicas.publish} replicas`,
+    `Redis: ${redis.cores.toFixed(2)} of a core, and up to ${few(redis.memoGiB)} GiB for the memo beside threads and open cases`,
+    `Kafka: up to ${few(sizes.kafkaGiB)} GiB of transcripts with their copies, before compression`,
+    'Measure before you trust it: docs/capacity.md says what it rests on.',
+  ]
+}

@@ -1,0 +1,97 @@
+import { COSTS, MEASURED } from './measured.ts'
+
+/** What comes in, how long a model takes, and the settings that sizes go by. Times in seconds. */
+export interface Load {
+  readonly postsPerSecond: number
+  readonly commentsPerPost: number
+  readonly repliesPerSecond: number
+  readonly latency: number
+  /** Protocols that are on, with what they judge. */
+  readonly protocols: readonly { readonly name: string; readonly subject: 'thread' | 'post' | 'reply' }[]
+  /** Counts of comments at which a thread is judged, and how many ages. */
+  readonly checkpoints: { readonly counts: readonly number[]; readonly ages: number }
+  readonly slots: number
+  readonly partitions: number
+  readonly memoKeep: number
+  readonly retention: number
+  readonly replication: number
+}
+
+export interface Sizes {
+  readonly verdictsPerSecond: number
+  readonly callsPerSecond: number
+  readonly tokensPerMinute: number
+  readonly usdPerDay: number
+  readonly replicas: { readonly intake: number; readonly judge: number; readonly publish: number }
+  /** What one judge more would relieve: the model's slots, or its processor; or two are enough. */
+  readonly judgeBound: 'slots' | 'processor' | 'two, so that one can fail'
+  /** Set if more intake would be needed than there are partitions. */
+  readonly partitionsWanted: number | null
+  readonly redis: { readonly cores: number; readonly memoGiB: number }
+  /** Transcripts and verdicts with their copies, before compression. */
+  readonly kafkaGiB: number
+  /** Least time from due to verdict: the calls that wait for one another. */
+  readonly leastSeconds: number
+}
+
+/** Most of a core that is used in the long run: the rest is for bursts and for collecting garbage. */
+const OF_A_CORE = 0.8
+/** Half of what intake was measured at. */
+const OF_INTAKE = 0.5
+const GIB = 2 ** 30
+const CHARACTERS_A_TOKEN = 4
+
+/** What a stream takes. */
+export function sizesFor(load: Load): Sizes {
+  const { postsPerSecond: posts, commentsPerPost, repliesPerSecond, latency, protocols, slots } = load
+  const demands = protocols.map(({ name, subject }) => {
+    const cost = COSTS[name] ?? { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
+    const first = subject === 'reply' ? repliesPerSecond : posts
+    const later = subject === 'thread' ? posts * laterRevisions(load) : 0
+    const asFirst = first + (later * Math.min(MEASURED.laterRevisionCalls, cost.calls)) / cost.calls
+    return { cost, verdicts: first + later, asFirst }
+  })
+  const sum = (of: (demand: (typeof demands)[number]) => number) => demands.reduce((all, one) => all + of(one), 0)
+  const verdictsPerSecond = sum(({ verdicts }) => verdicts)
+  const callsPerSecond = sum(({ asFirst, cost }) => asFirst * cost.calls)
+  const tokensPerSecond = sum(({ asFirst, cost }) => asFirst * cost.tokens)
+  const bySlots = (callsPerSecond * latency) / (MEASURED.slotUtilization * slots)
+  const byProcessor = (verdictsPerSecond * MEASURED.nodeMsPerVerdict) / 1000 / OF_A_CORE
+  const judge = Math.max(2, Math.ceil(Math.max(bySlots, byProcessor)))
+  const messages = posts * (1 + commentsPerPost) + repliesPerSecond
+  const intake = Math.max(2, Math.ceil(messages / (OF_INTAKE * MEASURED.intakePerSecond)))
+  return {
+    verdictsPerSecond,
+    callsPerSecond,
+    tokensPerMinute: 60 * tokensPerSecond,
+    usdPerDay: 86.4 * sum(({ asFirst, cost }) => asFirst * cost.usdPerThousand),
+    replicas: { intake: Math.min(intake, load.partitions), judge, publish: 2 },
+    judgeBound:
+      Math.max(bySlots, byProcessor) <= 2
+        ? 'two, so that one can fail'
+        : bySlots >= byProcessor
+          ? 'slots'
+          : 'processor',
+    partitionsWanted: intake > load.partitions ? intake : null,
+    redis: {
+      cores: (verdictsPerSecond * MEASURED.redisMsPerVerdict) / 1000 / OF_A_CORE,
+      memoGiB: (callsPerSecond * MEASURED.memoBytes * 2 * load.memoKeep) / GIB,
+    },
+    kafkaGiB: (tokensPerSecond * CHARACTERS_A_TOKEN * load.retention * load.replication) / GIB,
+    leastSeconds: Math.max(0, ...demands.map(({ cost }) => cost.depth * latency)),
+  }
+}
+
+/** Most verdicts a second of one judging process, and what bounds them. */
+export function judgeRate({ calls, latency, slots }: { calls: number; latency: number; slots: number }) {
+  const bySlots = latency === 0 ? Number.POSITIVE_INFINITY : (MEASURED.slotUtilization * slots) / (calls * latency)
+  const byProcessor = 1000 / MEASURED.nodeMsPerVerdict
+  return bySlots < byProcessor ? { perSecond: bySlots, bound: 'slots' } : { perSecond: byProcessor, bound: 'processor' }
+}
+
+/** How often a thread is judged after its first verdict: at counts that it reaches, at ages, and for good. */
+function laterRevisions({ commentsPerPost, checkpoints }: Load): number {
+  const reached = checkpoints.counts.filter((count) => count <= commentsPerPost).length
+  // The first verdict takes the place of one of them.
+  return reached + checkpoints.ages
+}
