@@ -10,6 +10,7 @@ import { closable } from '../operations/closable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { KafkaClient } from './kafka.ts'
+import { besideIntake } from './reader-report.ts'
 import type { RedisPart } from './redis.ts'
 
 /** The consumer group of decisions, beside that of the intake: one's offsets say nothing of the other's. */
@@ -38,19 +39,10 @@ export function decisionsPart(
     const consumer = decisionsConsumer({
       ...{ decisions, outbox, limits: settings.intake, clock, report, store: watch },
       decide: decider({ decisions, threads, protocols, routes, clock, report }),
-      reader: groupReader({ kafka, settings: reading, clock, report: ofDecisions(report) }),
+      reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
     })
     await consumer.start()
     keep(consumer)
     return {}
   })
-}
-
-/** Partitions that are assigned are those of the intake; this consumer is a loop of its own. */
-function ofDecisions(report: Report): Report {
-  return (name, event) => {
-    if (name === 'partitions:assigned') return
-    if (name === 'loop:succeeded') return report('loop:succeeded', { loop: 'decisions' })
-    report(name, event)
-  }
 }

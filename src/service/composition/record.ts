@@ -18,6 +18,7 @@ import { recording } from '../record/follow.ts'
 import type { ProjectContext } from '../record/project.ts'
 import type { KafkaClient } from './kafka.ts'
 import { protocolsOf } from './protocols.ts'
+import { besideIntake } from './reader-report.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, LAG_MS] = [1_000, 30_000, 5_000]
@@ -154,7 +155,8 @@ export function recordPart(
       const group = recordGroup(settings, await store.name())
       // If it fails, the record skips what it has.
       await alignGroup(group).catch((error: unknown) => report('error', { where: 'record', error }))
-      reader = groupReader({ kafka, settings: { ...settings.kafka, group, topics: [...named.keys()] }, clock, report })
+      const reading = { ...settings.kafka, group, topics: [...named.keys()] }
+      reader = groupReader({ kafka, settings: reading, clock, report: besideIntake(report) })
       await reader.start(handle)
     }
     function renamed(): void {

@@ -15,6 +15,7 @@ import type { Report } from '../ports/report.ts'
 import type { ThreadStore } from '../ports/threads.ts'
 import { type TracingDeps, tracing } from '../tracing/reading.ts'
 import type { KafkaClient } from './kafka.ts'
+import { besideIntake } from './reader-report.ts'
 
 /** The group of the processes that send traces. */
 function tracesGroup({ kafka }: Pick<Settings, 'kafka'>): string {
@@ -43,7 +44,7 @@ export function tracesPart(
 ) {
   const { kafka, topics, threads, protocols, clock } = deps
   const { name: gavel, traces, intake } = settings
-  const report = ofTraces(deps.report)
+  const report = besideIntake(deps.report)
   return closable(async (keep) => {
     const group = tracesGroup(settings)
     const read = [topics.transcripts, ...(traces.evaluations ? [topics.feedback] : [])]
@@ -87,13 +88,5 @@ function newestVerdict(threads: Pick<ThreadStore, 'read'>, protocols: readonly P
     const revision = known?.published ?? (known?.openId === null ? known.revision : undefined)
     if (revision === undefined) return null
     return verdictId({ protocol: name, tenant, subjectId, revision, ...kindNamed(protocol, kind) })
-  }
-}
-
-/** A collector that is away is no trouble of the service: of its reader only errors are told, and what `tracing` itself tells. */
-function ofTraces(report: Report): Report {
-  return (name, event) => {
-    if (name === 'partitions:assigned' || name === 'loop:succeeded') return
-    report(name, event)
   }
 }
