@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { traceIdOf } from '../../src/service/domain/trace.ts'
 
 /** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
 const SCRIPT = `
@@ -42,6 +43,15 @@ clock = 5_000
 dead(1_000)
 `
 
+const TRACED = `
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/service/adapters/log.ts'))}
+const log = logListener('debug', Date.now, { gavel: 'g', host: 'h' }, true)
+log('case:fenced', { why: 'another has it', caseId: 'rumor~p~r1' })
+log('error', { where: 'a case', error: new Error('m'), caseId: 'rumor~p~r1' })
+log('verdict:published', { verdict: { id: 'rumor~p~r1' }, latencySeconds: 1, overheadSeconds: 1 })
+log('service:stopped', {})
+`
+
 let out: string
 let lines: Record<string, unknown>[]
 beforeAll(async () => {
@@ -57,6 +67,19 @@ beforeAll(async () => {
 const at = (where: string) => lines.find((line) => line.where === where)
 
 describe('the log', () => {
+  it('names the trace of a case where traces are sent, and only there', async () => {
+    const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', TRACED], {
+      cwd: PROJECT,
+    })
+    const traces = stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { trace_id?: string }).trace_id)
+    const traceId = traceIdOf('g', 'rumor~p~r1')
+    expect(traces).toEqual([traceId, traceId, traceId, undefined])
+    expect(lines.filter((line) => 'trace_id' in line)).toEqual([])
+  })
+
   it('tells of an error its name, its code and the first line of its message, without what a parser quotes', () => {
     expect(out).not.toContain('SEC')
     expect(at('json')).toMatchObject({ error: 'SyntaxError', message: 'what was read is no JSON' })

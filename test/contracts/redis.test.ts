@@ -25,6 +25,7 @@ import { redisRecovery } from '../../src/service/adapters/redis/recovery.ts'
 import { luaOf } from '../../src/service/adapters/redis/script.ts'
 import { secretOf } from '../../src/service/adapters/redis/shared-key.ts'
 import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
+import { redisTraceLinks } from '../../src/service/adapters/redis/trace-links.ts'
 import { hookContent, redisWebhooks } from '../../src/service/adapters/redis/webhooks.ts'
 import { knownDeletions } from '../../src/service/composition/redis.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
@@ -995,6 +996,20 @@ describe('in Redis', () => {
     await sleep(300)
     await outbox.forget(200)
     expect(await consumers()).toEqual(['alive'])
+  })
+
+  it('keeps the newest trace contexts of a subject, each once, until it is forgotten or for a time', async () => {
+    const links = redisTraceLinks(client, stores.keys, 60_000)
+    const ref = { tenant: 'default', postId: 'p', kind: 'post' } as const
+    const contexts = Array.from({ length: 40 }, (_, nth) => `context-${nth}`)
+    await links.note(new Map([[ref, ['context-39']]]))
+    await links.note(new Map([[ref, contexts]]))
+    await links.note(new Map())
+    expect(await links.read(ref)).toEqual(contexts.slice(-32).reverse())
+    expect(await client.pttl(stores.keys.traces('default:p'))).toBeGreaterThan(50_000)
+    expect(await links.read({ ...ref, tenant: 'other' })).toEqual([])
+    await links.forget(ref)
+    expect(await links.read(ref)).toEqual([])
   })
 
   it('a publisher that finds its group gone makes it again and gets what stands there', async () => {

@@ -44,12 +44,14 @@ function setUp(
   overloadedAtDue = 1_000,
   partitions: StreamPartitions | null = null,
   key = 'a key',
+  links?: Parameters<typeof opener>[0]['links'],
 ) {
   const { threads, cases, outbox } = stores
   const routed = router(protocols, routes, samplingRanks(key))
   const { openDue, now } = opener({
     routes: routed,
     threads,
+    links,
     marks: {
       read: async () =>
         new Map([...marks, ['posts/0', streamNow] as const].map(([partition, at]) => [partition, markAt(at)])),
@@ -110,6 +112,18 @@ function setUp(
 const markAt = (at: number) => ({ newest: at, second: at, endSince: null, seenAt: 0 })
 
 const p1 = thread('p1')
+
+test('a case has the trace contexts that messages of its thread came with, and none where there are none', async () => {
+  const contexts = ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01']
+  const read = async ({ postId }: ThreadRef) => (postId === 'p1' ? contexts : [])
+  const { put, openAll, caseOf } = setUp([rumor], {}, 100, 1_000, null, 'a key', { read })
+  const p2 = thread('p2')
+  for (const ref of [p1, p2]) await put(ref)
+  streamNow = T0 + 2 * HOUR
+  const [first = '', second = ''] = (await openAll()).sort()
+  expect((await caseOf(first)).links).toEqual(contexts)
+  expect(await caseOf(second)).not.toHaveProperty('links')
+})
 
 describe('the stream’s clock', () => {
   const clockOver = (there: string[], awaited: string[] = there) =>
