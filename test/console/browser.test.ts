@@ -4,6 +4,7 @@ import { loadSettings } from '../../config/load.ts'
 import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
 import { consolePart } from '../../src/service/composition/console.ts'
 import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import type { Verdict } from '../../src/service/domain/verdict.ts'
 import { namedLoops } from '../../src/service/operations/loop.ts'
 import { feed, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -27,10 +28,16 @@ async function served() {
   const links: string[] = []
   const loops = namedLoops(() => {})
   const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
-  const judged = async (subjectId: string, revision: number, text: string, comments: readonly string[] = []) => {
+  const judged = async (
+    subjectId: string,
+    revision: number,
+    text: string,
+    comments: readonly string[] = [],
+    change: Partial<Verdict> = {},
+  ) => {
     const ids = comments.map((_, n) => `${subjectId}-c${n}`)
     const verdict = aVerdict(at(revision), {
-      ...{ subjectId, revision, rationale: `why ${text}`, degraded: [text], final: false },
+      ...{ subjectId, revision, rationale: `why ${text}`, degraded: [text], final: false, ...change },
       supersedes: revision === 1 ? null : `rumor~${subjectId}~r${revision - 1}`,
       evidence: { support: ids.slice(0, 1), oppose: ids.slice(1), precedents: [] },
     })
@@ -112,6 +119,13 @@ it('somebody signs in, sees a verdict come, reads its argument and overrules it;
       'Me too',
     ])
     await page.locator('.row.new', { hasText: 'The bridge has fallen' }).waitFor()
+    // What another protocol finds hateful is hidden in the rows that are there already.
+    await console.judged('quay', 1, 'They are all vermin')
+    const quay = page.locator('.row', { hasText: 'They are all vermin' })
+    await quay.locator(':scope > p.row-words').waitFor()
+    await console.judged('quay', 1, 'They are all vermin', [], { protocol: 'hate', label: 'hate' })
+    await quay.nth(1).waitFor({ state: 'attached' })
+    await page.locator('[data-subject=quay] > details:not([open])').nth(1).waitFor({ state: 'attached' })
     expect(await barriersOn(page)).toEqual([])
 
     await page.locator('.row', { hasText: 'The bridge has fallen' }).getByRole('link').first().click()

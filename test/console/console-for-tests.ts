@@ -2,6 +2,7 @@ import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
 import { Blinds } from '../../src/service/console/blinds.ts'
 import { type Asset, consoleOf } from '../../src/service/console/console.ts'
 import { decidePage } from '../../src/service/console/decide.ts'
+import { Disturbing } from '../../src/service/console/disturbing.ts'
 import { healthPage, type Standing } from '../../src/service/console/health.ts'
 import type { Kinds } from '../../src/service/console/kinds.ts'
 import { livePages } from '../../src/service/console/live.ts'
@@ -79,6 +80,7 @@ export function aConsole({
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
   const arriving = new Arriving(record)
+  const lists = { kinds, disturbing: new Disturbing(kinds) }
   const blinds = new Blinds(() => now)
   const closing = new AbortController()
   const reported: string[] = []
@@ -89,9 +91,9 @@ export function aConsole({
     bytes: new TextEncoder().encode(`/* ${name} */`),
   })
   const pages = [
-    ...livePages({ record, arriving, kinds, streams: 4 }),
+    ...livePages({ record, arriving, ...lists, streams: 4 }),
     ...verdictPages({ record, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
-    searchPage({ record, kinds }),
+    searchPage({ record, ...lists }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...reviewPages({
       ...{ queue: record.review, record, kinds, blinds, deciding: { decide } },

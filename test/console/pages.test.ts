@@ -225,6 +225,26 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
       expect(JSON.stringify(String(((await ask(path, query)) as { body: unknown }).body))).not.toMatch(/>zanzibar/)
 })
 
+it('words that one protocol finds hateful are hidden in every row of their subject, and shown when somebody asks', async () => {
+  const console = aConsole()
+  await console.judged({ verdict: { label: 'non-rumor' }, post: { text: 'zanzibar' } })
+  await console.judged({ verdict: { subjectId: 'other', label: 'non-rumor' }, post: { text: 'marzipan' } })
+  await console.judged({ verdict: { protocol: 'hate', label: 'hate' }, post: { text: 'zanzibar' } })
+  const cookie = await console.signedIn()
+  for (const path of ['/live', '/search?q=zanzibar', '/search']) {
+    const { document } = parseHTML((await console.page(path, cookie)).text)
+    const open = [...document.querySelectorAll('.rows > .row > p.row-words')].map(({ textContent }) => textContent)
+    const hidden = [...document.querySelectorAll('.rows > .row > details:not([open])')].map(
+      ({ textContent }) => textContent,
+    )
+    expect([open.includes('zanzibar'), hidden.filter((text) => text?.includes('zanzibar'))]).toEqual([
+      false,
+      Array(2).fill('Hidden: judged hatezanzibar'),
+    ])
+    if (!path.includes('q=')) expect(open).toContain('marzipan')
+  }
+})
+
 it('of a deleted subject only ids and times are shown', async () => {
   const console = aConsole()
   const { id } = await console.judged({ post: { text: 'zanzibar' }, verdict: { rationale: 'zanzibar' } })

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
+import { consoleParts } from '../../commands/console-parts.ts'
 import type { Cell } from '../../commands/drawing.ts'
 import { untilAnswered } from '../../commands/judging/asked-models.ts'
 import { type WatchedEndpoint, watchedModel } from '../../commands/judging/watched-endpoint.ts'
@@ -16,6 +17,7 @@ import { how, outcome, scoresOf, wrapped } from '../../commands/verdict-cells.ts
 import { toneOf } from '../../commands/verdict-line.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
 import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
+import { logListener } from '../../service/adapters/log.ts'
 import { whyNoLibrary } from '../../service/composition/library.ts'
 import { startApp } from '../../service/composition/service.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
@@ -88,6 +90,7 @@ export async function demo(
     ...own,
     GAVEL_CLOCK_AT_END: 'finish',
     GAVEL_HTTP_PORT: '0',
+    GAVEL_CONSOLE_PORT: environment.GAVEL_CONSOLE_PORT ?? '0',
     GAVEL_LOG_LEVEL: environment.GAVEL_LOG_LEVEL ?? 'silent',
   })
   const tally: Tally = { published: new Map(), finals: new Set(), messages: 0 }
@@ -98,6 +101,10 @@ export async function demo(
     const app = await startApp(settings, ['intake', 'judge', 'publish', 'record'], {
       listeners: [narrate(tally, subjects, terminal)],
       ...(endpoint === null ? {} : { model: endpoint.model }),
+    })
+    const pages = await consoleOf(settings, app, terminal).catch(async (error: unknown) => {
+      await app.stop()
+      throw error
     })
     try {
       terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
@@ -118,6 +125,7 @@ export async function demo(
     } catch (error) {
       throw endpoint?.dead() ?? error
     } finally {
+      await pages.close()
       await app.stop()
     }
   } finally {
@@ -137,7 +145,7 @@ async function sayHowToMeet(own: Readonly<Record<string, string>>, folder: strin
   const lines = Object.entries(own).map(([name, value]) => `${name}=${value}\n`)
   await writeFile(file, lines.join(''), { mode: 0o600 })
   terminal.say(
-    `\nThe service stays up until Ctrl-C. In another terminal:\n  set -a; . ${file}; set +a\n  npx gavel top\n  npx gavel show calvera-p4\n  npx gavel produce posts.jsonl && npx gavel verdicts --last 5`,
+    `\nService and console stay up until Ctrl-C. In another terminal:\n  set -a; . ${file}; set +a\n  npx gavel top\n  npx gavel show calvera-p4\n  npx gavel produce posts.jsonl && npx gavel verdicts --last 5`,
   )
 }
 
@@ -159,6 +167,20 @@ async function answeringModel(
   const endpoint = watchedModel(settings, givenUp)
   await untilAnswered(endpoint, settings.models.roles, signal)
   return endpoint
+}
+
+/** Serves the console over the demo's record, and says first how to look in. */
+async function consoleOf(settings: Settings, app: { readonly httpPort: number }, terminal: Terminal) {
+  const log = logListener('silent', Date.now)
+  const pages = await consoleParts(settings, {
+    person: userInfo().username,
+    places: { replicas: [`http://127.0.0.1:${app.httpPort}`], prometheus: undefined },
+    print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),
+    terminal: quiet(terminal),
+    report: (name, event) => log(name, event),
+  })
+  pages.printLink()
+  return pages
 }
 
 /** The fields of a post that routes read. */

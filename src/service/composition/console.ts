@@ -6,6 +6,7 @@ import { serveDoor } from '../adapters/door-server.ts'
 import { Blinds } from '../console/blinds.ts'
 import { type Asset, consoleOf } from '../console/console.ts'
 import { decidePage } from '../console/decide.ts'
+import { Disturbing } from '../console/disturbing.ts'
 import { healthPage, type Standing } from '../console/health.ts'
 import type { Kinds } from '../console/kinds.ts'
 import { livePages } from '../console/live.ts'
@@ -65,6 +66,7 @@ export function consolePart(
     const sessions = new Sessions(session, clock)
     const arriving = new Arriving(record)
     const blinds = new Blinds(clock)
+    const lists = { kinds, disturbing: new Disturbing(kinds) }
     const { claimFor } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
     const closing = new AbortController()
@@ -73,12 +75,12 @@ export function consolePart(
       ...{ assets, sessions, printLink, report },
       closing: closing.signal,
       pages: [
-        ...livePages({ record, arriving, kinds, streams }),
+        ...livePages({ record, arriving, ...lists, streams }),
         ...verdictPages({
           ...{ record, kinds, blinds, canDecide: decide !== null },
           style: style.join(''),
         }),
-        searchPage({ record, kinds }),
+        searchPage({ record, ...lists }),
         healthPage({ look, runbook }),
         ...(decide === null
           ? []

@@ -45,13 +45,12 @@ export async function caseFile(
     .map((one) => one.verdict)
     .filter(({ protocol, revision: number }) => protocol === ruled.protocol && number < ruled.revision)
     .sort((one, other) => other.revision - one.revision)
-  const own = story.deletedAt === null ? await readTranscript(record, ruled.id) : NONE
+  const own = story.deletedAt === null ? await readTranscript(record, beneath ?? verdict.id) : NONE
   return {
     ...{ row, story, ruled, kind },
     before: revision(verdict.supersedes) ?? null,
     transcript: own.transcript,
     isUnreadable: own.isUnreadable,
-    thread: threadIn(own.transcript),
     ...(await argumentOf(record, own.transcript, { ruled, earlier, kind })),
   }
 }
@@ -84,7 +83,7 @@ async function argumentOf(
   record: Reader,
   own: Transcript | null,
   { ruled, earlier, kind }: { ruled: Verdict; earlier: readonly Verdict[]; kind: Kind | undefined },
-): Promise<{ argued: Verdict; debate: Debate }> {
+): Promise<{ argued: Verdict; debate: Debate; thread: Snapshot | null }> {
   const read = (one: Transcript | null, verdict: Verdict) =>
     debateOf(one ?? { turns: [] }, kind?.reading, {
       evidence: verdict.evidence,
@@ -92,14 +91,17 @@ async function argumentOf(
     })
   let [argued, debate] = [ruled, read(own, ruled)]
   const marks = new Map(debate.marks)
+  let thread = threadIn(own)
   const isWhole = () => [...ruled.evidence.support, ...ruled.evidence.oppose].every((id) => marks.has(id))
   for (const one of earlier.slice(0, MOST_BACK)) {
-    if (isArgument(debate) && isWhole()) break
-    const before = read((await readTranscript(record, one.id)).transcript, one)
+    if (isArgument(debate) && isWhole() && thread !== null) break
+    const earlierOne = (await readTranscript(record, one.id)).transcript
+    const before = read(earlierOne, one)
+    thread ??= threadIn(earlierOne)
     for (const [id, mark] of before.marks) if (!marks.has(id)) marks.set(id, mark)
     if (!isArgument(debate) && isArgument(before)) [argued, debate] = [one, before]
   }
-  return { argued, debate: { ...debate, marks } }
+  return { argued, thread, debate: { ...debate, marks } }
 }
 
 function isArgument({ rounds, voices, judge }: Debate): boolean {

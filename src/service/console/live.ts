@@ -1,16 +1,14 @@
 import type { RecordedRow, RecordReader } from '../ports/record.ts'
 import { filterOf } from './filter.ts'
-import type { Kinds } from './kinds.ts'
 import type { Answer, Page } from './page.ts'
-import { box, field, options, rowData, rowOf, rowTemplate } from './rows.ts'
+import { box, field, type Lists, options, rowData, rowsOf, rowTemplate } from './rows.ts'
 import type { Arriving, Told } from './stream.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
 
-interface LiveParts {
+interface LiveParts extends Lists {
   readonly record: Pick<RecordReader, 'find'>
   readonly arriving: Arriving
-  readonly kinds: Kinds
   /** Most pages that are kept up to date at a time. */
   readonly streams: number
 }
@@ -24,7 +22,7 @@ const HEARTBEAT_MS = 15_000
 const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
-export function livePages({ record, arriving, kinds, streams }: LiveParts): Page[] {
+export function livePages({ record, arriving, kinds, disturbing, streams }: LiveParts): Page[] {
   return [
     {
       method: 'GET',
@@ -32,7 +30,7 @@ export function livePages({ record, arriving, kinds, streams }: LiveParts): Page
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
         const rows = await record.find(filter, MOST)
-        return { title: TEXTS.live.title, body: liveBody(rows, query, kinds) }
+        return { title: TEXTS.live.title, body: liveBody(rows, query, { kinds, disturbing }) }
       },
     },
     {
@@ -44,7 +42,7 @@ export function livePages({ record, arriving, kinds, streams }: LiveParts): Page
         const after = lastEventId ?? query.get('after')
         return {
           stream: eventStream(signal, (hear) =>
-            arriving.listen({ filter, hear: (told) => hear(eventOf(told, kinds)) }, after || null),
+            arriving.listen({ filter, hear: (told) => hear(eventOf(told, { kinds, disturbing })) }, after || null),
           ),
         }
       },
@@ -89,29 +87,30 @@ function eventStream(signal: AbortSignal, listen: (hear: (event: string) => void
 }
 
 /** A row goes as plain words, which the page's script puts where they belong, as text. */
-function eventOf(told: Told, kinds: Kinds): string {
+function eventOf(told: Told, lists: Lists): string {
+  if (told.event === 'row') lists.disturbing.see([told.row])
   const data =
     told.event === 'row'
-      ? rowData(told.row, kinds)
+      ? rowData(told.row, lists)
       : told.event === 'far'
         ? { left: told.left }
         : { tenant: told.subject.tenant, subject: told.subject.id }
   return `id: ${told.at}\nevent: ${told.event}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-function liveBody(rows: readonly RecordedRow[], query: URLSearchParams, kinds: Kinds): Safe {
+function liveBody(rows: readonly RecordedRow[], query: URLSearchParams, lists: Lists): Safe {
   const given = (name: string) => query.get(name) ?? ''
   const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
   const stream = link('/live/stream', Object.fromEntries(query))
   return html`<h1>${TEXTS.live.title}</h1>
 <form class="filters" method="get" action="/live">
-<label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
+<label>${TEXTS.live.protocol} <select name="protocol">${options([...lists.kinds.keys()], given('protocol'))}</select></label>
 ${field('label', TEXTS.live.label, given('label'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
 ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button>${TEXTS.show}</button>
 <button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form>
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? html`<p class="none">${TEXTS.live.none}</p>` : NOTHING}
-<ol class="rows" data-stream="${stream}">${rows.map((row) => rowOf(row, kinds))}</ol>${rowTemplate()}
+<ol class="rows" data-stream="${stream}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }

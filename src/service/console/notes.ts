@@ -32,7 +32,9 @@ export function sinceSection(of: {
 }): Part {
   const { verdict, before, kinds, nameOf } = of
   if (before === null) return NOTHING
-  const [had, has] = [evidenceOf(before), evidenceOf(verdict)]
+  // A person gives a reason, and no evidence.
+  const isHuman = verdict.decision !== undefined
+  const [had, has] = isHuman ? [NONE, NONE] : [evidenceOf(before), evidenceOf(verdict)]
   const came = [...has].filter((id) => !had.has(id))
   const went = [...had].filter((id) => !has.has(id))
   const named = (title: string, ids: readonly string[]) =>
@@ -48,17 +50,21 @@ export function sinceSection(of: {
 <li>${isSame ? TEXTS.verdict.samePrompts : TEXTS.verdict.otherPrompts}</li></ul></section>`
 }
 const MOST_NAMED = 12
+const NONE: ReadonlySet<string> = new Set()
 
 function evidenceOf({ evidence }: Verdict): ReadonlySet<string> {
   return new Set([...evidence.support, ...evidence.oppose])
 }
 
 /** All that happened to a subject by one protocol, oldest first, and what other protocols say of it. */
-export function timelineSection(story: SubjectRecord, { verdict, kinds }: { verdict: Verdict; kinds: Kinds }): Safe {
+export function timelineSection(
+  story: SubjectRecord,
+  { verdict, kinds, posted }: { verdict: Verdict; kinds: Kinds; posted: number | null },
+): Safe {
   const own = story.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
   const said = story.said.filter(({ protocol }) => protocol === verdict.protocol)
   const events = [
-    { at: Date.parse(verdict.timing.createdAt), show: html`${TEXTS.verdict.posted}` },
+    ...(posted === null ? [] : [{ at: posted, show: html`${TEXTS.verdict.posted}` }]),
     ...own.map((one) => ({ at: Date.parse(one.verdict.timing.decidedAt), show: ruled(one, verdict, kinds) })),
     ...said.map((one) => ({ at: one.at, show: saidBy(one) })),
   ]

@@ -1,4 +1,5 @@
 import type { RecordedRow } from '../ports/record.ts'
+import type { Disturbing } from './disturbing.ts'
 import { type Kinds, sayingOf, toneOf } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type Part, type Safe, shown, words } from './view.ts'
@@ -25,7 +26,13 @@ export interface RowData {
   readonly subject: string
 }
 
-export function rowData(row: RecordedRow, kinds: Kinds): RowData {
+/** What lists are shown with. */
+export interface Lists {
+  readonly kinds: Kinds
+  readonly disturbing: Disturbing
+}
+
+export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
   const { verdict, author, lang, words: said } = row
   const { id, protocol, decidedBy, rounds, final, tenant, timing } = verdict
   const decided = TEXTS.decidedBy[decidedBy]?.(rounds) ?? decidedBy
@@ -36,15 +43,21 @@ export function rowData(row: RecordedRow, kinds: Kinds): RowData {
     tone: toneOf(verdict, kinds),
     how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,
     words: said === null ? null : shown(said, MOST_OF_WORDS),
-    hidden: said === null ? null : hiddenBecause(row, kinds),
+    hidden: said === null ? null : disturbing.because(row),
     lang: lang ?? '',
     of: [shown(author ?? '', 60), shown(lang ?? '', 20), tenant, ...flags].filter((one) => one !== '').join(' · '),
     subject: verdict.subjectId,
   }
 }
 
-export function rowOf(row: RecordedRow, kinds: Kinds): Safe {
-  const data = rowData(row, kinds)
+/** A list of verdicts, newest first. */
+export function rowsOf(rows: readonly RecordedRow[], lists: Lists): Part {
+  lists.disturbing.see(rows)
+  return rows.map((row) => rowOf(row, lists))
+}
+
+function rowOf(row: RecordedRow, lists: Lists): Safe {
+  const data = rowData(row, lists)
   if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
   const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
   return rowMarkup(data, data.hidden === null ? said : hiddenWords(data.hidden, said))
@@ -65,15 +78,6 @@ export function rowTemplate(): Safe {
   const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
   const said = html`<p class="row-words">${words('')}</p>`
   return html`<template>${rowMarkup(data, [said, hiddenWords('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
-}
-
-/** Why a row's words are hidden; null if they are not. */
-function hiddenBecause({ verdict }: Pick<RecordedRow, 'verdict'>, kinds: Kinds): string | null {
-  const { label, filtered = [], protocol, decidedBy } = verdict
-  const disturbing = kinds.get(protocol)?.reading?.disturbing ?? []
-  if (label !== null && disturbing.includes(label)) return TEXTS.live.hidden(label)
-  const isOpen = label === null && decidedBy !== 'scores' && disturbing.length > 0
-  return isOpen || filtered.length > 0 ? TEXTS.live.hiddenUndecided : null
 }
 
 /** Protocols as options of a select. */

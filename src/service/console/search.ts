@@ -2,7 +2,7 @@ import type { RecordReader } from '../ports/record.ts'
 import { filterOf } from './filter.ts'
 import type { Kinds } from './kinds.ts'
 import type { Page } from './page.ts'
-import { box, field, options, rowOf } from './rows.ts'
+import { box, field, type Lists, options, rowsOf } from './rows.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
 
@@ -11,7 +11,11 @@ const MOST = 50
 const MOST_ASKED = 400
 
 /** What is in the record, by words and by fields; all of it stands in the address. */
-export function searchPage({ record, kinds }: { record: Pick<RecordReader, 'find' | 'search'>; kinds: Kinds }): Page {
+export function searchPage({
+  record,
+  kinds,
+  disturbing,
+}: Lists & { record: Pick<RecordReader, 'find' | 'search'> }): Page {
   return {
     method: 'GET',
     path: '/search',
@@ -29,7 +33,7 @@ export function searchPage({ record, kinds }: { record: Pick<RecordReader, 'find
 ${searchForm(query, asked, kinds)}
 <p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(found.length)}</p>
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
-<ol class="rows">${found.map((row) => rowOf(row, kinds))}</ol>
+<ol class="rows">${rowsOf(found, { kinds, disturbing })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },

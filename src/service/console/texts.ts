@@ -67,7 +67,7 @@ export const TEXTS = {
     scores: () => 'It was scored, aspect by aspect.',
     none: () => 'Nothing could be decided.',
     deleted: () => 'The subject was deleted.',
-    human: () => 'A person decided.',
+    human: () => 'A person decided',
   } as Readonly<Record<string, (rounds: number) => string>>,
   verdict: {
     title: 'Verdict',

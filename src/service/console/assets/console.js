@@ -80,6 +80,22 @@ function live(list) {
     if (fresh.textContent !== text) fresh.textContent = text
   }
 
+  /** What is hidden of a subject is hidden in all its rows. */
+  const hideAll = ({ subject, hidden }) => {
+    each(
+      '.row',
+      (one) => {
+        const open = one.dataset.subject === subject ? one.querySelector(':scope > p.row-words:not(.none)') : null
+        if (open === null) return
+        const closed = template.content.querySelector('details').cloneNode(true)
+        closed.querySelector('summary').textContent = hidden
+        closed.querySelector('p').replaceWith(open.cloneNode(true))
+        open.replaceWith(closed)
+      },
+      list,
+    )
+  }
+
   const show = () => {
     if (isPaused) return
     document.querySelector('p.none')?.remove()
@@ -88,6 +104,7 @@ function live(list) {
       const item = row(data)
       item.classList.add('new')
       list.prepend(item)
+      if (data.hidden !== null) hideAll(data)
     }
     while (list.children.length > MOST_ROWS) list.lastElementChild.remove()
   }
