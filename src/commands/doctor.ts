@@ -20,6 +20,7 @@ import { makeProtocols } from '../service/protocols/make.ts'
 import type { Command } from './command.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
+import { recordFindings } from './doctor-record.ts'
 import { otherModels } from './paper-models.ts'
 import { counted, paragraph, printable } from './terminal.ts'
 
@@ -42,6 +43,7 @@ export const command: Command<object, readonly Finding[]> = {
       unpricedFinding(settings) ?? [],
       paperFindings(settings),
       libraryFindings(settings),
+      recordFindings(settings),
     ])
     return findings.flat()
   },

@@ -177,11 +177,11 @@ export function recordPart(
     loops.start('record size', COUNT_MS, async () => {
       const size = await store.size()
       report('record:counted', { size })
-      report('review:counted', { state: await queue.state(), now: clock() })
       if (size.holes > holes) report('record:holes', { holes: size.holes, advice: HOLES })
       holes = size.holes
     })
     loops.start('record lag', LAG_MS, async () => {
+      report('review:counted', { state: await queue.state(), now: clock() })
       const positions = await store.positions()
       const behind = new Map<string, number>()
       for (const [name, topic] of named) {

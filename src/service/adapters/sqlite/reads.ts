@@ -31,6 +31,12 @@ export class RecordReads {
     this.#sql = new Sql(path, reading(path))
   }
 
+  /** What SQLite's own quick check finds wrong with the file, the first of it; null if nothing. It reads all of the file. */
+  damage(): string | null {
+    const [row] = this.#sql.all<{ quick_check: string }>('PRAGMA quick_check(1)')
+    return row?.quick_check === 'ok' ? null : (row?.quick_check ?? 'the check says nothing')
+  }
+
   /** By what this file draws verdicts for audit: a file that takes its place draws the same ones. */
   drawKey(): string {
     return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? ''

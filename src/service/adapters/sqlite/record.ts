@@ -85,6 +85,16 @@ export async function drawKeyOf(path: string, start: StartHalf = threadHalf): Pr
   }
 }
 
+/** What is wrong with the file at `path`, in SQLite's words; null if nothing. Rejects as `sqliteRecordReader` does. */
+export async function damageOf(path: string, start: StartHalf = threadHalf): Promise<string | null> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  try {
+    return await reads.ask('damage')
+  } finally {
+    await reads.close()
+  }
+}
+
 /** The queue of a record that is there, also beside the process that writes it. Rejects if there is no such file. */
 export async function sqliteReviewQueue(
   of: { readonly path: string; readonly costs: Costs },
