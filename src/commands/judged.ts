@@ -95,18 +95,24 @@ export function judgedFile(file: string, bad: (line: number) => void): Judged {
   }
 }
 
-/** Keeps the newest final revision of each of these subjects. */
+/** Keeps the machines' newest final revision of each of these subjects: a person's has no argument that could be learnt from. */
 function newestOf(subjects: ReadonlySet<string>) {
   const newest = new Map<string, Verdict>()
   return {
     take(one: Verdict) {
+      if (one.decision !== undefined) return
       const key = subjectKey(one)
       const before = newest.get(key)
       if (one.final && subjects.has(key) && (before === undefined || before.revision <= one.revision))
         newest.set(key, one)
     },
     all(): ReadonlyMap<string, Decided> {
-      return new Map([...newest].map(([key, { id, subjectId, label }]) => [key, { id, subjectId, label }]))
+      return new Map(
+        [...newest].map(([key, { id, subjectId, label, restored }]) => [
+          key,
+          { id: restored?.from ?? id, subjectId, label },
+        ]),
+      )
     },
   }
 }

@@ -627,7 +627,17 @@ describe('gavel learn', () => {
       }
     }
     const bad: number[] = []
-    const path = file('judged', revision(2), 'no JSON', revision(3, { final: false }), revision(1), { verdict: 1 })
+    const decision = { by: 'ann', against: 'safety~p1~r2', of: '0@0' }
+    const human = revision(4, { decidedBy: 'human', decision })
+    const path = file(
+      'judged',
+      revision(2),
+      'no JSON',
+      revision(3, { final: false }),
+      revision(1),
+      { verdict: 1 },
+      human,
+    )
     const looked = judgedFile(path, (line) => bad.push(line))
     const { signal } = new AbortController()
     const verdicts = await looked.verdicts(new Set(['safety default p1']), signal)

@@ -21,6 +21,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
   const shown = {
     ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT },
     ...{ messages: [], read: [], thread: null, cases: [], deleted: false, paused: [] },
+    ...{ proposals: [], reviews: [] },
     verdicts: [{ verdict, publishedAt: AT, partition: 0, offset: '3', records: 1 }],
   } as unknown as Shown
   const lines: string[] = []

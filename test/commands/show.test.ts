@@ -86,7 +86,7 @@ test('the verdict comes first, earlier ones and messages last, and where records
       ...published,
     })),
     read: [{ topic: 'posts', partition: 7, records: 1, fromBeginning: true }],
-    transcripts: [],
+    ...{ transcripts: [], proposals: [], reviews: [] },
   } as unknown as Shown
   const print = (offsets: boolean) =>
     told((terminal) => printInspection(shown, { offsets }, { terminal, meanings: MEANINGS }))

@@ -146,6 +146,12 @@ it('a person has the last word, through late comments, a kill and an edit, until
   expect(asked).toEqual(expect.arrayContaining([`refused ${human}`, `edited ${human}`]))
   if (proposed?.differs === true) expect(asked).toContain(`differs ${human}`)
 
+  const shown = (await gavel('show', 'p')).out
+  expect(shown).toContain(`${human} says ${said}, which ann decided`)
+  expect(shown).toContain(`by ann, over ${machine?.id}`)
+  expect(shown).toMatch(/rumor~p~p\d+ says .*, beneath rumor~p~r/)
+  expect(shown).toContain(`look again at ${human}: edited`)
+
   // Withdrawn: what machines said last is published again.
   const withdrawn = await decide('p', '--withdraw')
   expect(withdrawn).toMatchObject({ code: 0, out: expect.stringContaining('says what machines said last') })

@@ -124,7 +124,7 @@ describe('gavel show', () => {
     ])
     // One partition of each topic, and not one record of another.
     expect(shown.read.map(({ topic }) => topic.split('.').at(-1)).sort()).toEqual(
-      ['comments', 'dead-letters', 'posts', 'transcripts', 'verdicts'].sort(),
+      ['comments', 'dead-letters', 'posts', 'proposals', 'reviews', 'transcripts', 'verdicts'].sort(),
     )
     // Its traces are named, logged and sent to the collector, and go on in the verdicts' headers.
     const { traces = {} } = shown as Shown & { traces?: Record<string, string> }

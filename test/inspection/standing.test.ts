@@ -46,7 +46,7 @@ const byTwo = [
 ]
 const nothing: Inspection = {
   ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, at: AT, thread: null, paused: [], cases: [] },
-  ...{ verdicts: [], messages: [], transcripts: [], deleted: false },
+  ...{ verdicts: [], proposals: [], reviews: [], messages: [], transcripts: [], deleted: false },
   read: [{ topic: 'posts', partition: 0, records: 12, fromBeginning: false }],
 }
 const standing = (changes: Partial<Inspection>) => standingOf({ ...nothing, ...changes })

@@ -13,6 +13,8 @@ import { type Minutes, printDebates } from './transcript.ts'
 /** Most messages, answers and waits that are listed one by one; of more messages, the first and the last of them. */
 const MOST_LISTED = 40
 const MOST_TEXT = 280
+/** Most proposals, and most requests for review, that are listed. */
+const MOST_BENEATH = 10
 
 /** Everything that is known of a subject, for a person: the answer first, then what it rests on. */
 export function printInspection(
@@ -49,6 +51,7 @@ export function printInspection(
       [...verdictIn(one, meanings, offsets), ...traced(one.verdict.id)],
       out,
     )
+  if (shown.proposals.length + shown.reviews.length > 0) section('Beneath what people decided', beneathIn(shown), out)
   if (thread !== null) section('Thread', threadIn(shown), out)
   for (const one of cases) section(`Case ${printable(one.id, 200)}`, [...caseIn(one, shown.at), ...traced(one.id)], out)
   if (transcript) printDebates(shown, { prompts, meanings }, terminal)
@@ -72,6 +75,7 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
   )
   return [
     `${verdict.label === null ? withoutLabel(verdict) : `${printable(verdict.label, 60)}${inPaper(verdict, meanings)}`}, ${verdict.final ? 'for good' : 'for now'}, decided by ${verdict.decidedBy}${verdict.rounds === 0 ? '' : ` after ${counted(verdict.rounds, 'round')} of debate`}`,
+    ...peopleIn(verdict),
     ...(verdict.rationale === '' ? [] : [printable(verdict.rationale, 1_000)]),
     ...(scores.length === 0 ? [] : [`scores: ${scores.join(', ')}`]),
     ...commentsJudged(verdict).map((words) => `judged: ${words}`),
@@ -80,6 +84,37 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
     publication(one, offsets),
   ]
 }
+
+/** Who brought it about, if a person did. */
+function peopleIn({ decision, restored }: Verdict): string[] {
+  if (decision !== undefined)
+    return [
+      printable(
+        `by ${decision.by}, ${decision.against === null ? 'before any other' : `over ${decision.against}`}`,
+        400,
+      ),
+    ]
+  if (restored === undefined) return []
+  const from = restored.from === null ? '' : ` says what ${restored.from} said;`
+  return [printable(`${from.trim()} ${restored.by} has withdrawn the human verdict: ${restored.why}`.trim(), 1_000)]
+}
+
+/** What machines said beneath it, and what it is to be looked at for. */
+function beneathIn({ proposals, reviews }: Inspection): string[] {
+  const said = proposals.map(({ id, label, differs, beneath }) =>
+    printable(`${id} says ${label ?? 'no label'}${differs ? ', which differs' : ''}, beneath ${beneath}`, 400),
+  )
+  const asked = reviews.map(({ why, verdict, label, by, at }) =>
+    printable(
+      `look again at ${verdict}: ${why}${label === undefined ? '' : ` (${label})`}${by === undefined ? '' : ` by ${by}`}, ${at}`,
+      400,
+    ),
+  )
+  return [...lastOf(said), ...lastOf(asked)]
+}
+
+const lastOf = (lines: readonly string[]) =>
+  lines.length <= MOST_BENEATH ? lines : [`${lines.length - MOST_BENEATH} earlier ones`, ...lines.slice(-MOST_BENEATH)]
 
 /** The word of the paper for this label, where models answer with such a word alone. */
 function inPaper({ protocol, label }: Verdict, meanings: Minutes['meanings']): string {

@@ -1,8 +1,9 @@
+import type { Proposal, Review } from '../domain/decisions.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../ports/threads.ts'
 import { inspectCases, type ShownCase } from './cases.ts'
 import { type ReceivedParts, readReceived, type ShownMessage } from './messages.ts'
-import { readPublished, readTranscripts, type ShownTranscript, type ShownVerdict } from './published.ts'
+import { readBeneath, readPublished, readTranscripts, type ShownTranscript, type ShownVerdict } from './published.ts'
 import type { Bound, ReadPart } from './read.ts'
 
 /** Everything that is known of one subject. Times are ms since 1970. */
@@ -17,6 +18,10 @@ export interface Inspection {
   /** Open cases, and decided ones whose verdict waits for Kafka. */
   readonly cases: readonly ShownCase[]
   readonly verdicts: readonly ShownVerdict[]
+  /** What machines said beneath people's verdicts. */
+  readonly proposals: readonly Proposal[]
+  /** What people were asked to look at it for. */
+  readonly reviews: readonly Review[]
   readonly messages: readonly ShownMessage[]
   /** With `transcripts`, what the published verdicts rest on. */
   readonly transcripts: readonly ShownTranscript[]
@@ -76,10 +81,11 @@ export async function inspect(parts: InspectionParts, subject: ThreadRef, wanted
     threads.paused(),
   ])
   const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
-  const [cases, received, published, transcripts, streamNow] = await Promise.all([
+  const [cases, received, published, beneath, transcripts, streamNow] = await Promise.all([
     inspectCases(parts.cases, openIds),
     readReceived(parts, subject, wanted.bound),
     readPublished(parts, subject, wanted.bound),
+    readBeneath(parts, subject, wanted.bound),
     wanted.transcripts ? readTranscripts(parts, subject, wanted.bound) : { transcripts: [], read: [] },
     parts.streamNow(),
   ])
@@ -92,8 +98,10 @@ export async function inspect(parts: InspectionParts, subject: ThreadRef, wanted
     thread: status === null ? null : shownThread(status, state, streamNow),
     cases: deleted ? [] : cases,
     verdicts: deleted ? published.verdicts.map(withoutContent) : published.verdicts,
+    proposals: deleted ? [] : beneath.proposals,
+    reviews: beneath.reviews,
     transcripts: deleted ? [] : transcripts.transcripts,
-    read: [...received.read, ...published.read, ...transcripts.read],
+    read: [...received.read, ...published.read, ...beneath.read, ...transcripts.read],
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Proposal, proposal, type Review, review } from '../domain/decisions.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../domain/verdict.ts'
@@ -21,7 +22,7 @@ export interface ShownTranscript {
 }
 
 type Deps = ReadDeps & {
-  readonly topics: { readonly verdicts: string; readonly transcripts: string }
+  readonly topics: Readonly<Record<'verdicts' | 'transcripts' | 'proposals' | 'reviews', string>>
   /** Protocols whose subjects are replies. */
   readonly ofReplies: ReadonlySet<string>
 }
@@ -47,13 +48,47 @@ export async function readPublished(
   return { verdicts: [...found.values()].sort((a, b) => a.publishedAt - b.publishedAt), read }
 }
 
-function ownOf(record: Incoming, { tenant, postId, kind }: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
-  if (record.key !== postId) return null
+/** What machines said of it beneath people's verdicts, and what it is to be looked at for; oldest first. */
+export async function readBeneath(
+  deps: Deps,
+  subject: ThreadRef,
+  bound: Bound,
+): Promise<{ proposals: Proposal[]; reviews: Review[]; read: ReadPart[] }> {
+  const [proposals, reviews] = [new Map<string, Proposal>(), new Map<string, Review>()]
+  const read = await Promise.all([
+    readOwn(deps, deps.topics.proposals, subject.postId, bound, (records) => {
+      for (const record of records) {
+        const one = proposal.safeParse(jsonOf(record))
+        if (one.success && isOn(record, one.data, subject, deps.ofReplies)) proposals.set(one.data.id, one.data)
+      }
+    }),
+    readOwn(deps, deps.topics.reviews, subject.postId, bound, (records) => {
+      for (const record of records) {
+        const one = review.safeParse(jsonOf(record))
+        if (one.success && record.key === subject.postId && isOf(one.data, subject)) reviews.set(one.data.id, one.data)
+      }
+    }),
+  ])
+  return { proposals: [...proposals.values()], reviews: [...reviews.values()], read: read.flat() }
+}
+
+const isOf = ({ tenant, kind }: Pick<Review, 'tenant' | 'kind'>, subject: ThreadRef) =>
+  tenant === subject.tenant && kind === subject.kind
+
+function ownOf(record: Incoming, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
   const read = verdict.safeParse(jsonOf(record))
-  if (!read.success || read.data.subjectId !== postId || read.data.tenant !== tenant) return null
-  const { id, protocol } = read.data
+  return read.success && isOn(record, read.data, subject, ofReplies) ? read.data : null
+}
+
+function isOn(
+  { key }: Incoming,
+  { id, protocol, subjectId, tenant }: Pick<Verdict, 'id' | 'protocol' | 'subjectId' | 'tenant'>,
+  { tenant: own, postId, kind }: ThreadRef,
+  ofReplies: ReadonlySet<string>,
+): boolean {
+  if (key !== postId || subjectId !== postId || tenant !== own) return false
   const isReply = ofReplies.has(protocol) || id.startsWith(`${protocol}/reply`)
-  return isReply === (kind === 'reply') ? read.data : null
+  return isReply === (kind === 'reply')
 }
 
 /** The transcripts of these verdicts, oldest first. */

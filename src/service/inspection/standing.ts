@@ -30,7 +30,8 @@ function parkedStanding(thread: Inspection['thread']): string {
 function lastSaid(verdicts: readonly Verdict[]): string {
   return verdicts.map(saidBy).join(', ')
 }
-function saidBy({ id, label, decidedBy }: Verdict): string {
+function saidBy({ id, label, decidedBy, decision }: Verdict): string {
+  if (decision !== undefined) return `${id} says ${label}, which ${decision.by} decided`
   if (label !== null) return `${id} says ${label}`
   return decidedBy === 'scores' ? `${id} has scores` : `${id} says no label (${decidedBy})`
 }
@@ -84,7 +85,7 @@ function forgottenStanding(one: Inspection): string {
   if (messages.some(({ outcome }) => outcome === 'unread')) return 'It has arrived in Kafka.'
   if (messages.length > 0)
     return 'It came, and Redis knows nothing of it: it was forgotten, or Redis lost it ("gavel recover").'
-  const parts = read.filter(({ topic }) => !/(verdicts|transcripts|dead-letters)$/.test(topic))
+  const parts = read.filter(({ topic }) => !/(verdicts|transcripts|proposals|reviews|dead-letters)$/.test(topic))
   const records = parts.reduce((sum, part) => sum + part.records, 0)
   const more = parts.every(({ fromBeginning }) => fromBeginning)
     ? 'everything that these keep was read'
