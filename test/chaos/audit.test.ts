@@ -80,6 +80,7 @@ function whole(): Evidence {
     verdicts: [record(verdictOf('p'))],
     transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['a']))],
     deadLetters: [],
+    ...{ decisions: [], outcomes: [], proposals: [], reviews: [], hasLost: false },
     calls: [call('a', 1, 1_000)],
     asked: [asked('a', 'q')],
     shadows: [],
@@ -267,5 +268,138 @@ describe('names', () => {
     ],
   ])('%s', (_, change, named) => {
     expect(audit({ ...whole(), ...change }).breaches.join('\n')).toContain(named)
+  })
+})
+
+describe('of what people decided', () => {
+  const MINE = { subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
+  const decision = (change: object = {}, headers = {}) =>
+    record({ ...MINE, label: 'non-rumor', against: 1, by: 'ann', why: 'So it is.', at: AT, ...change }, headers)
+  const humanBy = (of: string, revision = 2, change: object = {}) => {
+    const decided = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ann', against: 'rumor~p~r1', of } }
+    return verdictOf('p', revision, { ...decided, ...change })
+  }
+  const stub = (verdictId: string) => record({ schema: 1, verdictId, subject: null, turns: [], cut: [] })
+  const outcome = (of: string, revision: number, what = 'stands') =>
+    record({ schema: 1, ...MINE, outcome: what, of, revision, label: 'non-rumor', by: 'ann', at: AT })
+  const review = (change: object) => record({ schema: 1, ...MINE, id: 'r', verdict: 'rumor~p~r2', at: AT, ...change })
+  const proposal = (number: number, change: object = {}) => {
+    const { revision: _, supersedes: __, ...said } = verdictOf('p', number)
+    return { ...said, id: `rumor~p~p${number}`, proposal: number, beneath: 'rumor~p~r2', differs: true, ...change }
+  }
+  const placeOf = ({ partition, offset }: TopicRecord) => `${partition}@${offset}`
+
+  /** Decided, and a proposal beneath it: nothing is wrong. */
+  function decided(change: (all: Evidence, of: string) => Partial<Evidence> = () => ({})): Evidence {
+    const [evidence, made] = [whole(), decision()]
+    const of = placeOf(made)
+    const transcript = transcriptOf('rumor~p~p3', 'p', ['c'], ['b'])
+    const all: Evidence = {
+      ...evidence,
+      decisions: [made],
+      outcomes: [outcome(of, 2)],
+      verdicts: [...evidence.verdicts, record(humanBy(of))],
+      proposals: [record(proposal(3))],
+      reviews: [review({ why: 'differs', label: 'rumor', proposal: 'rumor~p~p3' })],
+      transcripts: [...evidence.transcripts, stub('rumor~p~r2'), record(transcript)],
+      calls: [...evidence.calls, call('b', 5_000, 6_000)],
+      asked: [...evidence.asked, asked('b', 'another')],
+    }
+    return { ...all, ...change(all, of) }
+  }
+  const breachesOf = (change?: Parameters<typeof decided>[0]) => audit(decided(change)).breaches
+
+  it('finds nothing wrong where each decision has its end', () => {
+    expect(breachesOf()).toEqual([])
+    const refused = decision({ by: 'ben' })
+    expect(
+      breachesOf((all) => ({
+        decisions: [...all.decisions, refused, decision({ label: 'hoax' }, { [DEAD_HEADER]: 'invalid' })],
+        reviews: [...all.reviews, review({ why: 'refused', of: placeOf(refused) })],
+      })),
+    ).toEqual([expect.stringContaining('malformed messages without their dead letter')])
+  })
+
+  it('lets numbers have gaps where proposals are, and nowhere else', () => {
+    const again = { decision: { by: 'ann', against: 'rumor~p~r2', of: '' } }
+    const following = (number: number) =>
+      breachesOf((all) => {
+        const made = decision({ against: 2 })
+        const human = { ...again, decision: { ...again.decision, of: placeOf(made) }, supersedes: 'rumor~p~r2' }
+        return {
+          decisions: [...all.decisions, made],
+          outcomes: [...all.outcomes, outcome(placeOf(made), number)],
+          verdicts: [...all.verdicts, record(humanBy('', number, human))],
+          transcripts: [...all.transcripts, stub(`rumor~p~r${number}`)],
+        }
+      })
+    expect(following(4)).toEqual([])
+    expect(following(5)).toEqual([expect.stringContaining('chains of revisions that are broken')])
+  })
+
+  it.each<[string, string, NonNullable<Parameters<typeof decided>[0]>]>([
+    [
+      'a machine’s verdict after it',
+      'verdicts of machines after a human one',
+      ({ verdicts, transcripts }) => ({
+        verdicts: [...verdicts, record(verdictOf('p', 4, { supersedes: 'rumor~p~r2' }))],
+        transcripts: [...transcripts, record(transcriptOf('rumor~p~r4', 'p', ['c'], []))],
+      }),
+    ],
+    [
+      'a decision of which nothing came',
+      'nobody knows what came',
+      ({ decisions }) => ({ decisions: [...decisions, decision({ by: 'ben' })] }),
+    ],
+    [
+      'one that was carried out twice',
+      'without their one verdict',
+      ({ verdicts, transcripts }, of) => ({
+        verdicts: [
+          ...verdicts,
+          record(humanBy(of, 4, { supersedes: 'rumor~p~r2', decision: { by: 'ann', against: 'rumor~p~r2', of } })),
+        ],
+        transcripts: [...transcripts, stub('rumor~p~r4')],
+      }),
+    ],
+    [
+      'one that was refused as well',
+      'carried out, and refused',
+      ({ reviews }, of) => ({ reviews: [...reviews, review({ why: 'refused', of })] }),
+    ],
+    [
+      'a repeat that was handled',
+      'handled twice',
+      ({ decisions, reviews }) => {
+        const again = decision()
+        return {
+          decisions: [...decisions, again],
+          reviews: [...reviews, review({ why: 'refused', of: placeOf(again) })],
+        }
+      },
+    ],
+    ['no outcome', 'have no outcome', () => ({ outcomes: [] })],
+    [
+      'a state that its person did not see',
+      'on another state',
+      ({ verdicts }, of) => ({
+        verdicts: [...verdicts.slice(0, -1), record(humanBy(of, 2, { decision: { by: 'ann', against: null, of } }))],
+      }),
+    ],
+    [
+      'a proposal with a verdict’s number',
+      'with the number of a verdict',
+      () => ({
+        proposals: [record(proposal(3, { id: 'rumor~p~p2', proposal: 2 }))],
+      }),
+    ],
+    [
+      'a proposal beneath nothing',
+      'beneath nothing',
+      () => ({ proposals: [record(proposal(3, { beneath: 'rumor~p~r1' }))] }),
+    ],
+    ['nobody asked to look again', 'nobody was asked to look', () => ({ reviews: [] })],
+  ])('finds %s', (_, found, change) => {
+    expect(breachesOf(change).join('\n')).toContain(found)
   })
 })

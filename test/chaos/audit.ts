@@ -1,20 +1,23 @@
 import type { CallRecord } from '../../src/kit/understudy/call-log.ts'
+import { type Proposal, proposal } from '../../src/service/domain/decisions.ts'
 import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
 import { snapshot } from '../../src/service/domain/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import type { Asked } from './asked.ts'
+import { type DecidedEvidence, decided, isOfPeople, numberOf } from './decided.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'
 import type { TopicRecord } from './reader.ts'
 
 /** Everything that was written down from outside the service. */
-export interface Evidence {
+export interface Evidence extends DecidedEvidence {
   readonly posts: readonly TopicRecord[]
   readonly comments: readonly TopicRecord[]
   readonly counterspeech: readonly TopicRecord[]
   readonly verdicts: readonly TopicRecord[]
   readonly transcripts: readonly TopicRecord[]
   readonly deadLetters: readonly TopicRecord[]
+  readonly proposals: readonly TopicRecord[]
   /** The model's own log. */
   readonly calls: readonly CallRecord[]
   /** What the proxies before the model saw pass. */
@@ -37,6 +40,10 @@ export interface Account {
     readonly decided: number
     readonly undecided: number
     readonly deleted: number
+    /** By people, and published again when those were withdrawn; beneath them, what machines said. */
+    readonly human: number
+    readonly restored: number
+    readonly proposals: number
     readonly byProtocol: Readonly<Record<string, number>>
   }
   /** Ids that stand on their topic more than once, byte for byte the same. */
@@ -103,11 +110,17 @@ export function audit(evidence: Evidence): Account {
     (json) => transcript.parse(json),
     (one) => one.verdictId,
   )
+  const proposals = distinct(
+    'proposal',
+    evidence.proposals,
+    (json) => proposal.parse(json),
+    ({ id }) => id,
+  )
   const placeOf = ({ topic, partition, offset }: DeadLetter) => `${topic.split('.').at(-1)}/${partition}@${offset}`
   const letters = distinct('dead letter', evidence.deadLetters, (json) => deadLetter.parse(json), placeOf)
 
   const finals = Map.groupBy(
-    [...verdicts.values()].flatMap(({ one }) => (one.final ? [one] : [])),
+    [...verdicts.values(), ...proposals.values()].flatMap(({ one }) => (one.final ? [one] : [])),
     ({ tenant, subjectId }) => `${tenant}:${subjectId}`,
   )
   const reasons = new Map([...letters].map(([place, { one }]) => [place, one.reason]))
@@ -118,16 +131,20 @@ export function audit(evidence: Evidence): Account {
 
   many(
     'verdicts without a transcript',
-    [...verdicts.keys()].filter((id) => !transcripts.has(id)),
+    [...verdicts.keys(), ...proposals.keys()].filter((id) => !transcripts.has(id)),
   )
   many(
     'transcripts without a verdict',
-    [...transcripts.keys()].filter((id) => !verdicts.has(id)),
+    [...transcripts.keys()].filter((id) => !verdicts.has(id) && !proposals.has(id)),
   )
+  const said = [...proposals.values()].map(({ one }) => one)
+  const isGone = (subject: string) => expected.subjects.get(subject)?.gone === true
+  decided(evidence, [...verdicts.values()], said, reasons, isGone, many)
   chains(
     expected,
-    evidence.off,
+    evidence,
     [...verdicts.values()],
+    said,
     new Map([...transcripts].map(([id, { one }]) => [id, one])),
     many,
   )
@@ -155,6 +172,9 @@ export function audit(evidence: Evidence): Account {
       decided: all.length - deleted.length - undecided.length,
       undecided: undecided.length,
       deleted: deleted.length,
+      human: all.filter(({ decision }) => decision !== undefined).length,
+      restored: all.filter(({ restored }) => restored !== undefined).length,
+      proposals: said.length,
       byProtocol: Object.fromEntries(
         [...Map.groupBy(all, ({ protocol }) => protocol)].map(([name, own]) => [name, own.length]),
       ),
@@ -173,12 +193,14 @@ const isRetraction = ({ label, degraded }: Verdict) =>
 /** Every subject has one chain of revisions for each protocol that judges it, in order, which ends as the subject did. */
 function chains(
   expected: Expected,
-  off: Evidence['off'],
+  { off, hasLost }: Pick<Evidence, 'off' | 'hasLost'>,
   verdicts: readonly { one: Verdict; standing: TopicRecord }[],
+  proposals: readonly Proposal[],
   transcripts: ReadonlyMap<string, Transcript>,
   many: Many,
 ): void {
   const chains = Map.groupBy(verdicts, ({ one }) => `${one.protocol} ${one.tenant}:${one.subjectId}`)
+  const proposed = Map.groupBy(proposals, (one) => `${one.protocol} ${one.tenant}:${one.subjectId}`)
   const broken: string[] = []
   const unfinished: string[] = []
   const silent: string[] = []
@@ -193,8 +215,18 @@ function chains(
       const before = chain[index - 1]?.one
       // A deletion erases the case that is open, and that of a comment a verdict in a publisher's hands: the number stays taken.
       const mayBeErased = isRetraction(one) || known?.shrunk === true
-      const erased = mayBeErased && one.revision === (before?.revision ?? 0) + 2
-      if (!erased && one.revision !== (before?.revision ?? 0) + 1) broken.push(`${one.id} stands ${index + 1}.`)
+      const numbers = new Set((proposed.get(name) ?? []).map(numberOf))
+      // A number without a verdict is a proposal's, or that of a case that was to end as one.
+      const skipped = Array.from(
+        { length: one.revision - (before?.revision ?? 0) - 1 },
+        (_, at) => one.revision - at - 1,
+      )
+      const unknown = skipped.filter((number) => !numbers.has(number)).length
+      const isDecided = chain.some((each) => isOfPeople(each.one)) && (hasLost || known?.gone === true)
+      // A human verdict that no publisher had sent goes as well.
+      const erased = mayBeErased && unknown > 0 && unknown <= (isRetraction(one) ? 2 : 1)
+      if (one.revision <= (before?.revision ?? 0) || (unknown > 0 && !erased && !isDecided))
+        broken.push(`${one.id} stands ${index + 1}.`)
       if (!erased && one.supersedes !== (before?.id ?? null)) broken.push(`${one.id} supersedes ${one.supersedes}`)
       if (before !== undefined && isRetraction(before)) broken.push(`${one.id} comes after its subject's deletion`)
       if (one.decidedBy === 'none' && one.degraded.length === 0) silent.push(one.id)
@@ -212,14 +244,22 @@ function chains(
         (one) => one.protocol === protocol && at >= one.from - OFF_BEFORE_MS && at <= one.to + OFF_BEFORE_MS,
       )
       if (last === undefined && wasOff) continue
-      if (last === undefined || !last.final) {
-        unfinished.push(`${protocol} of ${subject}: ${last === undefined ? 'none' : `${last.id} is the last`}`)
+      // What machines said last, beneath a human verdict or not.
+      const rulings = [
+        ...(chains.get(`${protocol} ${subject}`) ?? []).flatMap(({ one }) => (isOfPeople(one) ? [] : [one])),
+        ...(proposed.get(`${protocol} ${subject}`) ?? []),
+      ]
+      const ruling = rulings.sort((a, b) => numberOf(a) - numberOf(b)).at(-1)
+      if (last === undefined || ruling === undefined || !ruling.final) {
+        unfinished.push(`${protocol} of ${subject}: ${ruling === undefined ? 'none' : `${ruling.id} is the last`}`)
         continue
       }
-      const judged = snapshot.safeParse(transcripts.get(last.id)?.subject)
+      if ('proposal' in ruling && last.decision === undefined && last.restored === undefined)
+        unfinished.push(`${ruling.id} comes after ${last.id}`)
+      const judged = snapshot.safeParse(transcripts.get(ruling.id)?.subject)
       if (!judged.success) continue // it was cut, or is missing, which is told elsewhere
       const stands = protocol === 'rumor' && said.has(judged.data.post.text)
-      if (judged.data.post.text !== text && !stands) stale.push(`${last.id} judged an earlier text`)
+      if (judged.data.post.text !== text && !stands) stale.push(`${ruling.id} judged an earlier text`)
       if (protocol !== 'rumor') continue
       const seen = new Map(judged.data.comments.map((one) => [one.id, one.text]))
       const foreign = [...seen.keys()].filter((id) => !comments.has(id) && !unsure.has(id))
@@ -227,9 +267,9 @@ function chains(
       const old = [...seen].filter(
         ([id, words]) => !unsure.has(id) && comments.get(id) !== undefined && comments.get(id) !== words,
       )
-      if (foreign.length > 0) stale.push(`${last.id} counts ${foreign.slice(0, 3).join(', ')}, which it must not`)
-      if (missing.length > 0) stale.push(`${last.id} lacks ${missing.slice(0, 3).join(', ')}`)
-      if (old.length > 0) stale.push(`${last.id} has an earlier text of ${old[0]?.[0]}`)
+      if (foreign.length > 0) stale.push(`${ruling.id} counts ${foreign.slice(0, 3).join(', ')}, which it must not`)
+      if (missing.length > 0) stale.push(`${ruling.id} lacks ${missing.slice(0, 3).join(', ')}`)
+      if (old.length > 0) stale.push(`${ruling.id} has an earlier text of ${old[0]?.[0]}`)
     }
   many('subjects without their final verdict', unfinished)
   many('chains of revisions that are broken', broken)

@@ -69,7 +69,13 @@ export const DEAD_HEADER = 'chaos-dead'
  * subject are the times of its final verdicts, after which its thread is forgotten.
  */
 export function expectedOf(
-  { posts, comments, counterspeech, holdUps }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'holdUps'>,
+  {
+    posts,
+    comments,
+    counterspeech,
+    decisions,
+    holdUps,
+  }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'holdUps'>,
   letters: ReadonlyMap<string, string>,
   endsOf: (name: string) => readonly number[],
 ): Expected {
@@ -137,6 +143,11 @@ export function expectedOf(
     replies.set(name, { text, gone })
     return gone ? 'deleted' : known === undefined ? 'judged' : known.text === text ? 'duplicate' : 'updated'
   })
+
+  // A subject may be forgotten by then, or not be known yet; what else came of them is asked in decided.ts.
+  for (const [place, reason] of letters)
+    if (place.startsWith('decisions/') && reason === 'unjudgeable') justified.add(place)
+  fold('decisions', decisions, () => 'read')
 
   const subjects = new Map<string, ExpectedSubject>()
   for (const [name, { lang, text, gone, comments: all, authors, unsure, said, at }] of threads) {

@@ -10,9 +10,14 @@ import type { Fault, Kind } from './plan.ts'
 import {
   afterwards,
   backedPost,
+  beneath,
+  decisionOn,
+  deletionOf,
   hostile,
   type Known,
+  noDecisions,
   outOfTime,
+  RULES,
   type Sent,
   silentImages,
   takenBack,
@@ -47,6 +52,8 @@ export interface World {
   posts(): readonly Known[]
   /** Whether the service has forgotten the thread. */
   forgotten(post: Known): Promise<boolean>
+  /** The number of its last published verdict by rumor, as the service knows it; 0 where it knows none. */
+  seen(post: Known): Promise<number>
   readonly admin: Admin
   topic(name: string): string
   readonly redisClient: Redis
@@ -383,6 +390,45 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
       shadows: [during(from).shadows].flat(),
       note: `${2 * (COMMENTS_BACKED - 2)} comments taken back one by one`,
     }
+  },
+
+  // People decide on what was just judged, two at once, twice, out of date, against nothing, on what is deleted, and take it back;
+  // late comments and edits come beneath.
+  async people(world, _, { amount }) {
+    const lots = dice(amount, 'people')
+    const judged = world.posts().filter(({ lang }) => lang !== RULES.pictured)
+    const posts = lots.shuffled(judged.slice(-40)).slice(0, 14)
+    const label = () => lots.pick(['rumor', 'non-rumor'])
+    const decide = async (post: Known, by: string, off = 0, change: Parameters<typeof decisionOn>[2] = {}) => {
+      const said = change.withdraw ? {} : { label: label() }
+      return decisionOn(post, Math.max(0, (await world.seen(post)) + off), { ...said, ...change }, by)
+    }
+    const force = true as const
+    const count = async (topic: string) =>
+      (await world.admin.fetchTopicOffsets(world.topic(topic))).reduce((sum, { high }) => sum + Number(high), 0)
+    const before = await count('decision-outcomes')
+    for (const [at, post] of posts.entries()) {
+      const first = await decide(post, 'ann')
+      if (at % 7 === 0) await world.say([first, first])
+      else if (at % 7 === 1) await world.say([first, await decide(post, 'ben')])
+      else if (at % 7 === 2) await world.say([await decide(post, 'ann', -1), await decide(post, 'ben', 5)])
+      else if (at % 7 === 3)
+        await world.say([await decide(post, 'ann', 9, { force }), await decide(post, 'ben', 0, { force })])
+      else if (at % 7 === 4) await world.say([first, await decide(post, 'ben', 0, { opinion: force })])
+      else if (at % 7 === 5)
+        await world.say([await decide(post, 'ann', 0, { force }), deletionOf(post), await decide(post, 'ben')])
+      else await world.say([await decide(post, 'ann', 0, { withdraw: force }), ...noDecisions(post), first])
+    }
+    const grows = async (topic: string, from: number, more: number) =>
+      world.until(async () => (await count(topic)) >= from + more, 10_000)
+    await grows('decision-outcomes', before, posts.length / 2)
+    const [proposals, rest] = [await count('proposals'), posts.filter((_, at) => at % 7 !== 5)]
+    await world.say(rest.flatMap((post) => beneath(lots, post)))
+    await grows('proposals', proposals, 3)
+    const back = rest.filter(() => lots.next() < 0.5)
+    for (const post of back) await world.say([await decide(post, 'cay', 0, { withdraw: force, force })])
+    await world.verdicts(5, 4_000)
+    return { shadows: [], note: `${posts.length} posts decided, ${back.length} taken back` }
   },
 
   // Of three brokers the one goes that leads a partition of the verdicts: others lead it, and publication goes on.

@@ -135,6 +135,10 @@ function ledgerOf({
           '',
           `${verdicts.decided} decided, ${verdicts.undecided} undecided with their reason, ${verdicts.deleted} retracted`,
         ],
+        [
+          '',
+          `${verdicts.human} by people, ${verdicts.restored} withdrawn again; ${verdicts.proposals} proposals beneath them`,
+        ],
         ['repeats', repeats.length === 0 ? 'none' : `${repeats.length}, byte-identical: ${repeats.join(', ')}`],
         [
           'calls',

@@ -27,6 +27,7 @@ export const KINDS = [
   'worst-texts',
   'silent-hosts',
   'take-back',
+  'people',
   'loss',
   'forgotten',
   'leader-dies',
@@ -38,7 +39,7 @@ export type Kind = (typeof KINDS)[number]
 const ALWAYS: readonly Kind[] = [
   ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
   ...(['expiry', 'change', 'semantics', 'hostile', 'loss', 'forgotten'] as const),
-  ...(['worst-texts', 'silent-hosts', 'take-back'] as const),
+  ...(['worst-texts', 'silent-hosts', 'take-back', 'people'] as const),
 ]
 
 export interface Fault {

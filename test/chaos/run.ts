@@ -61,7 +61,9 @@ export interface Outcome extends Account {
 
 const PREFIX = 'chaos.'
 const INPUTS = ['posts', 'comments', 'counterspeech'] as const
-const OUTPUTS = ['verdicts', 'transcripts', 'dead-letters'] as const
+const OUTPUTS = ['verdicts', 'transcripts', 'dead-letters', 'proposals', 'reviews', 'decision-outcomes'] as const
+/** Read by a group of its own. */
+const DECISIONS = 'decisions'
 const GROUP = 'chaos'
 /** Of a Redis under sentinels. */
 const PASSWORD = 'chaos'
@@ -232,6 +234,16 @@ async function rehearse(
       ])
       return held === 0 && known === 1
     },
+    async seen({ id, tenant = 'default' }) {
+      const member = memberOf({ tenant, postId: id, kind: 'post' })
+      const keys = keysUnder('chaos')
+      const [last, ended, above] = await Promise.all([
+        redisClient.hget(keys.thread(member), 'last:rumor'),
+        redisClient.hget(keys.revisions(member), 'rumor'),
+        redisClient.hget(keys.decided(member), 'rev:rumor'),
+      ])
+      return Math.max(Number(last ?? 0), Number(ended ?? 0), Number(above ?? 0))
+    },
     admin,
     topic: (name) => PREFIX + name,
     redisClient,
@@ -359,7 +371,7 @@ async function rehearse(
 
   const read = await readAll(
     client,
-    [...INPUTS, ...OUTPUTS].map((name) => PREFIX + name),
+    [...INPUTS, DECISIONS, ...OUTPUTS].map((name) => PREFIX + name),
   )
   const of = (name: string) => read.get(PREFIX + name) ?? []
   const account = audit({
@@ -369,6 +381,13 @@ async function rehearse(
     verdicts: of('verdicts'),
     transcripts: of('transcripts'),
     deadLetters: of('dead-letters'),
+    ...{
+      decisions: of(DECISIONS),
+      outcomes: of('decision-outcomes'),
+      proposals: of('proposals'),
+      reviews: of('reviews'),
+    },
+    hasLost: kinds.some((kind) => kind === 'loss' || kind === 'forgotten' || kind === 'split'),
     calls: callsIn(logFile),
     asked,
     shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
@@ -569,7 +588,12 @@ type Admin = ReturnType<Kafka['admin']>
 
 async function offsetsOf(admin: Admin) {
   const topics = INPUTS.map((name) => PREFIX + name)
-  const committed = await admin.fetchOffsets({ groupId: GROUP, topics })
+  const committed = (
+    await Promise.all([
+      admin.fetchOffsets({ groupId: GROUP, topics }),
+      admin.fetchOffsets({ groupId: `${GROUP}-decisions`, topics: [PREFIX + DECISIONS] }),
+    ])
+  ).flat()
   const found = await Promise.all(
     committed.map(async ({ topic, partitions }) => {
       const high = new Map((await admin.fetchTopicOffsets(topic)).map((at) => [at.partition, at.high]))

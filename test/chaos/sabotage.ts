@@ -85,6 +85,30 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
       instead: "redis.call('HDEL', orphans, id)",
     },
   ],
+  /** A case ends with a verdict whatever a person has decided. */
+  'overrule-people': [
+    {
+      file: 'src/service/adapters/redis/scripts/cases/conclude.lua',
+      text: 'local is_beneath = top and (human or (last and number and tonumber(number) < tonumber(last)))',
+      instead: 'local is_beneath = false',
+    },
+  ],
+  /** A decision is carried out as often as it is read. */
+  'decide-again': [
+    {
+      file: 'src/service/adapters/redis/scripts/threads/decide.lua',
+      text: 'if before and cjson.decode(before).same == same then',
+      instead: 'if false then',
+    },
+  ],
+  /** A recovery does not know what people decided. */
+  'forget-decisions': [
+    {
+      file: 'src/service/recovery/recover.ts',
+      text: '    await restoreDecided(run, decided)\n',
+      instead: '',
+    },
+  ],
   /** A recovery brings no revisions back. */
   'forget-published': [
     {

@@ -4,7 +4,7 @@ import { type Dice, dice } from './dice.ts'
 
 /** One message of the stream, in the order in which it is produced. */
 export interface Sent {
-  readonly topic: 'posts' | 'comments' | 'counterspeech'
+  readonly topic: 'posts' | 'comments' | 'counterspeech' | 'decisions'
   readonly key: string
   readonly value: Buffer | null
   /** The reason under which it must come back as a dead letter. */
@@ -304,6 +304,48 @@ export function outOfTime(number: number): Sent[] {
   }))
 }
 
+/** A person's decision, by default on what was seen last. */
+export function decisionOn(
+  { id, tenant }: Known,
+  seen: number,
+  change: { readonly label?: string; readonly withdraw?: true; readonly force?: true; readonly opinion?: true },
+  by: string,
+): Sent {
+  const said = { protocol: 'rumor', against: seen, by, why: 'The city says so.', at: new Date().toISOString() }
+  return { topic: 'decisions', key: id, value: json({ subjectId: id, tenant, ...said, ...change }) }
+}
+
+/** An edit and a comment, which are judged beneath what people decided. */
+export function beneath(lots: Dice, { id, tenant, lang, text, createdAt }: Known): Sent[] {
+  const edited = { id, tenant, lang, text: `${text} Edited beneath.`, createdAt: iso(createdAt) }
+  return [
+    comment(lots, id, `${id}-beneath`, createdAt + 5 * MINUTE, tenant),
+    { topic: 'posts', key: id, value: json(edited) },
+  ]
+}
+
+/** What can't be a decision. */
+export function noDecisions({ id, tenant }: Known): Sent[] {
+  const said = { subjectId: id, tenant, against: 1, by: 'ann', why: 'So it is.', at: new Date().toISOString() }
+  const dead = 'invalid'
+  return [
+    { topic: 'decisions', key: id, value: json({ ...said, protocol: 'rumor', label: 'hoax' }), dead },
+    { topic: 'decisions', key: `not ${id}`, value: json({ ...said, protocol: 'rumor', label: 'rumor' }), dead },
+    { topic: 'decisions', key: id, value: json({ ...said, protocol: 'nobody', label: 'rumor' }), dead },
+    {
+      topic: 'decisions',
+      key: id,
+      value: json({ ...said, protocol: 'rumor', label: 'rumor', why: 'x'.repeat(2_001) }),
+      dead,
+    },
+  ]
+}
+
+/** The post is deleted. */
+export function deletionOf({ id, tenant, lang, createdAt }: Known): Sent {
+  return { topic: 'posts', key: id, value: json({ id, tenant, lang, createdAt: iso(createdAt), deleted: true }) }
+}
+
 /** A comment that is never committed. */
 export const unsaid = (post: Known, n: number): Sent => ({
   topic: 'comments',
@@ -318,7 +360,7 @@ export const unsaid = (post: Known, n: number): Sent => ({
 export function knownIn(messages: readonly Sent[]): Known[] {
   const posts = new Map<string, Known & { comments: string[] }>()
   for (const { topic, value, dead } of messages) {
-    if (dead !== undefined || topic === 'counterspeech') continue
+    if (dead !== undefined || topic === 'counterspeech' || topic === 'decisions') continue
     const read = JSON.parse(String(value)) as {
       id: string
       postId?: string

@@ -4,7 +4,7 @@ import { runSeed } from '../chaos/run.ts'
 import { tell } from '../support/pipeline.ts'
 
 /** The short form of `npm run chaos` (docs/chaos.md): few posts, faults that are soon over. */
-const SHORT = { seed: 7, posts: 40, kinds: ['redis-restart', 'kill', 'redis-cut', 'repeat'] } as const
+const SHORT = { seed: 7, posts: 40, kinds: ['redis-restart', 'kill', 'people', 'redis-cut', 'repeat'] } as const
 
 it('gives every message its one outcome and every call its place, whatever fails', {
   timeout: 180_000,
@@ -24,5 +24,6 @@ it('gives every message its one outcome and every call its place, whatever fails
   )
   expect({ breaches, logs }).toEqual({ breaches: [], logs: null })
   expect(faults.map(({ kind }) => kind).sort()).toEqual([...SHORT.kinds].sort())
+  expect(verdicts.human, 'people decided').toBeGreaterThan(0)
   expect(verdicts.decided).toBeGreaterThan(SHORT.posts / 2)
 })

@@ -239,6 +239,20 @@ describe('a recovery', () => {
       expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@1, stands, p2, refused 0@2'])
     })
 
+    it('goes by the order of decisions, in whatever order publishers have sent what came of them', async () => {
+      put('verdicts', decided(0, 2))
+      put('verdicts', decided(1, 3))
+      put('outcomes', outcome(1, 3))
+      put('outcomes', outcome(0, 2))
+      expect(await decidedSteps()).toEqual(['decided rumor~p~r3 of 0@1, stands, p3'])
+      steps = []
+      topics.set('outcomes', [])
+      put('outcomes', outcome(1, 3, 'deleted'))
+      put('outcomes', outcome(1, 3))
+      put('outcomes', outcome(0, 2))
+      expect(await decidedSteps()).toEqual([])
+    })
+
     it('forgets it with the subject, and when it was withdrawn long ago', async () => {
       put('verdicts', decided(0, 2))
       put('outcomes', outcome(0, 2))

@@ -31,12 +31,14 @@ export interface DecidedFound {
   readonly lost: readonly Lost[]
 }
 
+type End = Omit<DecisionOutcome, 'schema' | 'subjectId' | 'tenant' | 'kind' | 'protocol'>
+
 /** All that is found of one subject and protocol. */
 interface Found {
   readonly ref: ThreadRef
   readonly protocol: string
-  /** The last outcome whose verdict is on its topic, or may have expired there; null after a deletion. */
-  last: Omit<DecisionOutcome, 'schema' | 'subjectId' | 'tenant' | 'kind' | 'protocol'> | null
+  /** The last outcome whose verdict is on its topic, or may have expired there. */
+  end: End | null
   isUntold: boolean
   /** The highest number of an outcome's verdict. */
   number: number
@@ -52,7 +54,7 @@ export async function readDecided(run: Run, published: Published): Promise<Decid
     const key = `${protocol} ${subjectKey(ref)}`
     const known = all.get(key)
     if (known !== undefined) return known
-    const found = { ref, protocol, last: null, isUntold: false, number: 0, decisions: [] }
+    const found = { ref, protocol, end: null, isUntold: false, number: 0, decisions: [] }
     all.set(key, found)
     return found
   }
@@ -68,7 +70,9 @@ export async function readDecided(run: Run, published: Published): Promise<Decid
       return
     told.add(outcome.of)
     found.number = Math.max(found.number, outcome.revision)
-    found.last = outcome.outcome === 'deleted' ? null : outcome
+    // Publishers beside each other may send them in any order.
+    if (found.end !== null && isBefore(outcome, found.end)) return
+    found.end = outcome
   })
   for (const [of, verdict] of published.decided) {
     if (told.has(of)) continue
@@ -76,7 +80,7 @@ export async function readDecided(run: Run, published: Published): Promise<Decid
     const found = foundOf(verdict.ref, verdict.protocol)
     if (verdict.revision < found.number) continue
     const { revision, label, by, stands, at } = verdict
-    found.last = { outcome: stands ? 'stands' : 'withdrawn', of, revision, label, by, at }
+    found.end = { outcome: stands ? 'stands' : 'withdrawn', of, revision, label, by, at }
     found.number = revision
     found.isUntold = true
   }
@@ -96,7 +100,8 @@ export async function readDecided(run: Run, published: Published): Promise<Decid
   const bySubject = new Map<string, { ref: ThreadRef; carriedOut: CarriedOut[] }>()
   const lost: Lost[] = []
   for (const found of all.values()) {
-    const { last, ref } = found
+    const { end, ref } = found
+    const last = end === null || end.outcome === 'deleted' ? null : end
     found.decisions.sort((a, b) => a.from.timestamp - b.from.timestamp || Number(a.from.offset) - Number(b.from.offset))
     lost.push(...lostOf(found, isTraced))
     const subject = published.subjects.get(subjectKey(ref))
@@ -125,21 +130,29 @@ async function readReviews(run: Run, told: Set<string>): Promise<ReadonlyMap<str
 }
 
 /** Those after the last one that was carried out which left no trace; a repeat counts once. */
-function lostOf({ decisions, last }: Found, isTraced: (from: Incoming) => boolean): Lost[] {
+function lostOf({ decisions, end }: Found, isTraced: (from: Incoming) => boolean): Lost[] {
   const lost: Lost[] = []
-  const until = last === null ? null : placeIn(last)
+  const until = end === null ? null : placeIn(end)
   let before = ''
   for (const { from, message } of decisions) {
     const { partition, offset, timestamp } = from
     const { same } = decisionOf(message, { partition, offset, timestamp }, 'post')
     const isRepeat = same === before
     before = same
-    const isBefore =
+    const isOver =
       until !== null &&
       (until.partition === partition ? BigInt(offset) <= BigInt(until.offset) : timestamp < until.timestamp)
-    if (!isRepeat && !isBefore && !isTraced(from)) lost.push({ message, place: { partition, offset, timestamp } })
+    if (!isRepeat && !isOver && !isTraced(from)) lost.push({ message, place: { partition, offset, timestamp } })
   }
   return lost
+}
+
+/** Whether this came of an earlier decision than that, or before that one's deletion. */
+function isBefore(one: End, that: End): boolean {
+  if (one.of === that.of) return that.outcome === 'deleted'
+  const [own, other] = [placeIn(one), placeIn(that)]
+  if (own.partition === other.partition) return BigInt(own.offset) < BigInt(other.offset)
+  return own.timestamp < other.timestamp
 }
 
 function placeIn({ of, at }: Pick<DecisionOutcome, 'of' | 'at'>): Place {
@@ -151,7 +164,7 @@ function carriedOut(
   { protocols, clock }: Run,
   published: Published,
   found: Found,
-  last: NonNullable<Found['last']>,
+  last: End,
   asked: ReadonlyMap<string, readonly string[]>,
 ): CarriedOut {
   const { ref, protocol: name, decisions, isUntold } = found
