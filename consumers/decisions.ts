@@ -56,12 +56,16 @@ async function handleDecisions(
   signal: AbortSignal,
 ): Promise<void> {
   for (const from of messages) {
+    const { partition } = from
     let decided = await attempt(from)
+    const waits = decided === 'waiting'
     while (decided === 'waiting') {
+      context.report('decision:waits', { partition, seconds: Math.max(0, context.clock() - from.timestamp) / 1000 })
       await sleep(LOOK_MS, undefined, { signal })
       await heartbeat()
       decided = await attempt(from)
     }
+    if (waits) context.report('decision:waits', { partition, seconds: 0 })
     await heartbeat()
     context.report('messages:settled', { topic, outcome: OUTCOME_OF[decided], count: 1 })
   }

@@ -95,6 +95,59 @@ export const verdicts = () =>
         ],
       },
       {
+        asks: 'What do people say?',
+        panels: [
+          lines(
+            {
+              title: 'Decisions of people',
+              says: 'Decisions a second by what came of them. late: another verdict had come since. refused and unknown are dead letters.',
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{outcome}}':
+                'sum by (protocol, outcome) (rate(gavel_decisions_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+            { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Overrulings',
+              says: 'Share of the human verdicts of a day that say something else than machines said last. High: look at what is overruled (gavel review stats), and at the prompts.',
+              unit: 'percentunit',
+              w: 6,
+            },
+            {
+              '{{protocol}}':
+                'sum by (protocol) (increase(gavel_overrulings_total{protocol=~"$protocol"}[1d])) / (sum by (protocol) (increase(gavel_decisions_total{protocol=~"$protocol", outcome="stands"}[1d])) > 0)',
+            },
+            { max: 1 },
+          ),
+          lines(
+            {
+              title: 'Second looks, and proposals beneath human verdicts',
+              says: 'Requests for review a second by why, and rulings of machines that are proposals. differs and edited: a human verdict may no longer be right.',
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{why}}': 'sum by (why) (rate(gavel_reviews_total{protocol=~"$protocol"}[$__rate_interval]))',
+              proposals: 'sum(rate(gavel_proposals_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
+          lines(
+            {
+              title: 'Decisions that wait',
+              says: 'How long ago the oldest decision arrived that waits to be carried out. It waits for the verdict before it: verdicts are not published.',
+              unit: 's',
+              w: 6,
+              runbooks: ['GavelDecisionsWait'],
+            },
+            { waits: 'max(gavel_decision_waiting_seconds)' },
+          ),
+        ],
+      },
+      {
         asks: 'How do they come about?',
         panels: [
           lines(

@@ -162,6 +162,19 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await published()).toEqual(['review rumor~p1~r5 edited', 'proposal rumor~p1~p6 beneath rumor~p1~r5'])
     })
 
+    it('stand when their subject is to be judged again, which makes a proposal', async () => {
+      await judged()
+      await decide()
+      await published()
+      const again = { protocol: 'rumor', revision: 2, readsComments: true }
+      expect(await stores.judgeAgain.ask(ref, [again], T0)).toEqual(['due'])
+      await end('rumor')
+      expect(await published()).toEqual([
+        'proposal rumor~p1~p3 beneath rumor~p1~r2',
+        'review rumor~p1~r2 differs proposal rumor~p1~p3 label rumor',
+      ])
+    })
+
     it('come before a case that is open, which ends as a proposal', async () => {
       await judged()
       await put('so it is not')

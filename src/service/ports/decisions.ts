@@ -29,7 +29,7 @@ export interface DecidedOn {
   readonly number: number
   /** The number of the last published verdict; 0 if there is none. */
   readonly published: number
-  /** The machines' last ruling beneath a human verdict, JSON; null if none is kept. */
+  /** The machines' last ruling, beneath the human verdict if one stands; JSON, null if none is kept. */
   readonly machine: string | null
   /** The subject's messages are there: it can be judged anew. */
   readonly isLive: boolean

@@ -250,6 +250,8 @@ export interface Events {
   'proposal:published': { protocol: string; differs: boolean }
   /** A request for a review was. */
   'review:published': { protocol: string; why: string }
+  /** How long ago the decision arrived that a partition waits to carry out, in seconds; 0 where none waits. */
+  'decision:waits': { partition: number; seconds: number }
   /** A decision was handled. */
   'decision:handled': { protocol: string; outcome: Decided['outcome'] | 'opinion'; overrules: boolean }
   /** A verdict was acknowledged by Kafka. */

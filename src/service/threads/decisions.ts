@@ -85,7 +85,8 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
     }
   const next = Math.max(published, revision?.revision ?? 0) + 1
   const number = next === 1 && thread.post === null ? Math.floor(now / 1000) : next
-  const on: DecidedOn = { scope, number, published, machine: known.machine, isLive: thread.post !== null }
+  const machine = known.stands === null ? (revision?.ruling ?? null) : known.machine
+  const on: DecidedOn = { scope, number, published, machine, isLive: thread.post !== null }
   const { written } = deciding
   if (written === null || JSON.stringify(written.on) !== JSON.stringify(on)) return outcome({ outcome: 'changed', on })
   const decided = { outcome: withdraw ? 'withdrawn' : 'stands', verdict: written.id } as const

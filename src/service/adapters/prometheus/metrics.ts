@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
+import { decisionMetrics } from './decisions.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
@@ -21,6 +22,7 @@ const GROUPS = [
   callMetrics,
   libraryMetrics,
   verdictMetrics,
+  decisionMetrics,
   webhookMetrics,
   recordMetrics,
   traceMetrics,

@@ -75,31 +75,6 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     registers,
   })
 
-  const decisions = new Counter({
-    name: 'gavel_decisions_total',
-    help: 'Decisions of people, by what came of them: stands, withdrawn, late, noted, refused, unknown, deleted, duplicate.',
-    labelNames: ['protocol', 'outcome'],
-    registers,
-  })
-  const overrulings = new Counter({
-    name: 'gavel_overrulings_total',
-    help: 'Human verdicts whose label is another than that of the last ruling of machines.',
-    labelNames: ['protocol'],
-    registers,
-  })
-  const proposals = new Counter({
-    name: 'gavel_proposals_total',
-    help: 'Published rulings of machines beneath a human verdict, by whether their label is another.',
-    labelNames: ['protocol', 'differs'],
-    registers,
-  })
-  const reviews = new Counter({
-    name: 'gavel_reviews_total',
-    help: 'Published requests for a review, by why.',
-    labelNames: ['protocol', 'why'],
-    registers,
-  })
-
   for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
   for (const one of protocols) {
     const { name: protocol } = one
@@ -130,12 +105,6 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       latency.observe({ protocol }, duration(latencySeconds))
       overhead.observe({ protocol }, duration(overheadSeconds))
       rounds.observe({ protocol }, verdict.rounds)
-    },
-    'proposal:published': ({ protocol, differs }) => proposals.inc({ protocol, differs: String(differs) }),
-    'review:published': ({ protocol, why }) => reviews.inc({ protocol, why }),
-    'decision:handled': ({ protocol, outcome, overrules }) => {
-      decisions.inc({ protocol, outcome })
-      if (overrules) overrulings.inc({ protocol })
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
   }

@@ -31,7 +31,7 @@
 --@arg keep_told         how long it is told what came of a decision, ms
 --@arg scope             what the ids of the subject's verdicts have before their number
 --@arg number            the verdict's, as the caller was told; empty at first
---@arg machine           the machines' last ruling, likewise
+--@arg machine           the machines' last ruling, likewise; beneath the human verdict, if one stands
 --@arg verdict           JSON; empty to have the subject judged anew
 --@arg transcript        JSON
 --@arg incarnation_id
@@ -84,7 +84,8 @@ end
 local next = math.max(published, number_of(thread_number), number_of(base), number_of(of_protocol('proposal'))) + 1
 if next == 1 and not post then next = math.floor(tonumber(now) / 1000) end
 local is_live = post and not expired
-local kept = of_protocol('machine') or ''
+local ruling = redis.call('HGET', thread, 'ruling:' .. protocol)
+local kept = (standing and of_protocol('machine') or not standing and ruling) or ''
 if number == '' or tonumber(number) ~= next or kept ~= machine or (verdict == '' and not is_live) then
   return { 'changed', string.format('%.0f', next), string.format('%.0f', published), kept, is_live and 1 or 0 }
 end
@@ -96,7 +97,6 @@ if withdraw == '1' then
   else redis.call('HDEL', thread, 'ruling:' .. protocol) end
 else
   if not standing then
-    local ruling = redis.call('HGET', thread, 'ruling:' .. protocol)
     if ruling then redis.call('HSET', decided, 'machine:' .. protocol, ruling)
     else redis.call('HDEL', decided, 'machine:' .. protocol) end
   end
