@@ -15,6 +15,7 @@ import { searchPage } from '../console/search.ts'
 import { Sessions } from '../console/sessions.ts'
 import { Arriving } from '../console/stream.ts'
 import { verdictPages } from '../console/verdict.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { labelsForPeople } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
@@ -147,7 +148,7 @@ function readAssets(): Asset[] {
     .sort()
     .map((name) => ({
       name,
-      type: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+      type: entryOf(TYPES, name.split('.').at(-1) ?? '') ?? 'application/octet-stream',
       bytes: new Uint8Array(readFileSync(join(folder, name))),
     }))
 }

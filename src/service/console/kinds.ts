@@ -1,7 +1,8 @@
+import { entryOf } from '../domain/entry-of.ts'
 import type { Reading } from '../domain/reading.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Safe, words } from './view.ts'
+import { html, NOTHING, type Safe, shown, words } from './view.ts'
 
 /** What a protocol says of itself to people. */
 export interface Kind {
@@ -37,6 +38,11 @@ export function sayingOf({ label, scores, decidedBy }: Labelled): string {
 
 export function badge(verdict: Labelled, kinds: Kinds): Safe {
   return html`<strong class="label ${toneOf(verdict, kinds)}">${words(sayingOf(verdict), { most: 64 })}</strong>`
+}
+
+/** How a verdict came about, in words; a way of another version by its own. */
+export function howDecided({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'rounds'>): string {
+  return entryOf(TEXTS.decidedBy, decidedBy)?.(rounds) ?? shown(decidedBy, 64)
 }
 
 /** How sure a number from -1 to 1 is, as a bar with its number beside it: colour alone tells nobody. */

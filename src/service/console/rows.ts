@@ -1,6 +1,6 @@
 import type { RecordedRow } from '../ports/record.ts'
 import type { Disturbing } from './disturbing.ts'
-import { type Kinds, sayingOf, toneOf } from './kinds.ts'
+import { howDecided, type Kinds, sayingOf, toneOf } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type Part, type Safe, shown, words } from './view.ts'
 
@@ -34,8 +34,8 @@ export interface Lists {
 
 export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
   const { verdict, author, lang, words: said } = row
-  const { id, protocol, decidedBy, rounds, final, tenant, timing } = verdict
-  const decided = TEXTS.decidedBy[decidedBy]?.(rounds) ?? decidedBy
+  const { id, protocol, final, tenant, timing } = verdict
+  const decided = howDecided(verdict)
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
   return {
     ...{ id, protocol, at: timing.decidedAt, href: link('/verdict', { id }) },

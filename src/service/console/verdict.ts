@@ -4,7 +4,7 @@ import type { Blinds } from './blinds.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
 import { toFile } from './file.ts'
-import { badge, type Kinds, sayingOf } from './kinds.ts'
+import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
 import { callsSection, missingSection, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
 import type { Session } from './sessions.ts'
@@ -135,11 +135,11 @@ function placesIn({ row, ruled, thread }: CaseFile) {
 /** What it was found to be, how, and whether that may still change. */
 function headline({ row, story }: CaseFile, kinds: Kinds): Safe {
   const { verdict, standing, contested, conflicting, erased } = row
-  const { final, decidedBy, rounds, protocol, revision, tenant, timing } = verdict
+  const { final, decidedBy, protocol, revision, tenant, timing } = verdict
   const newest = story.verdicts.find((one) => one.standing && one.verdict.protocol === protocol)?.verdict
   const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
-<p class="how">${TEXTS.decidedBy[decidedBy]?.(rounds) ?? words(decidedBy)}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by ?? verdict.restored?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
+<p class="how">${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by ?? verdict.restored?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.revision(revision)} · ${moment(timing.decidedAt)} · ${words(tenant, { most: 64 })}</p>
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
