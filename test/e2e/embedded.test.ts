@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { loadSettings } from '../../config/load.ts'
+import { loadSettings, PROJECT } from '../../config/load.ts'
 import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
+import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
+import { tell } from '../support/pipeline.ts'
 
 const SOON = { timeout: 30_000, interval: 50 }
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
@@ -104,6 +108,18 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
     await post('/v1/messages', { type: 'post', id: 'p-told', createdAt, deleted: true })
     await expect.poll(async () => (await told()).deleted, SOON).toBe(true)
     expect(JSON.stringify(await told())).not.toContain('harbour')
+  })
+
+  it('is asked by the Python of the README', async (context) => {
+    const python = await findOnPath('python3')
+    if (python === undefined) {
+      tell('SKIPPED the Python of the README: there is no python3 on the PATH')
+      return context.skip('there is no python3 on the PATH')
+    }
+    const [, code = ''] = /```python\n([\s\S]+?)```/.exec(readFileSync(join(PROJECT, 'README.md'), 'utf8')) ?? []
+    expect(code.split('\n').filter((line) => line !== '')).toHaveLength(8)
+    const said = await runCommand(python, ['-c', code.replace('http://127.0.0.1:8420', base)], 30_000)
+    expect(said).toMatch(/^hate non-hate \S/)
   })
 
   it('forgets what was asked when its client erases it, or the subject of its id is deleted', async () => {

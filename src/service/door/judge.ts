@@ -93,7 +93,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       if (!(error instanceof Refused) || error.problem !== 'store-away') throw error
       if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     }
-    // Nobody has its address: calls that are made for it alone are stopped, unless a webhook is to hear of it.
+    // Nobody has its address: nothing more is asked for it, unless a webhook is to hear of it.
     if (!webhook) await parts.asking.leave(call.caller.tenant, id)
     return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
   }
@@ -252,7 +252,7 @@ const JUDGE: Operation = {
   operationId: 'judge',
   summary: 'Judges a post, with comments or as a reply, and answers its verdicts',
   description:
-    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered stops the calls that are made for it alone.',
+    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and calls in flight end.',
   request: {
     schema: {
       type: 'object',
