@@ -92,6 +92,16 @@ test('opening, judging and publication fill the case, and the slowest asks of th
   expect(addedUp(spans)).toEqual({ modelMs: 700, heldMs: 300 })
 })
 
+test('a case that opened before its message came, by the clock of another process, is filled all the same', () => {
+  const timing = { ...traceable.verdict.timing, openedAt: at(-2) }
+  const [root, opening, judging] = spansOf(
+    'prod',
+    { ...traceable, verdict: { ...traceable.verdict, timing } },
+    T0 + 2_100,
+  )
+  expect([root, opening, judging].map((span) => lasts(span as TraceSpan))).toEqual([2_100, 0, 2_000])
+})
+
 test('every call has a span, those that failed or were lost too; every span but the case has a parent in the trace', () => {
   expect(named('chat m').map(({ kind, failed, attributes }) => [kind, failed, attributes['gavel.call.id']])).toEqual([
     ['client', 'timeout', 'lost'],

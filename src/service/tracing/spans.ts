@@ -14,12 +14,10 @@ export type Traceable = Transcript & { readonly verdict: Ruled }
  */
 export function spansOf(gavel: string, transcript: Traceable, publishedMs: number): TraceSpan[] {
   const { verdictId, verdict, turns, links = [] } = transcript
-  const { receivedAt, openedAt, decidedAt } = verdict.timing
-  const [received, opened, decided] = [receivedAt, openedAt, decidedAt].map((time) => Date.parse(time)) as [
-    number,
-    number,
-    number,
-  ]
+  const received = Date.parse(verdict.timing.receivedAt)
+  // Several processes tell these times: by the clock of one a case may have opened a moment before its message came.
+  const opened = Math.max(received, Date.parse(verdict.timing.openedAt))
+  const decided = Math.max(opened, Date.parse(verdict.timing.decidedAt))
   const published = Math.max(decided, publishedMs)
   const traceId = traceIdOf(gavel, verdictId)
   const root = spanIdOf(traceId, 'case')
