@@ -78,6 +78,22 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await stores.decisions.told('0@1')).toBeNull()
     })
 
+    it('are written beside what machines said last, whether a human verdict stands or not', async () => {
+      const ruled: (string | null)[] = []
+      const see = (against: number) =>
+        stores.decisions.decide(decision({ against }), SCOPE, T0, (on) => {
+          ruled.push(on.machine)
+          return written('non-rumor', on)
+        })
+      await put()
+      const { verdict } = endOf(await end())
+      await published()
+      await see(1)
+      await published()
+      await see(2)
+      expect(ruled).toEqual([verdict, verdict])
+    })
+
     it('are carried out once, however often they are read', async () => {
       await judged()
       const given = decision()

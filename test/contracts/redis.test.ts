@@ -545,6 +545,24 @@ describe('in Redis', () => {
       expect(await openCase(stores, p1)).toMatchObject({ revision: 8 })
     })
 
+    it('counts on after the proposals for who decides on what was forgotten', async () => {
+      await forgetThread()
+      await restore()
+      expect(await decide({ place: later, same: 'another' })).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r7' })
+    })
+
+    it('keeps what was withdrawn for a set time', async () => {
+      const lifetime = () => client.pttl(stores.keys.decided(memberOf(p1)))
+      await restore({ stands: false })
+      expect(await lifetime()).toBeGreaterThan(0)
+      await decide({ place: later, same: 'another' })
+      await all()
+      expect(await lifetime()).toBe(-1)
+      await decide({ place: { ...later, offset: '7' }, same: 'third', withdraw: true, label: null, force: true })
+      await all()
+      expect(await lifetime()).toBeGreaterThan(0)
+    })
+
     it('leaves a later decision as it is', async () => {
       await judgeOnce(stores, p1)
       await restore({ revision: 1, verdict: 'rumor~p1~r1', proposal: 1 })
