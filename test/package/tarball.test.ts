@@ -64,6 +64,7 @@ describe('the package', () => {
       ...['src/launch.js', 'dist/src/main.js', 'config/gavel.yaml', 'config/prompts/rumor/stance.md', 'LICENSE'],
       ...[
         'dist/src/service/adapters/redis/scripts/threads/put-comments.lua',
+        'dist/src/service/console/assets/console.js',
         'grafana/dashboards/overview.json',
         'config/kafka/pom.xml',
         'config/schemas/verdicts.schema.json',
