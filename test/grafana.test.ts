@@ -278,6 +278,8 @@ describe('on a real Prometheus, after the demo event', () => {
       GAVEL_CLOCK_IDLE_AFTER: '2s',
       GAVEL_DOOR_PORT: '0',
       GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true',
+      GAVEL_RECORD_PATH: join(mkdtempSync(join(tmpdir(), 'gavel-record-')), 'record.sqlite'),
+      GAVEL_REVIEW_AUDIT_SHARE: '1',
     })
     const settings = { ...settingsOf(environment), ...BOUNDED, webhooks: RECEIVER }
     const [finals, gone] = [new Set<string>(), new Set<string>()]
@@ -287,7 +289,7 @@ describe('on a real Prometheus, after the demo event', () => {
       if (verdict.final && verdict.protocol === 'rumor' && verdict.tenant !== 'other') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
-    const app = await startApp(settings, ['intake', 'judge', 'publish', 'door'], {
+    const app = await startApp(settings, ['intake', 'judge', 'publish', 'door', 'record'], {
       listeners: [
         (name, event) => {
           if (name === 'verdict:published') count(event as Events['verdict:published'])

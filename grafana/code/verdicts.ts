@@ -246,5 +246,65 @@ export const verdicts = () =>
           ),
         ],
       },
+      {
+        asks: 'Is the record whole, and do people look?',
+        panels: [
+          lines(
+            {
+              title: 'The record: unread',
+              says: 'Messages that the record has still to read. What it has not read it does not find, and does not erase. Empty where no process has the role record.',
+              off: 'not set up',
+              unit: 'short',
+              w: 8,
+              decimals: 0,
+              runbooks: ['GavelRecordBehind'],
+            },
+            { '{{topic}}': 'max by (topic) (gavel_record_lag_messages)' },
+          ),
+          lines(
+            {
+              title: 'The record: size',
+              says: 'Bytes of its file. Where it is full (record.maxBytes) the oldest transcripts make room.',
+              off: 'not set up',
+              unit: 'bytes',
+              w: 8,
+              runbooks: ['GavelRecordFull'],
+            },
+            { bytes: 'max(gavel_record_bytes)' },
+          ),
+          lines(
+            {
+              title: 'The record: erasure',
+              says: 'For how long the oldest deletion has waited to be gone from its log as well. 0: nothing waits.',
+              off: 'not set up',
+              unit: 's',
+              w: 8,
+              runbooks: ['GavelRecordErasureWaits'],
+            },
+            { oldest: 'max(gavel_record_erasure_oldest_waiting_seconds)' },
+          ),
+          lines(
+            {
+              title: 'Verdicts that wait for people',
+              says: 'Undecided, contested, degraded, asked about again, or drawn for audit: gavel review list.',
+              off: 'not set up',
+              unit: 'short',
+              w: 12,
+              decimals: 0,
+            },
+            { '{{protocol}}': 'max by (protocol) (gavel_review_queue{protocol=~"$protocol"})' },
+          ),
+          lines(
+            {
+              title: 'The oldest of them',
+              says: 'For how long it has waited. Age raises its place in the queue for two days, and then no further.',
+              off: 'not set up',
+              unit: 's',
+              w: 12,
+            },
+            { '{{protocol}}': 'max by (protocol) (gavel_review_oldest_seconds{protocol=~"$protocol"})' },
+          ),
+        ],
+      },
     ],
   )
