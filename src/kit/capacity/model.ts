@@ -1,3 +1,4 @@
+import { entryOf } from '../../service/domain/entry-of.ts'
 import { COSTS, MEASURED } from './measured.ts'
 
 /** What comes in, how long a model takes, and the settings that sizes go by. Times in seconds. */
@@ -45,7 +46,7 @@ const CHARACTERS_A_TOKEN = 4
 export function sizesFor(load: Load): Sizes {
   const { postsPerSecond: posts, commentsPerPost, repliesPerSecond, latency, protocols, slots } = load
   const demands = protocols.map(({ name, subject }) => {
-    const cost = COSTS[name] ?? { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
+    const cost = entryOf(COSTS, name) ?? { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
     const first = subject === 'reply' ? repliesPerSecond : posts
     const later = subject === 'thread' ? posts * laterRevisions(load) : 0
     const asFirst = first + (later * Math.min(MEASURED.laterRevisionCalls, cost.calls)) / cost.calls
