@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
-import type { RecordedTopic, RecordStore } from '../../src/service/ports/record.ts'
+import { MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/service/ports/record.ts'
 import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
@@ -461,6 +461,28 @@ export function recordContract(
         const decidedOn: string[] = []
         for await (const one of store.export('decided')) decidedOn.push(one.subject.postId)
         expect(decidedOn).toEqual(['p', 'r'])
+      })
+
+      it('of one subject the newest, however much is said of it, and one reason to look again from all of it', async () => {
+        await topics.judged({}, 'a claim')
+        for (let nth = 0; nth < MOST_WORDS + 20; nth++)
+          await topics.send(
+            'reviews',
+            'p',
+            {
+              ...reviewed,
+              why: 'refused',
+              verdict: 'rumor~p~r1',
+              id: `rumor~p~r1~refused~0@${nth}`,
+              of: `0@${nth}`,
+              at: at(10 + nth),
+            },
+            10 + nth,
+          )
+        const words = (await subject())?.said ?? []
+        expect(words).toHaveLength(MOST_WORDS)
+        expect(words.at(-1)?.message).toMatchObject({ of: `0@${MOST_WORDS + 19}` })
+        expect(words[0]?.message).toMatchObject({ of: '0@20' })
       })
 
       it('a proposal without its words once a comment is deleted that it saw', async () => {

@@ -49,7 +49,7 @@ export function publishedOf(thread: Thread, protocol: string): number {
 
 /** Carries out a decision, once. */
 export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects> {
-  const { decision, of, scope, now, isOpen } = deciding
+  const { decision, scope, now, isOpen } = deciding
   const { protocol, place, withdraw, force, opinion, label, against } = decision
   const known = decidedOf(thread, protocol)
   const revision = thread.revisions.get(protocol)
@@ -68,16 +68,17 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
     withDecided(thread, protocol, { last: place, became: { same: decision.same, decided } })
   if (opinion) {
     const disputes = known.stands !== null && known.label !== label
-    const noted = handled({ outcome: 'noted' })
-    const after = disputes ? askReview(noted, protocol, `disputed ${of}`).thread : noted
     const review = { why: 'disputed', verdict: known.stands ?? '' } as const
-    return { thread: after, outcome: { decided: { outcome: 'noted' }, ...(disputes ? { review } : {}) } }
+    return {
+      thread: handled({ outcome: 'noted' }),
+      outcome: { decided: { outcome: 'noted' }, ...(disputes ? { review } : {}) },
+    }
   }
   if (known.deciding !== null || (openId !== null && !isOpen)) return outcome({ outcome: 'waiting' })
   const isStale = against !== (withdraw ? known.revision : published) && !force
   if ((withdraw && known.stands === null) || isStale)
     return {
-      thread: askReview(handled({ outcome: 'late', last: published }), protocol, `refused ${of}`).thread,
+      thread: handled({ outcome: 'late', last: published }),
       outcome: {
         decided: { outcome: 'late', last: published },
         review: { why: 'refused', verdict: `${scope}${published}` },

@@ -15,6 +15,7 @@ import type {
   SubjectRecord,
   TranscriptEntry,
 } from '../../ports/record.ts'
+import { MOST_WORDS } from '../../ports/record.ts'
 import type { ReviewQueue } from '../../ports/review.ts'
 import { withoutWords } from '../../record/erased.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
@@ -313,7 +314,8 @@ export function memoryRecord(settings: {
       const all = [...subjects.values()].filter(({ ref }) => ref.tenant === tenant && ref.postId === id)
       const wanted = all.filter(({ ref }) => kind === undefined || ref.kind === kind)
       wanted.sort((a, b) => (a.ref.kind < b.ref.kind ? -1 : 1))
-      return wanted.map(recordOf).find((one) => !isEmpty(one)) ?? null
+      const found = wanted.map(recordOf).find((one) => !isEmpty(one))
+      return found === undefined ? null : { ...found, said: found.said.slice(-MOST_WORDS) }
     },
     find: async (filter, limit) =>
       newestFirst()

@@ -16,10 +16,14 @@ interface StandingRow {
   readonly by: string | null
 }
 
+/** The first one counts, and how many there are matters little. */
+const MOST_OPINIONS = 10
+
 /** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
 export class QueueRows {
   readonly #sql: Sql
   readonly #isSecond: (id: string) => boolean
+  readonly #touched = new Map<number, Set<string>>()
 
   /** `isSecond`: whether a person's verdict is drawn for a second opinion. */
   constructor(sql: Sql, isSecond: (id: string) => boolean) {
@@ -29,27 +33,37 @@ export class QueueRows {
 
   requeueAll(s: number): void {
     for (const { protocol } of this.#sql.all<{ protocol: string }>('SELECT protocol FROM queue WHERE s = ?', s))
-      this.requeue(s, protocol)
+      this.#requeue(s, protocol)
   }
 
-  /** Writes anew what the queue has of this subject and protocol. A claim stays. */
-  requeue(s: number, protocol: string): void {
+  /** What the queue has of this subject and protocol has to be written anew. */
+  touch(s: number, protocol: string): void {
+    const touched = this.#touched.get(s) ?? new Set()
+    this.#touched.set(s, touched.add(protocol))
+  }
+
+  /** Writes anew what was touched, each once however often it was. Claims stay. */
+  settle(): void {
+    for (const [s, protocols] of this.#touched) for (const protocol of protocols) this.#requeue(s, protocol)
+    this.#touched.clear()
+  }
+
+  #requeue(s: number, protocol: string): void {
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
       ...[s, protocol],
     )
-    const words = this.#sql.all<{ said: string; label: string | null; by: string; at: number; json: string }>(
-      "SELECT said, label, by, at, json FROM said WHERE s = ? AND protocol = ? AND said IN ('review', 'decision')",
-      ...[s, protocol],
+    // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
+    const asked = this.#sql.all<{ why: string; at: number }>(
+      `SELECT json_extract(json, '$.why') AS why, min(at) AS at FROM said WHERE s = ? AND protocol = ? AND said = 'review'
+       AND json_extract(json, '$.verdict') = ? GROUP BY 1 ORDER BY min(n)`,
+      ...[s, protocol, row?.id ?? null],
     )
-    const said = words.map(({ json, ...own }) => ({ ...own, message: JSON.parse(json) as Record<string, unknown> }))
-    const asked = said.flatMap(({ said: what, message: { why, verdict }, at }) =>
-      what === 'review' && verdict === row?.id ? [{ why: String(why), at }] : [],
-    )
-    const opinions = said.filter(
-      ({ said: what, message: { opinion, against }, by }) =>
-        what === 'decision' && opinion === true && against === row?.number && by !== row?.by,
+    const opinions = this.#sql.all<{ label: string | null }>(
+      `SELECT label FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
+       AND json_extract(json, '$.against') = ? AND by IS NOT ? ORDER BY n LIMIT ?`,
+      ...[s, protocol, row?.number ?? null, row?.by ?? null, MOST_OPINIONS],
     )
     if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
     else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import type { SQLInputValue } from 'node:sqlite'
 import { zstdDecompressSync } from 'node:zlib'
 import type { SubjectKind, ThreadRef } from '../../domain/thread.ts'
-import type { RecordedRows, RecordFilter } from '../../ports/record.ts'
+import { MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
 import { type ListedRow, MOST_CANDIDATES, type RulingRow, type SaidRow } from '../../record/recorded.ts'
 import { guarded, reading } from './schema.ts'
@@ -49,7 +49,7 @@ export class RecordReads {
   subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind }): SubjectRows | null {
     const found = this.#sql
       .all<SubjectRow>('SELECT * FROM subjects WHERE tenant = ? AND id = ? ORDER BY kind', ...[tenant, id])
-      .map((row) => this.#rowsOf(row))
+      .map((row) => this.#rowsOf(row, MOST_WORDS))
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
   }
@@ -68,14 +68,16 @@ export class RecordReads {
     return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter(({ verdicts }) => !isDeleted(verdicts)) }
   }
 
-  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow): SubjectRows {
+  /** `mostWords`: the newest of what was said of it; all of it otherwise. */
+  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): SubjectRows {
     return {
       subject: { tenant, postId: id, kind },
       ...{ lang, deletedAt: deleted_at },
       verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
       said: this.#sql.all<SaidRow>(
-        'SELECT said, id, protocol, label, by, at, json FROM said WHERE s = ? ORDER BY at, n',
-        s,
+        `SELECT said, id, protocol, label, by, at, json FROM
+         (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
+        ...[s, mostWords],
       ),
     }
   }

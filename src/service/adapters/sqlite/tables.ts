@@ -123,6 +123,7 @@ export class RecordTables {
     const fresh = entries.filter(({ offset }) => offset >= at)
     this.#erasures.commentsGone(fresh.map(({ entry }) => entry))
     for (const { offset, entry } of inOrderOfTime(fresh)) this.#take(topic, partition, offset, entry)
+    this.#queue.settle()
     this.#sql.run(
       'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
       ...[topic, partition, next],
@@ -148,7 +149,7 @@ export class RecordTables {
           ...[id, subject.s, said, protocol, label, by, at, json],
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
-        if (said === 'review' || said === 'decision') this.#queue.requeue(subject.s, protocol)
+        if (said === 'review' || said === 'decision') this.#queue.touch(subject.s, protocol)
         return
       }
       case 'deletion':
@@ -216,7 +217,7 @@ export class RecordTables {
     )
     const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
-    this.#queue.requeue(subject.s, protocol)
+    this.#queue.touch(subject.s, protocol)
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 

@@ -17,12 +17,15 @@ local function each_decided(decided, kind, take)
     if protocol then take(protocol, fields[i + 1]) end
   end
 end
--- Asks for a review of a verdict, once for each thing that speaks against it.
+-- Asks for a review of a verdict, once for each thing that speaks against it. Without `asked` it is not remembered: a decision is
+-- handled once anyway, and of one subject many may be refused.
 local function ask_review(outbox, decided, about, asked)
-  local field = 'asked:' .. about.protocol
-  local before = redis.call('HGET', decided, field) or ''
-  if string.find(before, '\n' .. asked .. '\n', 1, true) then return end
-  redis.call('HSET', decided, field, before .. '\n' .. asked .. '\n')
+  if asked then
+    local field = 'asked:' .. about.protocol
+    local before = redis.call('HGET', decided, field) or ''
+    if string.find(before, '\n' .. asked .. '\n', 1, true) then return end
+    redis.call('HSET', decided, field, before .. '\n' .. asked .. '\n')
+  end
   redis.call('XADD', outbox, '*', 'kind', 'review', 'member', about.member, 'protocol', about.protocol, 'why', about.why,
     'verdict', about.verdict, 'proposal', about.proposal or '', 'label', about.label or '', 'of', about.of or '',
     'by', about.by or '', 'at', about.at)

@@ -68,7 +68,7 @@ if opinion == '1' then
   local said = of_protocol('label')
   if standing and said ~= label then
     ask_review(outbox, decided, { member = member, protocol = protocol, why = 'disputed', verdict = standing, label = label,
-      of = of, by = by, at = at }, 'disputed ' .. of)
+      of = of, by = by, at = at })
   end
   return handled('noted')
 end
@@ -78,7 +78,7 @@ if of_protocol('deciding') or (open_id and not is_open) then return { 'waiting' 
 local wanted = withdraw == '1' and top_number or published
 if (withdraw == '1' and not standing) or (tonumber(against) ~= wanted and force ~= '1') then
   ask_review(outbox, decided, { member = member, protocol = protocol, why = 'refused',
-    verdict = scope .. string.format('%.0f', published), label = withdraw == '1' and '' or label, of = of, by = by, at = at }, 'refused ' .. of)
+    verdict = scope .. string.format('%.0f', published), label = withdraw == '1' and '' or label, of = of, by = by, at = at })
   return handled('late', string.format('%.0f', published))
 end
 local next = math.max(published, number_of(thread_number), number_of(base), number_of(of_protocol('proposal'))) + 1
