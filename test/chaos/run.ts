@@ -20,6 +20,7 @@ import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
 import { startBrokers } from './brokers.ts'
 import { dice } from './dice.ts'
+import { doorBreaches, doorClient, failingReceiver } from './door.ts'
 import { DEAD_HEADER } from './expected.ts'
 import { FAULTS, type Shadow, type Told, type World } from './faults.ts'
 import { type Death, type Worker, workerOf } from './fleet.ts'
@@ -67,8 +68,8 @@ const DECISIONS = 'decisions'
 const GROUP = 'chaos'
 /** Of a Redis under sentinels. */
 const PASSWORD = 'chaos'
-/** Two processes do everything, one judges only. */
-const ROLES = ['intake,judge,publish', 'intake,judge,publish', 'judge'] as const
+/** Two processes do everything, doors included; one judges only. */
+const ROLES = ['intake,judge,publish,door', 'intake,judge,publish,door', 'judge'] as const
 const LATENCY_MS = 40
 /** Share of the model's calls that go wrong, in every way that the understudy knows. */
 const FAIL_RATE = 0.08
@@ -76,6 +77,10 @@ const FAIL_RATE = 0.08
 const PORTION = 8
 const PORTION_EVERY_MS = 100
 const QUIET_WITHIN_MS = 150_000
+/** After these Redis has not, or not all of, what waited for a receiver… */
+const LOSE_WHAT_WAITS: readonly string[] = ['loss', 'forgotten', 'split']
+/** …which, of one that fails, is what was published so long before, ms. */
+const WAITS_MS = 10_000
 /** Nothing is published for so long although messages were taken: it will not come to anything. */
 const STILL_MS = 45_000
 const DRAIN_MS = 5_000
@@ -146,11 +151,15 @@ async function rehearse(
   later(() => names.close())
   const asked: Asked[] = []
   const deaths: Death[] = []
+  const receiver = await failingReceiver(dice(seed, 'receiver'))
+  later(() => receiver.close())
+  const doorPorts: number[] = []
   const configure = (changes: Readonly<Record<string, unknown>>) =>
     writeFileSync(
       join(folder, 'gavel.yaml'),
       JSON.stringify({
         ...SETTINGS,
+        webhooks: receiver.settings,
         kafka: { ...SETTINGS.kafka, replication: kafka.servers.length },
         protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },
       }),
@@ -182,7 +191,9 @@ async function rehearse(
       OPENAI_API_KEY: 'understudy',
       GAVEL_LIBRARY_PATH: join(folder, 'library'),
       CHAOS_NAMES: names.address,
+      GAVEL_DOOR_PORT: String(await freePort()),
     }
+    if (roles.includes('door')) doorPorts.push(Number(environment.GAVEL_DOOR_PORT))
     const worker = workerOf({ name, roles, ways, project, folder, environment, died: (death) => deaths.push(death) })
     later(() => worker.end('SIGKILL'))
     workers.push(worker)
@@ -197,6 +208,8 @@ async function rehearse(
   later(() => admin.disconnect())
   const producing = await producerOf(client, streamOf(seed, { posts, flood: Math.ceil(posts / 4) }), seed, signal)
   later(() => producing.close())
+  const doored = doorClient(doorPorts, signal)
+  later(() => doored.end())
   const started = Date.now()
 
   const ends = async (topic: string) =>
@@ -349,6 +362,7 @@ async function rehearse(
 
   // All is healed: what is left is sent and worked off.
   await producing.upTo(producing.total)
+  await doored.end()
   if (kinds.includes('semantics')) {
     // The last that stands on the topics are marks and what was aborted: an end without records, come to by itself.
     await until(async () => (await lagOf(admin)) === 0, 60_000)
@@ -358,6 +372,14 @@ async function rehearse(
   say(`seed ${seed}: all ${producing.total} messages are out; waiting until everything is judged`)
   const idle = await settle(workers, until, ends, () => lagOf(admin))
   if (idle !== null) breaches.push(idle)
+  // What failed at the receiver is sent again.
+  let taken = -1
+  await until(async () => {
+    const before = taken
+    taken = receiver.requests
+    await sleep(3_000)
+    return before === taken
+  }, 60_000)
   for (const worker of workers) {
     const began = Date.now()
     const how = await worker.end('SIGTERM')
@@ -396,6 +418,18 @@ async function rehearse(
     offsets: await offsetsOf(admin),
   })
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
+  say(
+    `seed ${seed}: the doors acknowledged ${doored.acknowledged.length} posts at ${doored.tries} tries; the receiver took ${receiver.taken.size} verdicts of ${receiver.requests} requests`,
+  )
+  const lost = done.flatMap(({ kind, at, seconds }) =>
+    LOSE_WHAT_WAITS.includes(kind)
+      ? [{ from: started + at * 1_000 - WAITS_MS, to: started + (at + seconds) * 1_000 + 2_000 }]
+      : [],
+  )
+  const { acknowledged } = doored
+  breaches.push(
+    ...doorBreaches({ acknowledged, posts: of('posts'), verdicts: of('verdicts'), taken: receiver.taken, lost }),
+  )
   const result = { ...account, breaches: [...breaches, ...account.breaches], seed, posts, faults: done, deaths: ended }
   if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
   return result
@@ -425,6 +459,7 @@ const SETTINGS = {
   cases: { maxOpen: 48, overloadedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
   stages: { default: { attempts: 8 }, describe: { attempts: 2, concurrency: 64, backoff: '500ms' } },
   http: { port: 0 },
+  door: { openOnLoopback: true },
   drain: `${DRAIN_MS}ms`,
   // Without precedents, which take a library.
   protocols: { safety: { retrieval: false, rounds: 1 }, hate: { show: 'criteria', rounds: 1 } },
