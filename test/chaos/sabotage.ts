@@ -101,14 +101,6 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
       instead: 'if false then',
     },
   ],
-  /** A recovery does not know what people decided. */
-  'forget-decisions': [
-    {
-      file: 'src/service/recovery/recover.ts',
-      text: '    await restoreDecided(run, decided)\n',
-      instead: '',
-    },
-  ],
   /** A recovery brings no revisions back. */
   'forget-published': [
     {
