@@ -69,11 +69,13 @@ export function aConsole({
   look = async () => WELL,
   idle = 3_600_000,
   auditShare = 0,
+  streams = 4,
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
   idle?: number
   auditShare?: number
+  streams?: number
 } = {}) {
   const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
   const topics = feed(record)
@@ -91,7 +93,7 @@ export function aConsole({
     bytes: new TextEncoder().encode(`/* ${name} */`),
   })
   const pages = [
-    ...livePages({ record, arriving, ...lists, streams: 4 }),
+    ...livePages({ record, arriving, ...lists, streams }),
     ...verdictPages({ record, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
     searchPage({ record, ...lists }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),

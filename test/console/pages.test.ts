@@ -210,7 +210,8 @@ it('every attribute of a template stands in quotes, no interface text stands out
 it('another tenant’s verdict is not there: the same answer as for one that is not', async () => {
   const console = aConsole()
   const { id } = await console.judged({ verdict: { tenant: 'acme' }, post: { text: 'zanzibar' } })
-  const session = { by: 'ben', token: 't', tenants: ['other'] }
+  const ended = new AbortController().signal
+  const session = { by: 'ben', token: 't', tenants: ['other'], ended, isOpen: () => true }
   const ask = (path: string, query: Record<string, string>) =>
     console.pages
       .find((page) => page.path === path && page.method === 'GET')

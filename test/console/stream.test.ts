@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
+import { Disturbing } from '../../src/service/console/disturbing.ts'
 import { Arriving, type Told } from '../../src/service/console/stream.ts'
-import { aConsole } from './console-for-tests.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function listening(filter = {}) {
   const console = aConsole()
@@ -42,12 +43,12 @@ it('of far more than a page can show it hears a bounded part, and that there is 
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
   await arriving.look()
   const far = heard.filter(({ event }) => event === 'far')
-  expect(heard.filter(({ event }) => event === 'row')).toHaveLength(500)
-  expect(far).toMatchObject([{ left: 200 }])
+  expect(heard.filter(({ event }) => event === 'row')).toHaveLength(150)
+  expect(far).toMatchObject([{ left: 550 }])
   await console.judged({ verdict: { subjectId: 'new' } })
   await arriving.look()
   expect(heard.at(-1)).toMatchObject({ event: 'row', row: { verdict: { subjectId: 'new' } } })
-  expect(heard).toHaveLength(502)
+  expect(heard).toHaveLength(152)
 })
 
 it('a page hears that a subject was deleted, unless it is another tenant’s', async () => {
@@ -76,14 +77,123 @@ it('the record is not asked while nobody listens, and a stream ends when its cli
   expect(console.arriving.listening).toBe(0)
 })
 
-it('a page that takes nothing is ended, holds a bounded number of events, and goes on where it was', async () => {
+it('a page that takes nothing is ended, holds a bounded number of events, and is told how much it missed', async () => {
   const console = aConsole()
   const cookie = await console.signedIn()
   const stream = await console.ask('/live/stream', { headers: { cookie } })
-  for (let at = 0; at < 400; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
-  await console.arriving.look()
+  for (let at = 0; at < 400; at++) {
+    await console.judged({ verdict: { subjectId: `p${at}` } })
+    if (at % 100 === 99) await console.arriving.look()
+  }
   expect(console.arriving.listening).toBe(0)
   const text = await stream.text()
-  const ids = [...text.matchAll(/^id: (.*)$/gm)].map(([, id]) => id)
-  expect(ids.length).toBeLessThanOrEqual(200)
+  const events = [...text.matchAll(/^event: (.*)\ndata: (.*)$/gm)]
+  expect(events.length).toBeLessThanOrEqual(201)
+  const rows = events.filter(([, event]) => event === 'row')
+  const missed = events.flatMap(([, event, data = '']) =>
+    event === 'far' ? [(JSON.parse(data) as { left: number }).left] : [],
+  )
+  // What came after it was ended is heard of by coming back.
+  expect(missed).toHaveLength(1)
+  expect(rows.length + (missed[0] ?? 0)).toBe(200)
+})
+
+it('what many pages hear of a row is made once for all of them, and not for a page that is over', async () => {
+  const console = aConsole()
+  const seen = vi.spyOn(Disturbing.prototype, 'see')
+  const cookie = await console.signedIn()
+  const streams = await Promise.all(
+    Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
+  )
+  for (let at = 0; at < 5; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
+  await console.arriving.look()
+  expect(seen).toHaveBeenCalledTimes(5)
+  await Promise.all(streams.map((stream) => stream.body?.cancel()))
+  seen.mockRestore()
+})
+
+it('what is erased while far more comes than is told is still heard of', async () => {
+  const { console, arriving, heard } = await listening()
+  for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
+  await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: new Date(0).toISOString() }, 60)
+  await arriving.look()
+  expect(heard.filter(({ event }) => event === 'erase')).toMatchObject([{ subject: { id: 'p0' } }])
+})
+
+/** The end of a stream, or a word that is not told there. */
+async function endOf(stream: Response): Promise<string> {
+  const never = new Promise<string>((resolve) => setTimeout(() => resolve('goes on'), 200))
+  return Promise.race([stream.text().then((text) => (text.includes('zanzibar') ? 'words' : 'ended')), never])
+}
+
+it('a stream ends with its session: signed out here, everywhere, idle, or after the longest time', async () => {
+  for (const fields of [{}, { all: 'yes' }]) {
+    const console = aConsole()
+    const cookie = await console.signedIn()
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    const stream = await console.ask('/live/stream', { headers: { cookie } })
+    await console.post('/sign-out', { token, ...fields }, { cookie })
+    await console.judged({ post: { text: 'zanzibar' } })
+    await console.arriving.look()
+    expect([await endOf(stream), console.arriving.listening]).toEqual(['ended', 0])
+  }
+  for (const [idle, passed] of [
+    [3_600_000, 3_600_000],
+    [90_000_000, 43_200_000],
+  ] as const) {
+    const console = aConsole({ idle })
+    const stream = await console.ask('/live/stream', { headers: { cookie: await console.signedIn() } })
+    console.pass(passed)
+    await console.judged({ post: { text: 'zanzibar' } })
+    await console.arriving.look()
+    expect([await endOf(stream), console.arriving.listening]).toEqual(['ended', 0])
+  }
+})
+
+it('a stream whose record can’t be read fails alone, and frees its place', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  const fails = vi.spyOn(console.record, 'arrivals')
+  for (let at = 0; at < 6; at++) {
+    fails.mockRejectedValueOnce(new Error('disk'))
+    const leaves = new AbortController()
+    const stream = await console.ask('/live/stream', { headers: { cookie }, signal: leaves.signal })
+    await expect(stream.text()).rejects.toThrow('disk')
+    // An error in its listener would be thrown here, at nobody who could hear it.
+    const thrown: unknown[] = []
+    const note = (error: unknown) => void thrown.push(error)
+    process.once('uncaughtException', note)
+    leaves.abort()
+    await new Promise((resolve) => setImmediate(resolve))
+    process.off('uncaughtException', note)
+    expect(thrown).toEqual([])
+  }
+  const stream = await console.ask('/live/stream', { headers: { cookie } })
+  expect(stream.status).toBe(200)
+  await stream.body?.cancel()
+})
+
+it('as many streams are open as the settings say, also of those that ask at once; HEAD opens none', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  for (let at = 0; at < 6; at++)
+    expect((await console.ask('/live/stream', { method: 'HEAD', headers: { cookie } })).status).toBe(200)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(console.arriving.listening).toBe(0)
+  const streams = await Promise.all(
+    Array.from({ length: 20 }, () => console.ask('/live/stream', { headers: { cookie } })),
+  )
+  expect(streams.filter(({ status }) => status === 200)).toHaveLength(4)
+  await Promise.all(streams.map((stream) => stream.body?.cancel()))
+})
+
+it('one session has a bounded number of streams, which leaves some to others', async () => {
+  const console = aConsole({ streams: 30 })
+  const [anna, ben] = [await console.signedIn('anna'), await console.signedIn('ben')]
+  const ask = (cookie: string) => console.ask('/live/stream', { headers: { cookie } })
+  const streams = await Promise.all(Array.from({ length: 30 }, () => ask(anna)))
+  expect(streams.filter(({ status }) => status === 200)).toHaveLength(20)
+  const other = await ask(ben)
+  expect(other.status).toBe(200)
+  await Promise.all([...streams, other].map((stream) => stream.body?.cancel()))
 })

@@ -71,7 +71,7 @@ export function consoleOf(parts: ConsoleParts) {
     if (address.pathname === '/') return redirect('/live')
     if (address.pathname === '/sign-out' && isForm) return signedOut(request, from, session, form.has('all'))
     if (found === undefined) return told(404, TEXTS.wrong.nothing, session)
-    return answered(found, {
+    return answered(request, found, {
       query: address.searchParams,
       form,
       session,
@@ -88,13 +88,16 @@ export function consoleOf(parts: ConsoleParts) {
     return response
   }
 
-  async function answered(found: Page, asked: Asked): Promise<Response> {
+  async function answered(request: Request, found: Page, asked: Asked): Promise<Response> {
     const answer: Answer = await found.answer(asked)
     if ('to' in answer) return redirect(answer.to)
-    if ('stream' in answer)
-      return new Response(answer.stream, {
+    if ('stream' in answer) {
+      const isHead = request.method === 'HEAD'
+      if (isHead) await answer.stream.cancel()
+      return new Response(isHead ? null : answer.stream, {
         headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
       })
+    }
     if ('file' in answer) return fileAnswer(answer.file, answer.name)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })

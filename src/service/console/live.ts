@@ -2,6 +2,7 @@ import type { RecordedRow, RecordReader } from '../ports/record.ts'
 import { filterOf } from './filter.ts'
 import type { Answer, Page } from './page.ts'
 import { box, field, type Lists, options, rowData, rowsOf, rowTemplate } from './rows.ts'
+import type { Session } from './sessions.ts'
 import type { Arriving, Told } from './stream.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
@@ -14,8 +15,10 @@ interface LiveParts extends Lists {
 }
 
 const MOST = 50
-/** A page that takes nothing for so long has so many events wait, and is then ended: it comes back, and goes on where it was. */
+/** A page that takes nothing for so long has so many events wait, and is then ended: it is told how much it missed, and comes back. */
 const MOST_WAITING = 200
+/** Most streams of one session. */
+const MOST_OF_ONE = 20
 /** A line without meaning is sent so often, so that nobody between takes the silence for the end, in ms. */
 const HEARTBEAT_MS = 15_000
 /** How long a page waits before it connects again, in ms. */
@@ -23,6 +26,10 @@ const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
 export function livePages({ record, arriving, kinds, disturbing, streams }: LiveParts): Page[] {
+  const eventOf = eventsOf({ kinds, disturbing })
+  /** Streams that are open, from their answer on: of all, and of each session. */
+  let opened = 0
+  const open = new WeakMap<Session, number>()
   return [
     {
       method: 'GET',
@@ -37,47 +44,92 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
       method: 'GET',
       path: '/live/stream',
       async answer({ query, session, lastEventId, signal }): Promise<Answer> {
-        if (arriving.listening >= streams) return { title: '', body: NOTHING, status: 503 }
+        const own = open.get(session) ?? 0
+        if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
         const after = lastEventId ?? query.get('after')
+        opened++
+        open.set(session, own + 1)
+        const left = () => {
+          opened--
+          open.set(session, (open.get(session) ?? 1) - 1)
+        }
         return {
-          stream: eventStream(signal, (hear) =>
-            arriving.listen({ filter, hear: (told) => hear(eventOf(told, { kinds, disturbing })) }, after || null),
-          ),
+          stream: eventStream({
+            ...{ signal, session, left },
+            listen: (hear) => arriving.listen({ filter, hear: (told) => hear(told, eventOf) }, after || null),
+          }),
         }
       },
     },
   ]
 }
 
-/** Server-sent events of what a listener hears, until the client goes or takes nothing any more. */
-function eventStream(signal: AbortSignal, listen: (hear: (event: string) => void) => Promise<() => void>) {
+type Hear = (told: Told, eventOf: (told: Told) => string) => void
+
+/**
+ * Server-sent events of what a listener hears, until the client goes or takes nothing any more, or the session ends. Of what comes
+ * in the look in which it is full, a page is told how much it is.
+ */
+function eventStream(of: {
+  signal: AbortSignal
+  session: Session
+  /** Called once, when it is over. */
+  left: () => void
+  listen: (hear: Hear) => Promise<() => void>
+}) {
+  const { session, left, listen } = of
+  const signal = AbortSignal.any([of.signal, session.ended])
   const encoder = new TextEncoder()
-  let [end, leaveNow] = [() => {}, () => {}]
+  let leaveNow = () => {}
   return new ReadableStream<Uint8Array>(
     {
       async start(controller) {
         let isOver = false
-        const send = (text: string) => {
-          if (isOver) return
-          if ((controller.desiredSize ?? 0) <= 0) end()
-          else controller.enqueue(encoder.encode(text))
-        }
-        const beat = setInterval(() => send(': \n\n'), HEARTBEAT_MS)
         let leave = () => {}
-        leaveNow = () => {
-          isOver = true
-          clearInterval(beat)
-          leave()
-        }
-        end = () => {
+        const end = () => {
           if (isOver) return
           leaveNow()
           controller.close()
         }
-        signal.addEventListener('abort', () => end(), { once: true })
-        send(`retry: ${RETRY_MS}\n\n`)
-        leave = await listen(send)
+        const isTaken = () => (controller.desiredSize ?? 0) > 0
+        const write = (text: string) => controller.enqueue(encoder.encode(text))
+        const beat = setInterval(() => {
+          if (!session.isOpen() || !isTaken()) end()
+          else write(': \n\n')
+        }, HEARTBEAT_MS)
+        leaveNow = () => {
+          if (isOver) return
+          isOver = true
+          clearInterval(beat)
+          signal.removeEventListener('abort', end)
+          leave()
+          left()
+        }
+        let missed = 0
+        const hear: Hear = (told, eventOf) => {
+          if (isOver) return
+          if (!session.isOpen()) end()
+          else if (missed === 0 && isTaken()) write(eventOf(told))
+          else {
+            // All of a look is told before anything else runs.
+            if (missed === 0)
+              queueMicrotask(() => {
+                if (!isOver) write(eventOf({ event: 'far', at: told.at, left: missed }))
+                end()
+              })
+            missed += told.event === 'far' ? told.left : 1
+          }
+        }
+        signal.addEventListener('abort', end, { once: true })
+        if (signal.aborted) return end()
+        write(`retry: ${RETRY_MS}\n\n`)
+        try {
+          leave = await listen(hear)
+        } catch (error) {
+          leaveNow()
+          throw error
+        }
         if (isOver) leave()
       },
       cancel: () => leaveNow(),
@@ -86,16 +138,29 @@ function eventStream(signal: AbortSignal, listen: (hear: (event: string) => void
   )
 }
 
-/** A row goes as plain words, which the page's script puts where they belong, as text. */
-function eventOf(told: Told, lists: Lists): string {
-  if (told.event === 'row') lists.disturbing.see([told.row])
-  const data =
-    told.event === 'row'
-      ? rowData(told.row, lists)
-      : told.event === 'far'
-        ? { left: told.left }
-        : { tenant: told.subject.tenant, subject: told.subject.id }
-  return `id: ${told.at}\nevent: ${told.event}\ndata: ${JSON.stringify(data)}\n\n`
+/**
+ * Events as they are sent; a row goes as plain words, which the page's script puts where they belong, as text. What many pages
+ * hear of one row is made once.
+ */
+function eventsOf(lists: Lists): (told: Told) => string {
+  const rows = new WeakMap<RecordedRow, string>()
+  const rowJson = (row: RecordedRow) => {
+    const made = rows.get(row)
+    if (made !== undefined) return made
+    lists.disturbing.see([row])
+    const json = JSON.stringify(rowData(row, lists))
+    rows.set(row, json)
+    return json
+  }
+  return (told) => {
+    const data =
+      told.event === 'row'
+        ? rowJson(told.row)
+        : JSON.stringify(
+            told.event === 'far' ? { left: told.left } : { tenant: told.subject.tenant, subject: told.subject.id },
+          )
+    return `id: ${told.at}\nevent: ${told.event}\ndata: ${data}\n\n`
+  }
 }
 
 function liveBody(rows: readonly RecordedRow[], query: URLSearchParams, lists: Lists): Safe {

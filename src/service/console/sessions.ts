@@ -9,6 +9,10 @@ export interface Session {
   readonly token: string
   /** Whose subjects they see; absent: all. */
   readonly tenants?: readonly string[]
+  /** Aborts when it is ended. */
+  readonly ended: AbortSignal
+  /** Whether it has neither been ended nor run out; asking keeps no session from being idle. */
+  isOpen(): boolean
 }
 
 export interface SessionSettings {
@@ -27,6 +31,7 @@ interface Open {
   readonly session: Session
   readonly until: number
   seen: number
+  readonly ending: AbortController
 }
 
 /** Sessions and the links that open them, in this process: they end with it. Only hashes of what opens a door are kept. */
@@ -61,32 +66,45 @@ export class Sessions {
     this.#links.delete(name)
     if (link === undefined || link.until <= now) return null
     const id = newSecret()
-    const session = { by: link.by, token: newSecret() }
-    this.#open.set(digest(id), { session, until: now + this.#settings.longest, seen: now })
-    keepNewest(this.#open)
+    const own = digest(id)
+    const ending = new AbortController()
+    const isOpen = () => this.#standing(own) !== null
+    const session = { by: link.by, token: newSecret(), ended: ending.signal, isOpen }
+    this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })
+    keepNewest(this.#open, (oldest) => this.#end(oldest))
     return id
   }
 
   /** The session of this id, which is not idle from now on; null if there is none, or it has ended. */
   read(id: string): Session | null {
-    const [name, now] = [digest(id), this.#clock()]
-    const found = this.#open.get(name)
-    if (found === undefined) return null
-    if (found.until <= now || found.seen + this.#settings.idle <= now) {
-      this.#open.delete(name)
-      return null
-    }
-    found.seen = now
+    const found = this.#standing(digest(id))
+    if (found === null) return null
+    found.seen = this.#clock()
     return found.session
   }
 
   end(id: string): void {
-    this.#open.delete(digest(id))
+    this.#end(digest(id))
   }
 
   /** Ends all sessions of a person. */
   endAll(by: string): void {
-    for (const [name, { session }] of this.#open) if (session.by === by) this.#open.delete(name)
+    for (const [name, { session }] of this.#open) if (session.by === by) this.#end(name)
+  }
+
+  #standing(name: string): Open | null {
+    const now = this.#clock()
+    const found = this.#open.get(name)
+    if (found === undefined) return null
+    if (found.until > now && found.seen + this.#settings.idle > now) return found
+    this.#end(name)
+    return null
+  }
+
+  #end(name: string): void {
+    const ending = this.#open.get(name)?.ending
+    this.#open.delete(name)
+    ending?.abort()
   }
 }
 
@@ -98,9 +116,9 @@ function digest(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 
-function keepNewest(all: Map<string, unknown>): void {
+function keepNewest(all: Map<string, unknown>, end = (name: string): unknown => all.delete(name)): void {
   for (const name of all.keys()) {
     if (all.size <= MOST) return
-    all.delete(name)
+    end(name)
   }
 }

@@ -14,7 +14,7 @@ export interface Listening {
 }
 
 /** Most rows that are read in one look; of what has come beyond, a page is told only that it is more. */
-const MOST_BEHIND = 500
+const MOST_BEHIND = 150
 
 /**
  * What comes into the record, told to every page that listens: one look at the record serves all. A page that comes back tells the
@@ -52,14 +52,15 @@ export class Arriving {
 
   async #tell(after: string | null, to: readonly Listening[]): Promise<string> {
     const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
+    // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
+    const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }
     for (const one of to) {
-      for (const { tenant, postId: id } of erased)
-        if (allows(one.filter, tenant)) one.hear({ event: 'erase', at, subject: { tenant, id } })
-      for (const row of rows) if (fits(row, one.filter)) one.hear({ event: 'row', at, row })
-      if (left > 0) one.hear({ event: 'far', at, left })
+      for (const { tenant, postId: id } of [...erased, ...rest.erased])
+        if (allows(one.filter, tenant)) one.hear({ event: 'erase', at: rest.at, subject: { tenant, id } })
+      for (const row of rows) if (fits(row, one.filter)) one.hear({ event: 'row', at: rest.at, row })
+      if (left > 0) one.hear({ event: 'far', at: rest.at, left })
     }
-    // What is more is not told row by row: the next look begins behind it.
-    return left > 0 ? (await this.#record.arrivals(null, 0)).at : at
+    return rest.at
   }
 }
 
