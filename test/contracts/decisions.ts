@@ -328,6 +328,46 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect((await stores.decisions.decided(ref)).size).toBe(0)
     })
 
+    describe('end with their subject, whose retraction follows the last verdict on the topic', () => {
+      const superseded = async (): Promise<unknown> => {
+        await stores.threads.deletePost(ref, retractionOf(ref))
+        const entries = await stores.outbox.next('the publisher', 100, 10)
+        const retractions = entries.flatMap((entry) => (entry.kind === 'verdict' ? [JSON.parse(entry.verdict)] : []))
+        return retractions.map(({ id, supersedes }) => [id, supersedes])
+      }
+
+      it('and no proposal beneath it', async () => {
+        await judged()
+        await decide()
+        await published()
+        await put('and more')
+        await end()
+        await published()
+        expect(await superseded()).toEqual([['rumor~p1~r4', 'rumor~p1~r2']])
+      })
+
+      it('and no case that is open beneath it', async () => {
+        await judged()
+        await decide()
+        await published()
+        await put('and more')
+        await openCase(stores, ref)
+        expect(await superseded()).toEqual([['rumor~p1~r4', 'rumor~p1~r2']])
+      })
+
+      it('also where it was withdrawn since the proposal', async () => {
+        await judged()
+        await decide()
+        await published()
+        await put('and more')
+        await end()
+        await published()
+        await decide({ withdraw: true, label: null, against: 2 })
+        await published()
+        expect(await superseded()).toEqual([['rumor~p1~r5', 'rumor~p1~r4']])
+      })
+    })
+
     it('that nobody was handed go with their subject', async () => {
       await judged()
       await decide()

@@ -108,10 +108,19 @@ export function endOf(record: CaseRecord, words = 'so it is', carry: string | nu
 }
 
 export function retractionOf(ref: ThreadRef) {
-  return (protocol: string, revision: number) => {
+  return (protocol: string, revision: number, superseded = revision - 1) => {
     const { tenant, postId: subjectId } = ref
     const caseId = verdictId({ protocol, tenant, subjectId, revision })
-    const verdict = JSON.stringify({ id: caseId, protocol, tenant, subjectId, revision, degraded: ['deleted'] })
+    const supersedes = verdictId({ protocol, tenant, subjectId, revision: superseded })
+    const verdict = JSON.stringify({
+      id: caseId,
+      protocol,
+      tenant,
+      subjectId,
+      revision,
+      supersedes,
+      degraded: ['deleted'],
+    })
     return { caseId, verdict, transcript: JSON.stringify({ verdictId: caseId }) }
   }
 }

@@ -177,7 +177,7 @@ export function inputOf(
         // Also for a repeated deletion: the first may have been interrupted between the two steps.
         await memo.forget(ref, settings.memo.keep)
         await links?.forget(ref)
-        return threads.deletePost(ref, (protocol, revision) => retract(ref, protocol, revision))
+        return threads.deletePost(ref, (...of) => retract(ref, ...of))
       },
       async eraseRequest(ref) {
         await memo.forget(ref, settings.memo.keep)

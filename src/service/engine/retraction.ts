@@ -8,7 +8,7 @@ import { versionsOf } from './versions.ts'
 
 /** The retraction of a deleted post, by protocol. */
 export function retractionOf(protocols: readonly Protocol[], clock: () => number) {
-  return (ref: ThreadRef, name: string, revision: number) => {
+  return (ref: ThreadRef, name: string, revision: number, superseded: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>
       verdictId({
@@ -27,7 +27,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: () => number
       kind: ref.kind,
       revision,
       final: true,
-      supersedes: id(revision - 1),
+      supersedes: id(superseded),
       versions: protocol === undefined ? { script: 0, prompts: '', settings: '' } : versionsOf(protocol),
       createdAt: now,
       receivedAt: now,

@@ -204,12 +204,17 @@ export interface ThreadStore {
   /**
    * Erases the thread's content everywhere in the store, with its cases, their journals and their unpublished records,
    * and leaves a tombstone. Notes in the same step that the subject was deleted (`Erasures`), for what shelves and other
-   * cases hold of it; a repeated deletion does so again. `retraction` makes the verdict and transcript that retract each protocol's last revision.
+   * cases hold of it; a repeated deletion does so again. `retraction` makes the verdict and transcript that retract each protocol's last revision, which has the number
+   * `superseded`: numbers between may be those of proposals.
    * They are published after a verdict that a publisher already has, and instead of one that none has.
    */
   deletePost(
     ref: ThreadRef,
-    retraction: (protocol: string, revision: number) => { caseId: string; verdict: string; transcript: string },
+    retraction: (
+      protocol: string,
+      revision: number,
+      superseded: number,
+    ) => { caseId: string; verdict: string; transcript: string },
   ): Promise<Outcome>
   /**
    * Deletes those of the subjects of which the store knows nothing, as `deletePost` would, in one step for all. For each, in order:

@@ -59,8 +59,7 @@ export async function restoreRevisions(
     const done = await store.restore(ref, published)
     revisions += done.raised
     givenUp += done.givenUp
-    if (published.some(({ deleted }) => deleted))
-      await threads.deletePost(ref, (protocol, revision) => retraction(ref, protocol, revision))
+    if (published.some(({ deleted }) => deleted)) await threads.deletePost(ref, (...of) => retraction(ref, ...of))
   })
   return { revisions, givenUp }
 }

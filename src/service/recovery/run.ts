@@ -35,7 +35,7 @@ export interface RecoveryParts {
   /** Carries out a decision. */
   readonly decide: Decide
   /** The retraction of a deleted subject. */
-  readonly retraction: (ref: ThreadRef, protocol: string, revision: number) => ReturnType<Retract>
+  readonly retraction: (ref: ThreadRef, protocol: string, revision: number, superseded: number) => ReturnType<Retract>
   readonly clock: Clock
   /** What to tell of an error of the store that passes without anything being done to this process; null for any other. */
   readonly outage: (error: unknown) => string | null

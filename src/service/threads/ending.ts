@@ -7,6 +7,8 @@ import { newThread, type Revision, type Step, type Thread } from './thread.ts'
 interface Retraction {
   readonly protocol: string
   readonly revision: number
+  /** The number of the verdict that it follows on its topic: numbers between are those of proposals. */
+  readonly superseded: number
   /** The case whose verdict a publisher already has: the retraction is sent after it. Null if there is none. */
   readonly after: string | null
 }
@@ -31,11 +33,14 @@ export function deletePost(
     ...thread.revisions.keys(),
     ...[...thread.decided].flatMap(([name, { top }]) => (top === null ? [] : [name])),
   ])
-  const retractions = [...protocols].map((protocol) => ({
-    protocol,
-    revision: Math.max(thread.revisions.get(protocol)?.revision ?? 0, decidedOf(thread, protocol).revision) + 1,
-    after: inFlight.get(protocol) ?? null,
-  }))
+  const retractions = [...protocols].map((protocol) => {
+    const { stands, revision: top } = decidedOf(thread, protocol)
+    const { revision = 0, openId = null, published = 0 } = thread.revisions.get(protocol) ?? {}
+    const last = Math.max(revision, top)
+    const isProposed = openId === null && published > 0
+    const superseded = stands !== null ? top : isProposed ? Math.min(last, Math.max(published, top)) : last
+    return { protocol, revision: last + 1, superseded, after: inFlight.get(protocol) ?? null }
+  })
   const ended = [...thread.decided].flatMap(([protocol, one]) => (one.stands === null ? [] : [{ ...one, protocol }]))
   const revisions = retractions.map(({ protocol, revision, after }): [string, Revision] => [
     protocol,

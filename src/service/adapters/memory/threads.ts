@@ -179,8 +179,8 @@ function deleteWith(
   if (outcome.kind === 'duplicate') return outcome.kind
   for (const one of outcome.ended)
     entries.put({ kind: 'outcome', outcome: outcomeOf(ref, one.protocol, one, 'deleted', entries.now()) })
-  for (const { protocol, revision, after } of outcome.retractions) {
-    const entry = { kind: 'verdict', ...retraction(protocol, revision) } as const
+  for (const { protocol, revision, superseded, after } of outcome.retractions) {
+    const entry = { kind: 'verdict', ...retraction(protocol, revision, superseded) } as const
     if (after === null) entries.put(entry)
     else entries.follow({ ref, protocol, caseId: after }, entry)
   }

@@ -7,7 +7,7 @@ import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { askedAbout } from './memo.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
-import { type Fields, lastRevisions, revisionsOf } from './thread-state.ts'
+import { type Fields, lastRevisions, revisionsOf, supersededBy } from './thread-state.ts'
 import { hookContent } from './webhooks.ts'
 
 const deletePost = script('threads/delete-post', {
@@ -101,14 +101,14 @@ export function threadErasure({
   /** Null if the thread has changed since it was read, or has revisions and was not read. */
   async function tryDelete(
     ref: ThreadRef,
-    revisions: ReadonlyMap<string, number>,
+    [fields, numbers, decided]: readonly [Fields, Fields, Fields],
     retractionOf: Parameters<ThreadStore['deletePost']>[1],
   ) {
     const member = memberOf(ref)
-    const retractions = [...revisions].map(([protocol, revision]) => ({
+    const retractions = [...lastRevisions(fields, numbers, decided)].map(([protocol, revision]) => ({
       protocol,
       revision,
-      ...retractionOf(protocol, revision + 1),
+      ...retractionOf(protocol, revision + 1, supersededBy(protocol, revision, fields, decided)),
     }))
     const ids = retractions.flatMap(({ revision, caseId }) =>
       latest(revision, ERASED_REVISIONS).map((number) => `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`),
@@ -167,11 +167,9 @@ export function threadErasure({
   return {
     async deletePost(ref, retractionOf) {
       // Most that were known were never judged.
-      const unjudged = await tryDelete(ref, new Map(), retractionOf)
+      const unjudged = await tryDelete(ref, [{}, {}, {}], retractionOf)
       if (unjudged !== null) return unjudged
-      return untilUnchanged(ref, async () =>
-        tryDelete(ref, lastRevisions(...(await readRevisions(memberOf(ref)))), retractionOf),
-      )
+      return untilUnchanged(ref, async () => tryDelete(ref, await readRevisions(memberOf(ref)), retractionOf))
     },
     async deleteUnknown(refs) {
       if (refs.length === 0) return []

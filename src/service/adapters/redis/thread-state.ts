@@ -74,6 +74,17 @@ function publishedOf(last: string | undefined): { published?: number } {
  * The number of each protocol's last revision, even if the thread was forgotten (`published`: the numbers that outlive
  * it; `decided`: what people decided of it).
  */
+/**
+ * The number of the verdict that follows a protocol's last revision on its topic: that of the revision, unless it ended as a proposal,
+ * or would have.
+ */
+export function supersededBy(protocol: string, revision: number, fields: Fields, decided: Fields): number {
+  const top = Number(decided[`rev:${protocol}`] ?? 0)
+  if (decided[`id:${protocol}`] !== undefined) return top
+  const { openId = null, published = 0 } = revisionsOf(fields).get(protocol) ?? {}
+  return openId === null && published > 0 ? Math.min(revision, Math.max(published, top)) : revision
+}
+
 export function lastRevisions(fields: Fields, published: Fields, decided: Fields): ReadonlyMap<string, number> {
   const last = new Map([...revisionsOf(fields)].map(([protocol, { revision }]) => [protocol, revision]))
   const byPeople = Object.entries(decided).flatMap(([field, number]): [string, string][] =>
