@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Command } from '../../src/commands/command.ts'
+import { type DecideOptions, command as decideSubject } from '../../src/commands/decide.ts'
 import { command as exportRecord } from '../../src/commands/record/export.ts'
 import { command as claim } from '../../src/commands/review/claim.ts'
+import { command as decide } from '../../src/commands/review/decide.ts'
 import { command as list } from '../../src/commands/review/list.ts'
 import { command as release } from '../../src/commands/review/release.ts'
 import { command as show } from '../../src/commands/show/show.ts'
@@ -99,6 +101,26 @@ it('a second opinion shows post and comments as the machine saw them, and nothin
   for (const word of ['non-rumor', 'ticket', 'ann']) expect(blind).not.toContain(word)
   expect(await run(claim, ['rumor~blind~r2'], { by: 'ann' })).toMatch(/verdict of their own/)
   await run(release, ['rumor~blind~r2'], { by: 'ben' })
+})
+
+it('a second opinion is sent as one or not at all, also where the item has come to be none', async () => {
+  const asked: DecideOptions[] = []
+  const result = { of: '0@0', against: 2, decided: null }
+  const sent = vi.spyOn(decideSubject, 'run').mockImplementation(async ({ options }) => {
+    asked.push(options)
+    return result
+  })
+  const printed = vi.spyOn(decideSubject, 'print').mockImplementation(() => {})
+  expect(await run(claim, ['rumor~blind~r2'], { by: 'ben' })).toContain('--why "…" --opinion, or')
+  const word = { label: 'rumor', by: 'ben', why: 'x' }
+  expect(await run(decide, ['rumor~blind~r2'], word)).toContain('send it with --opinion')
+  expect(asked).toEqual([])
+  for (const item of ['rumor~blind~r2', 'rumor~near~r1']) await run(decide, [item], { ...word, opinion: true })
+  await run(decide, ['rumor~near~r1'], word)
+  expect(asked.map(({ opinion }) => opinion)).toEqual([true, true, undefined])
+  for (const item of ['rumor~blind~r2', 'rumor~near~r1']) await run(release, [item], { by: 'ben' })
+  sent.mockRestore()
+  printed.mockRestore()
 })
 
 it('says how far people agree with machines and with one another', async () => {

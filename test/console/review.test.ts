@@ -97,3 +97,32 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
   expect(decided).toMatchObject([{ label: 'rumor', opinion: true, by: 'anna' }])
   expect((await console.page(`/verdict?id=${one.id}`, anna.cookie)).text).toContain('marzipan')
 })
+
+it('what was written without seeing the first opinion stays an opinion, also sent again when the claim has lapsed', async () => {
+  const { console, decided, enter } = await queued(0)
+  const { id } = await console.judged({
+    verdict: { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ben', against: null, of: '0@1' } },
+  })
+  const anna = await enter('anna')
+  const form = formIn((await console.page(await anna.to('/review/next'), anna.cookie)).text)
+  const disputed = {
+    ...{ schema: 1, id: 'disputed', subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' },
+    ...{ why: 'disputed', verdict: id, label: 'non-rumor', at: at(41) },
+  }
+  await console.topics.send('reviews', 'p', disputed, 41)
+  await anna.to('/review/decide', { ...form, label: 'rumor', why: 'x' })
+  // With an opinion that dissents the item is a disputed one alone, and is not blind.
+  console.pass(900_001)
+  await anna.to('/review/decide', { ...form, label: 'rumor', why: 'x' })
+  expect(decided.map(({ opinion, against }) => [opinion, against])).toEqual([
+    [true, 1],
+    [true, 1],
+  ])
+}, 30_000)
+
+/** The hidden fields of the form that decides, as a browser would send them. */
+function formIn(page: string): Record<string, string> {
+  const form = page.slice(page.indexOf('action="/review/decide"'))
+  const fields = form.slice(0, form.indexOf('</form>')).matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)
+  return Object.fromEntries([...fields].map(([, name, value]) => [name ?? '', value ?? '']))
+}

@@ -82,7 +82,7 @@ export const command: Command<Options, Taken> = {
         terminal.out(`(${counted(texts.comments.length - COMMENTS, 'more comment')})`)
     }
     terminal.say(
-      'Then: gavel review decide ITEM --label LABEL --by NAME --why "…", or gavel review release ITEM --by NAME',
+      `Then: gavel review decide ITEM --label LABEL --by NAME --why "…"${isBlind ? ' --opinion' : ''}, or gavel review release ITEM --by NAME`,
     )
   },
 }

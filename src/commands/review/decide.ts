@@ -9,6 +9,7 @@ interface Options {
   readonly label: string
   readonly by: string
   readonly why: string
+  readonly opinion?: true
 }
 
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */
@@ -17,9 +18,10 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
     new Option('--label <label>', 'the verdict: the same as the machine’s confirms it').makeOptionMandatory(),
     new Option('--by <name>', 'who decides').makeOptionMandatory(),
     new Option('--why <words>', 'why; it outlives a deletion: quote nothing').makeOptionMandatory(),
+    new Option('--opinion', 'a second opinion, given without seeing the first: it changes no verdict'),
   ],
   json: true,
-  help: 'The same as "gavel decide" against the item’s revision; of a second opinion, "gavel decide --opinion". It needs a running service (role intake). See docs/review.md.\n\nExample:\n  $ gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"',
+  help: 'The same as "gavel decide" against the item’s revision; with --opinion, as a second opinion has to be sent, "gavel decide --opinion". It needs a running service (role intake). See docs/review.md.\n\nExample:\n  $ gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"',
   async run(invocation) {
     const {
       args: [item = ''],
@@ -40,9 +42,11 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
       if (claimed.outcome !== 'claimed')
         throw new OperatorError('No such item waits. To decide all the same: "gavel decide".')
       const { subject, protocol, revision, reasons } = claimed.item
+      // Not told by the item's reasons alone: they may have changed since it was shown, and then a blind word would overrule.
+      if (reasons.includes('second-opinion') && options.opinion !== true)
+        throw new OperatorError('It is a second opinion, which changes no verdict: send it with --opinion.')
       const asked: DecideOptions = {
         ...{ protocol, ...options, tenant: subject.tenant, kind: subject.kind, against: revision, most: 200_000 },
-        ...(reasons.includes('second-opinion') ? { opinion: true } : {}),
       }
       return { asked, result: await decide.run(callOf(invocation, subject.postId, asked)) }
     } finally {

@@ -38,11 +38,13 @@ export interface DecideFields {
   readonly labels: readonly string[]
   readonly chosen: string
   readonly why: string
+  /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */
+  readonly opinion?: boolean
 }
 
-export function decideForm({ to = '/decide', id, token, labels, chosen, why }: DecideFields): Safe {
+export function decideForm({ to = '/decide', id, token, labels, chosen, why, opinion = false }: DecideFields): Safe {
   const name = randomUUID()
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`

@@ -110,7 +110,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
         if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
         const { subject, protocol, revision: against } = item
         const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
-        const opinion = isBlind(item) ? { opinion: true as const } : {}
+        // What was written without seeing what was decided stays an opinion, also where the item is none any more.
+        const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
         const decided = await send({ ...decision, ...opinion }, parts, signal)
         if (decided === 'invalid') return again(TEXTS.decide.missing)
         const isTaken = decided === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(decided.outcome)
@@ -184,7 +185,7 @@ ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="ale
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
 ${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${blind || rationale === '' ? NOTHING : html`<section class="why" aria-labelledby="why"><h2 id="why">${TEXTS.verdict.why}</h2><div class="said">${words(rationale, { most: 2_000 })}</div><p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p></section>`}
-<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kinds.get(item.protocol)?.labels ?? [], chosen: label, why })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}</section>
+<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kinds.get(item.protocol)?.labels ?? [], chosen: label, why, opinion: blind })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}</section>
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted) })}
 <p class="faint">${TEXTS.review.keys}</p>`
 }
