@@ -69,12 +69,14 @@ export function aConsole({
   look = async () => WELL,
   idle = 3_600_000,
   auditShare = 0,
+  isAlone = false,
   streams = 4,
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
   idle?: number
   auditShare?: number
+  isAlone?: boolean
   streams?: number
 } = {}) {
   const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
@@ -97,11 +99,13 @@ export function aConsole({
     ...verdictPages({ record, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
     searchPage({ record, ...lists }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
-    ...reviewPages({
-      ...{ queue: record.review, record, kinds, blinds, deciding: { decide } },
-      ...{ clock: () => now, claimFor: 900_000 },
-    }),
-    decidePage({ record, kinds, deciding: { decide }, clock: () => now }),
+    ...(isAlone
+      ? []
+      : reviewPages({
+          ...{ queue: record.review, record, kinds, blinds, deciding: { decide } },
+          ...{ clock: () => now, claimFor: 900_000 },
+        })),
+    decidePage({ record, kinds, blinds, deciding: { decide }, clock: () => now }),
   ]
   const { fetch } = consoleOf({
     ...{ pages, sessions },

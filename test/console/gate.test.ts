@@ -191,3 +191,31 @@ it('a form that is too long, or none, is not read', async () => {
   })
   expect(json.status).toBe(400)
 })
+
+it('what the policy blocked is reported for its own pages alone, and once in ten seconds', async () => {
+  const { console } = await withVerdict()
+  const sites = ['cross-site', 'same-site', 'none', 'same-origin', 'same-origin']
+  for (const site of sites) await console.post('/csp', {}, { 'sec-fetch-site': site })
+  await console.ask('/csp', { headers: { 'sec-fetch-site': 'same-origin' } })
+  await console.ask('/csp', { method: 'POST', body: '{}' })
+  expect(console.reported).toEqual(['console:blocked'])
+})
+
+it('signing in again ends the session that this browser had', async () => {
+  const { console } = await withVerdict()
+  const [first, other] = [await console.signedIn(), await console.signedIn()]
+  await console.post('/sign-in/link', { t: console.sessions.link('anna') }, { cookie: first })
+  expect((await console.page('/health', first)).status).toBe(303)
+  expect((await console.page('/health', other)).status).toBe(200)
+})
+
+it('the menu leads to no page that is not there', async () => {
+  for (const isAlone of [true, false]) {
+    const console = aConsole({ isAlone })
+    const cookie = await console.signedIn()
+    const { text } = await console.page('/health', cookie)
+    const places = [...text.matchAll(/<a href="(\/[a-z]+)"/g)].map(([, place]) => place ?? '')
+    expect(places.includes('/review')).toBe(!isAlone)
+    for (const place of places) expect((await console.page(place, cookie)).status, place).toBe(200)
+  }
+})

@@ -93,7 +93,11 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
     const page = await console.page(`${path}?id=${one.id}`, anna.cookie)
     expect([page.status, page.text.includes('zanzibar'), page.text.includes('marzipan')]).toEqual([409, false, false])
   }
-  await anna.to('/review/decide', { id: one.id, label: 'rumor', why: 'x' })
+  const outright = { id: one.id, label: 'rumor', why: 'x' }
+  expect(await anna.to('/decide', outright)).toBe('')
+  expect(await anna.to('/decide', { ...outright, label: '', withdraw: 'yes' })).toBe('')
+  expect(decided).toEqual([])
+  await anna.to('/review/decide', outright)
   expect(decided).toMatchObject([{ label: 'rumor', opinion: true, by: 'anna' }])
   expect((await console.page(`/verdict?id=${one.id}`, anna.cookie)).text).toContain('marzipan')
 })

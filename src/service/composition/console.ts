@@ -86,7 +86,7 @@ export function consolePart(
         ...(decide === null
           ? []
           : [
-              decidePage({ record, kinds, deciding: decide, clock }),
+              decidePage({ record, kinds, blinds, deciding: decide, clock }),
               ...reviewPages({ queue, record, kinds, blinds, deciding: decide, clock, claimFor }),
             ]),
       ],

@@ -36,8 +36,19 @@ export function consoleOf(parts: ConsoleParts) {
   const addresses = new Map([...files].map(([address, { name }]) => [name, address]))
   const paths = Map.groupBy(parts.pages, ({ path }) => path)
 
+  let blockedAt = Number.NEGATIVE_INFINITY
+
   const whole = (title: string, body: Safe, session: Session | null, path = ''): string =>
-    String(layout({ title, body, session, path, asset: (name) => addresses.get(name) ?? '' }))
+    String(
+      layout({
+        title,
+        body,
+        session,
+        path,
+        has: (place) => paths.has(place),
+        asset: (name) => addresses.get(name) ?? '',
+      }),
+    )
   const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
     new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
   const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
@@ -51,7 +62,11 @@ export function consoleOf(parts: ConsoleParts) {
     const file = files.get(address.pathname)
     if (file !== undefined) return assetAnswer(request, file)
     if (address.pathname === '/csp') {
-      report('console:blocked', {})
+      const isOwn = request.method === 'POST' && request.headers.get('sec-fetch-site') === 'same-origin'
+      if (isOwn && performance.now() - blockedAt >= BLOCKED_MS) {
+        blockedAt = performance.now()
+        report('console:blocked', {})
+      }
       return new Response(null, { status: 204 })
     }
     const isForm = request.method === 'POST'
@@ -116,6 +131,9 @@ export function consoleOf(parts: ConsoleParts) {
     },
   }
 }
+
+/** What a policy blocked is reported at most once in so many ms. */
+const BLOCKED_MS = 10_000
 
 const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'

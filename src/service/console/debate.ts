@@ -53,6 +53,7 @@ export function debateOf(
 ): Debate {
   const { debate } = reading ?? {}
   const texts = new Map(comments.map(({ id, text }) => [id, text]))
+  const runs = memoized((id) => runsOf((texts.get(id) ?? '').slice(0, MOST_OF_COMMENT)))
   const shownTo = (side: 0 | 1) =>
     debate?.showsComments === true ? (side === 0 ? evidence.support : evidence.oppose) : []
   const said: [Speech[], Speech[]] = [[], []]
@@ -65,7 +66,7 @@ export function debateOf(
     const { stage, role } = turn
     const side = debate?.stages.includes(stage) === true ? sideOf(role, debate.sides) : null
     if (side !== null) {
-      const speech = speechOf(turn, at, quotedIn(shownTo(side), texts))
+      const speech = speechOf(turn, at, quotedIn(shownTo(side), runs))
       said[side].push(speech)
       if (stage === debate?.opening) openings.add(speech)
     } else if (stage === reading?.judge) judge = speechOf(turn, at)
@@ -161,14 +162,24 @@ function noteMarks({ answer, about = [] }: Turn, marks: Map<string, Mark>): bool
 
 /** As many words of a comment in a row are a quotation. */
 const QUOTED_WORDS = 4
-/** Of a text so many characters are looked at. */
-const MOST_LOOKED = 10_000
+/** Of what was said, and of a comment, so many characters are looked at. */
+const [MOST_LOOKED, MOST_OF_COMMENT] = [10_000, 2_000]
 
 /** Which of the shown comments a text quotes: models quote words, and no ids. */
-function quotedIn(shown: readonly string[], texts: ReadonlyMap<string, string>) {
+function quotedIn(shown: readonly string[], runsIn: (id: string) => readonly string[]) {
   return (said: string): string[] => {
     const runs = new Set(runsOf(said))
-    return shown.filter((id) => runsOf(texts.get(id) ?? '').some((run) => runs.has(run)))
+    return shown.filter((id) => runsIn(id).some((run) => runs.has(run)))
+  }
+}
+
+/** What is made of a name, once. */
+function memoized<Made>(make: (name: string) => Made): (name: string) => Made {
+  const all = new Map<string, Made>()
+  return (name) => {
+    const made = all.get(name) ?? make(name)
+    all.set(name, made)
+    return made
   }
 }
 

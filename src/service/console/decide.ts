@@ -5,6 +5,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { Decided } from '../ports/decisions.ts'
 import type { RecordReader } from '../ports/record.ts'
+import type { Blinds } from './blinds.ts'
+import { CLOSED } from './closed.ts'
 import { type DONE, decideForm } from './decide-form.ts'
 import type { Kinds } from './kinds.ts'
 import type { Answer, Page } from './page.ts'
@@ -16,12 +18,13 @@ export function decidePage(parts: {
   record: Pick<RecordReader, 'verdict'>
   kinds: Kinds
   deciding: Deciding
+  blinds: Blinds
   clock: Clock
 }): Page {
   return {
     method: 'POST',
     path: '/decide',
-    async answer({ form, session, signal }) {
+    async answer({ form, session, signal }): Promise<Answer> {
       const id = form.get('id') ?? ''
       const row = await parts.record.verdict(id, session.tenants)
       if (row === null)
@@ -31,6 +34,7 @@ export function decidePage(parts: {
           status: 404,
         }
       const { verdict, subject } = row
+      if (parts.blinds.isClosed(session.by, subject)) return CLOSED
       const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
       const why = (form.get('why') ?? '').trim()
       const label = form.get('label') ?? ''

@@ -15,9 +15,11 @@ export function layout(of: {
   body: Safe
   session: Session | null
   path: string
+  /** Whether there is such a page here. */
+  has: (path: string) => boolean
   asset: (name: string) => string
 }): Safe {
-  const { title, body, session, path, asset } = of
+  const { title, body, session, path, has, asset } = of
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -32,16 +34,16 @@ export function layout(of: {
 </head>
 <body>
 <a class="skip" href="#main">${TEXTS.skip}</a>
-<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, path)}</header>
+<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</header>
 <main id="main" tabindex="-1">${body}</main>
 </body>
 </html>
 `
 }
 
-function menu({ by, token }: Session, path: string): Safe {
+function menu({ by, token }: Session, { path, has }: { path: string; has: (path: string) => boolean }): Safe {
   const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
-  return html`<nav aria-label="${TEXTS.pages}">${PLACES.map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
+  return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
 <details class="who"><summary>${words(by, { most: 60 })}</summary>
 <form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form></details>`
 }

@@ -1,4 +1,4 @@
-import { type From, sessionCookie } from './gate.ts'
+import { type From, sessionCookie, sessionIn } from './gate.ts'
 import type { Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, type Safe } from './view.ts'
@@ -29,6 +29,7 @@ export function signIn({ sessions, printLink, page }: SignInParts) {
           : page(410, title, explained(TEXTS.signIn.used))
       const id = sessions.open(secret)
       if (id === null) return page(410, title, explained(TEXTS.signIn.used))
+      sessions.end(sessionIn(request.headers, host))
       return new Response(null, { status: 303, headers: { location: '/live', 'set-cookie': sessionCookie(host, id) } })
     }
     if (address.pathname === '/sign-in/print' && isForm) {

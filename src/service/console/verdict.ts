@@ -2,6 +2,7 @@ import type { RecordReader } from '../ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
 import type { Blinds } from './blinds.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
+import { CLOSED } from './closed.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
 import { toFile } from './file.ts'
 import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
@@ -25,12 +26,6 @@ const NOTHING_HERE: Answer = {
   title: TEXTS.wrong.nothing.title,
   body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
   status: 404,
-}
-
-const CLOSED: Answer = {
-  title: TEXTS.review.closed,
-  body: html`<h1>${TEXTS.review.closed}</h1><p>${TEXTS.review.closedSays}</p><p><a href="/review">${TEXTS.review.title}</a></p>`,
-  status: 409,
 }
 
 /** A verdict with its whole argument; the same as one file; and its thread. */

@@ -1,0 +1,33 @@
+import { expect, it, vi } from 'vitest'
+import { debateOf } from '../../src/service/console/debate.ts'
+import type { Reading } from '../../src/service/domain/reading.ts'
+import { aTurn } from './console-for-tests.ts'
+
+const reading: Reading = {
+  debate: {
+    stages: ['debate'],
+    opening: 'opening',
+    sides: [
+      { speaker: 'for', title: 'For' },
+      { speaker: 'against', title: 'Against' },
+    ],
+    showsComments: true,
+  },
+}
+
+it('looks at the words of each comment once for a page, however many turns were shown it', () => {
+  const ids = Array.from({ length: 50 }, (_, n) => `c${n}`)
+  const comments = ids.map((id, n) => ({ id, text: `the harbour was closed at ${n} o’clock`, createdAt: n }))
+  const turns = Array.from({ length: 16 }, (_, n) =>
+    aTurn('debate', n % 2 === 0 ? 'debater (for)' : 'debater (against)', {
+      argument: 'One says: the harbour was closed at 7 o’clock',
+    }),
+  )
+  const evidence = { support: ids, oppose: ids, precedents: [] }
+  const looks = vi.spyOn(String.prototype, 'match')
+  const { rounds } = debateOf({ turns }, reading, { evidence, comments: comments as never })
+  expect(looks.mock.calls.length).toBeLessThanOrEqual(ids.length + turns.length)
+  looks.mockRestore()
+  expect(rounds).toHaveLength(8)
+  expect(rounds[7]?.sides[1]?.quotes).toContain('c7')
+})
