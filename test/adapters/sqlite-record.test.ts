@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it } from 'vitest'
 import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
+import { RecordReads } from '../../src/service/adapters/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader } from '../../src/service/adapters/sqlite/record.ts'
 import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -179,3 +180,23 @@ function inIndex(path: string, grams: readonly string[]): string[] {
   db.close()
   return grams.filter((gram) => terms.has(gram))
 }
+
+it('a search that goes on for too long stops, and says so', async () => {
+  const path = pathOf()
+  const store = await open(path)
+  const topics = feed(store)
+  for (let n = 0; n < 120; n++) await topics.judged({ subjectId: `p${n}` }, 'the harbour is closed')
+  await store.close()
+  const search = (msALook: number) => {
+    let now = 0
+    const reads = new RecordReads(path, () => {
+      now += msALook
+      return now
+    })
+    const result = reads.search('harbour', { label: 'nothing' }, 50)
+    reads.close()
+    return result
+  }
+  expect(search(600)).toEqual({ found: [], stoppedEarly: true })
+  expect(search(1)).toEqual({ found: [], stoppedEarly: false })
+})

@@ -1,7 +1,7 @@
 import type { RecordReader } from '../ports/record.ts'
 import { filterOf } from './filter.ts'
 import type { Kinds } from './kinds.ts'
-import type { Page } from './page.ts'
+import type { Answer, Page } from './page.ts'
 import { box, field, type Lists, options, rowsOf } from './rows.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
@@ -9,6 +9,11 @@ import { html, link, NOTHING, type Safe } from './view.ts'
 const MOST = 50
 /** Longest question, in characters. */
 const MOST_ASKED = 400
+/** Most words and quotations of a question. */
+const MOST_TERMS = 8
+const TERM = /["“”„«»][^"“”„«»]*["“”„«»]|[^\s"“”„«»]+/g
+/** Most searches at a time: one is made, the others wait. */
+const MOST_SEARCHES = 5
 
 /** What is in the record, by words and by fields; all of it stands in the address. */
 export function searchPage({
@@ -16,16 +21,21 @@ export function searchPage({
   kinds,
   disturbing,
 }: Lists & { record: Pick<RecordReader, 'find' | 'search'> }): Page {
+  const turns = new Turns(MOST_SEARCHES)
   return {
     method: 'GET',
     path: '/search',
-    async answer({ query, session }) {
+    async answer({ query, session, signal }): Promise<Answer> {
       const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
       const filter = { ...filterOf(query, session), standing: true as const }
-      const { found, stoppedEarly } =
+      if ((asked.match(TERM)?.length ?? 0) > MOST_TERMS)
+        return notSearched(TEXTS.search.tooManyWords(MOST_TERMS), 400, searchForm(query, asked, kinds))
+      const result =
         asked === ''
           ? { found: await record.find(filter, MOST), stoppedEarly: false }
-          : await record.search(asked, filter, MOST)
+          : await turns.take(signal, () => record.search(asked, filter, MOST))
+      if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
+      const { found, stoppedEarly } = result
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
       return {
         title: TEXTS.search.title,
@@ -37,6 +47,38 @@ ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },
+  }
+}
+
+function notSearched(says: string, status: 400 | 503, form: Safe): Answer {
+  const { title } = TEXTS.search
+  return { title, status, body: html`<h1>${title}</h1>${form}<p class="notice" role="alert">${says}</p>` }
+}
+
+/** Work that is done one after the other: between two pieces of it whoever does it does what others ask. */
+class Turns {
+  readonly #most: number
+  #taken = 0
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Null if too many wait, or if nobody waits for it any more when its turn comes. */
+  async take<Made>(signal: AbortSignal, work: () => Promise<Made>): Promise<Made | null> {
+    if (this.#taken >= this.#most) return null
+    this.#taken++
+    const before = this.#last
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#last = promise
+    try {
+      await before
+      return signal.aborted ? null : await work()
+    } finally {
+      this.#taken--
+      resolve()
+    }
   }
 }
 

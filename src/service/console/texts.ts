@@ -220,7 +220,9 @@ export const TEXTS = {
     fault: 'Degraded by',
     found: (count: number) => (count === 1 ? '1 verdict' : `${count} verdicts`),
     newest: 'the newest',
-    stopped: 'The search stopped after 20,000 candidates: there may be more. Narrow it by a field.',
+    stopped: 'The search stopped early: there may be more. Narrow it by a longer word or by a field.',
+    tooManyWords: (most: number) => `At most ${most} words can be looked for at a time.`,
+    busy: 'Others search now. Try again in a few seconds.',
     hint: 'Words are found inside of others, in every script. What stands in quotation marks is looked for as one.',
   },
   decide: {

@@ -232,7 +232,7 @@ export interface SubjectRecord {
 export interface RecordSearch {
   /** Newest first. */
   readonly found: readonly RecordedRow[]
-  /** So many more were not looked at, as the search had looked at its most. */
+  /** There may be more: the search had looked at its most, or gone on for its longest. */
   readonly stoppedEarly: boolean
 }
 

@@ -21,13 +21,18 @@ const RULING = 'json, standing, contested, conflicting, erased, sampled'
 /** A row with its subject. */
 const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
 
+/** How long a search may go on, in ms, and after how many candidates that is asked. */
+const [MOST_SEARCH_MS, LOOKS_A_TIME] = [500, 100]
+
 /** Questions to the record's file, over a connection that only reads. Each is short: who reads holds up erasure from the log. */
 export class RecordReads {
   readonly #path: string
   readonly #sql: Sql
+  readonly #now: () => number
 
-  constructor(path: string) {
+  constructor(path: string, now = () => performance.now()) {
     this.#path = path
+    this.#now = now
     this.#sql = new Sql(path, reading(path))
   }
 
@@ -142,8 +147,10 @@ export class RecordReads {
     }
   }
 
+  /** Ends early after `MOST_CANDIDATES`, or when it has gone on for long: meanwhile nothing else is read. */
   search(query: string, filter: RecordFilter, limit: number): { found: ListedRow[]; stoppedEarly: boolean } {
     const terms = termsOf(query)
+    const until = this.#now() + MOST_SEARCH_MS
     if (terms.length === 0) return { found: [], stoppedEarly: false }
     const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
     const match = [...grams].map((gram) => `"${gram}"`).join(' AND ')
@@ -155,13 +162,14 @@ export class RecordReads {
     )
     return guarded(this.#path, () => {
       const docs: number[] = []
-      let looked = 0
+      let [looked, stoppedEarly] = [0, false]
       for (const row of candidates.iterate(...terms, ...values, match)) {
         if (row.fits === 1) docs.push(Number(row.doc))
         if (docs.length === limit) break
-        if (++looked === MOST_CANDIDATES) break
+        stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
+        if (stoppedEarly) break
       }
-      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly: looked === MOST_CANDIDATES }
+      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
     })
   }
 

@@ -1,0 +1,40 @@
+import { expect, it, vi } from 'vitest'
+import { aConsole } from './console-for-tests.ts'
+
+it('one search is made at a time, few wait, and none is made for who has gone', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  const made: string[] = []
+  const ends: (() => void)[] = []
+  vi.spyOn(console.record, 'search').mockImplementation(async (query) => {
+    made.push(query)
+    await new Promise<void>((resolve) => void ends.push(resolve))
+    return { found: [], stoppedEarly: false }
+  })
+  const gone = new AbortController()
+  const ask = (q: string) =>
+    console.ask(`/search?q=${q}`, { headers: { cookie }, ...(q === 'b' ? { signal: gone.signal } : {}) })
+  const asked = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(async (q) => (await ask(q)).status)
+  await vi.waitFor(() => expect(made).toEqual(['a']))
+  expect(await Promise.all(asked.slice(5))).toEqual([503, 503])
+  expect(made).toEqual(['a'])
+  gone.abort()
+  for (let at = 0; at < 4; at++) {
+    await vi.waitFor(() => expect(ends).toHaveLength(at + 1))
+    ends[at]?.()
+  }
+  expect((await Promise.all(asked.slice(0, 5))).filter((status) => status === 200)).toHaveLength(4)
+  expect(made).toEqual(['a', 'c', 'd', 'e'])
+})
+
+it('more words than a search may have are not looked for, and the page says so', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  const searches = vi.spyOn(console.record, 'search')
+  const ask = (q: string) => console.page(`/search?${new URLSearchParams({ q })}`, cookie)
+  const { status, text } = await ask('one two three four five six seven eight nine')
+  expect([status, text.includes('At most 8 words')]).toEqual([400, true])
+  expect(text).toContain('seven eight nine')
+  expect(searches).not.toHaveBeenCalled()
+  expect((await ask('"one two three" four five six seven eight nine ten')).status).toBe(200)
+})
