@@ -1,6 +1,7 @@
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { Delivery, Receiver } from '../../src/service/ports/webhooks.ts'
+import { withoutWords } from '../../src/service/record/erased.ts'
 
 /** A receiver, and which verdicts it is sent; without a list all of them. */
 export interface Hook extends Receiver {
@@ -31,8 +32,21 @@ export function deliveriesOf(
         const retracts = isRetraction(verdict)
         const type = retracts ? 'verdict.retracted' : 'verdict.published'
         // The verdict's own bytes, as they are on the topic.
-        const body = `{"type":"${type}","timestamp":${JSON.stringify(timing.decidedAt)},"data":${json}}`
-        return { hook, verdictId, ref, protocol, revision, retracts, body }
+        const bodyOf = (data: string) =>
+          `{"type":"${type}","timestamp":${JSON.stringify(timing.decidedAt)},"data":${data}}`
+        const body = bodyOf(json)
+        // A person's reason is theirs, and a retraction has no words.
+        const quotes = !retracts && verdict.decidedBy !== 'human'
+        return {
+          hook,
+          verdictId,
+          ref,
+          protocol,
+          revision,
+          retracts,
+          body,
+          bare: quotes ? bodyOf(withoutWords(json)) : body,
+        }
       }),
   )
 }

@@ -40,6 +40,7 @@ webhookContract('in memory', async () => {
   return {
     webhooks,
     forget: async (ref) => webhooks.forget(ref),
+    strip: async (ref) => webhooks.strip(ref),
     now: () => now,
     async pass(ms) {
       now += ms

@@ -289,6 +289,10 @@ webhookContract('in Redis', async () => {
   return {
     webhooks: redisWebhooks(client, keys),
     forget: async (ref) => void (await client.unlink(hookContent(keys, memberOf(ref)))),
+    async strip(ref) {
+      const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD })
+      await threads.eraseLeft(ref, { openIds: [], without: () => null, caseId: () => 'none' })
+    },
     now: Date.now,
     pass: (ms) => sleep(ms),
     close: async () => {},

@@ -8,6 +8,8 @@ export interface WebhookStore {
   readonly webhooks: Webhooks
   /** As a deletion of the thread does, in its own step. */
   forget(ref: ThreadRef): Promise<void>
+  /** As a deletion of comments does. */
+  strip(ref: ThreadRef): Promise<void>
   now(): number
   pass(ms: number): Promise<void>
   close(): Promise<void>
@@ -29,7 +31,7 @@ export function webhookContract(name: string, make: () => Promise<WebhookStore>)
     const delivery = (postId: string, revision: number, change: Partial<Delivery> = {}): Delivery => ({
       ...{ hook: 'shop', protocol: 'hate', ref: thread(postId, 'acme'), revision, retracts: false },
       verdictId: `hate@acme~${postId}~r${revision}`,
-      body: `body of ${postId} r${revision}`,
+      ...{ body: `body of ${postId} r${revision}`, bare: `bare ${postId} r${revision}` },
       ...change,
     })
     const take = async (limit = 9, lease = LEASE, hooks = ['shop', 'club']) => store.webhooks.take(hooks, limit, lease)
@@ -129,6 +131,18 @@ export function webhookContract(name: string, make: () => Promise<WebhookStore>)
       await store.forget(thread('p4', 'other'))
       await store.webhooks.put([delivery('p4', 3)])
       expect(await bodies()).toEqual(['body of p4 r3'])
+      expect(await store.webhooks.counts()).toMatchObject({ waiting: 3, parked: 1 })
+    })
+
+    it('go on without their words when comments of their subject are deleted', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p1', 2), delivery('p2', 1)])
+      await store.strip(thread('p1', 'acme'))
+      await store.webhooks.put([delivery('p1', 3)])
+      const claim = (await take()).find(({ body }) => body.includes('p1'))
+      expect(claim?.body).toBe('bare p1 r1')
+      await store.webhooks.settle({ id: claim?.id ?? '', token: claim?.token ?? '' }, { park: 'status 500' })
+      expect(await store.webhooks.parked(9)).toMatchObject([{ erased: false }])
+      expect(await bodies()).toEqual(['bare p1 r2'])
       expect(await store.webhooks.counts()).toMatchObject({ waiting: 3, parked: 1 })
     })
 

@@ -133,6 +133,15 @@ describe('verdicts', () => {
     expect(JSON.parse(one?.body ?? '')).toMatchObject({ type: 'verdict.retracted', data: { label: null } })
   })
 
+  test('have a form without words that may quote their subject, where these are a model’s', () => {
+    const bareOf = (change: Parameters<typeof aVerdict>[1]) => {
+      const [one] = deliveriesOf({ all: hook() }, [of({ rationale: 'as c1 says', ...change })])
+      return JSON.parse(one?.bare ?? '').data
+    }
+    expect(bareOf({})).toMatchObject({ label: 'hate', rationale: '', evidence: { support: [], oppose: [] } })
+    expect(bareOf({ decidedBy: 'human' })).toMatchObject({ rationale: 'as c1 says' })
+  })
+
   test('are sent as they are on the topic, byte for byte', () => {
     const { verdict, json, ref } = of({})
     const odd = json.replace('{', '{ ')
@@ -163,7 +172,7 @@ describe('what is due', () => {
       webhooks.put([
         {
           ...{ hook: name, protocol: 'hate', revision, retracts: false, ref: thread(postId, 'acme') },
-          ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}` },
+          ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}`, bare: '' },
         },
       ])
     const look = async (later = 0) => {
@@ -268,7 +277,7 @@ describe('what is due', () => {
     })
     const ref = thread('p1', 'acme')
     const of = { hook: 'shop', protocol: 'hate', revision: 1, retracts: false, verdictId: 'hate@acme~p1~r1' }
-    await webhooks.put([{ ...of, ref, body: 'x' }])
+    await webhooks.put([{ ...of, ref, body: 'x', bare: '' }])
     await work.look()
     await work.close()
     expect(sent).toEqual([])

@@ -12,6 +12,8 @@ export interface Delivery {
   readonly retracts: boolean
   /** The request's body. */
   readonly body: string
+  /** The same without words that may quote the subject: it is sent in its place once some of these were deleted. */
+  readonly bare: string
 }
 
 /** A delivery that this process has to itself until its lease ends. */

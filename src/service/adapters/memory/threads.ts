@@ -30,7 +30,7 @@ export function memoryThreads(
   entries: OutboxEntries,
   erasures: Pick<MemoryErasures, 'noteNow'>,
   answers: AnswerTable,
-  webhooks: { forget(ref: ThreadRef): void },
+  webhooks: { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void },
 ): ThreadStore {
   const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
@@ -72,7 +72,7 @@ export function memoryThreads(
       })
     },
     async eraseLeft(ref, { openIds, without }) {
-      webhooks.forget(ref)
+      webhooks.strip(ref)
       return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
     },
 

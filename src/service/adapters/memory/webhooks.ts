@@ -19,8 +19,8 @@ interface Kept {
   parked: { readonly why: string; readonly at: number } | null
 }
 
-/** Deliveries to webhooks in memory. `forget` erases the content of those about a thread. */
-export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef): void } {
+/** Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. */
+export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void } {
   const all = new Map<string, Kept>()
   const newest = new Map<string, number>()
   const waiting = () => [...all.values()].filter(({ parked }) => parked === null)
@@ -101,6 +101,10 @@ export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef
     },
     forget(ref) {
       for (const one of all.values()) if (nameOf(one.of.ref) === nameOf(ref)) one.body = null
+    },
+    strip(ref) {
+      for (const one of all.values())
+        if (nameOf(one.of.ref) === nameOf(ref) && one.body !== null) one.body = one.of.bare
     },
   }
 }

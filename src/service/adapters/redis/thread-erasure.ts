@@ -65,7 +65,7 @@ const deleteUnknown = script('threads/delete-unknown', {
   args: ['subjects[].owner', 'keep'],
 })
 const eraseCarries = script('threads/erase-carries', {
-  keys: ['thread', 'decided', 'hookContent', 'caseKeys[]'],
+  keys: ['thread', 'decided', 'hookContent', 'hookRoot', 'caseKeys[]'],
   args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
 })
 const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
@@ -151,7 +151,8 @@ export function threadErasure({
     const member = memberOf(ref)
     const { thread, decided: above } = threadKeys(keys, member)
     const content = hookContent(keys, member)
-    const given = { thread, decided: above, hookContent: content, caseKeys: keysOfCases(published), openIds, changes }
+    const hooks = { hookContent: content, hookRoot: keys.under('hooks:') }
+    const given = { thread, decided: above, ...hooks, caseKeys: keysOfCases(published), openIds, changes }
     const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
     return done === 'changed' ? null : done === 'erased'
   }

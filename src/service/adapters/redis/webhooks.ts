@@ -8,7 +8,7 @@ import { script } from './script.ts'
 
 const putDelivery = script('webhooks/put', {
   keys: ['root'],
-  args: ['id', 'lane', 'hook', 'member', 'verdictId', 'revision', 'retracts', 'body', 'keep'],
+  args: ['id', 'lane', 'hook', 'member', 'verdictId', 'revision', 'retracts', 'body', 'bare', 'keep'],
 })
 const takeDue = script('webhooks/take', { keys: ['root'], args: ['hook', 'limit', 'lease', 'token'] })
 const settleTry = script('webhooks/settle', { keys: ['root'], args: ['id', 'token', 'again', 'why'] })
@@ -25,12 +25,12 @@ export function redisWebhooks(client: Redis, keys: Keys): Webhooks {
   const root = keys.under('hooks:')
   return {
     async put(all) {
-      for (const { hook, verdictId, ref, protocol, revision, retracts, body } of all) {
+      for (const { hook, verdictId, ref, protocol, revision, retracts, body, bare } of all) {
         const member = memberOf(ref)
         const id = webhookId(hook, verdictId)
         const lane = `${hook} ${protocol} ${member}`
         await putDelivery(client, {
-          ...{ root, id, lane, hook, member, verdictId, revision, retracts, body },
+          ...{ root, id, lane, hook, member, verdictId, revision, retracts, body, bare },
           keep: KEEP_MS,
         })
       }

@@ -1,4 +1,4 @@
--- A delivery is a hash (hooks:delivery:ID) with hook, lane, member, verdictId, revision, at, tries, token while a process has it, and
+-- A delivery is a hash (hooks:delivery:ID) with hook, lane, member, verdictId, revision, bare (the body without its words), at, tries, token while a process has it, and
 -- why and parkedAt once it is parked. Its body is in hooks:content:MEMBER, so that a deletion erases it without knowing it. A lane is a
 -- hash (hooks:lane:LANE: newest, and parked:ID) and a sorted set (hooks:queue:LANE: ids by revision); hooks:due:HOOK has the lanes of
 -- a hook by when their heads may be tried.

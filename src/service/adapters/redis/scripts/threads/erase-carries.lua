@@ -3,6 +3,7 @@
 -- carries as they were.
 --@key thread
 --@key hook_content      what webhooks are to be sent of it
+--@key hook_root         what the keys of all deliveries begin with
 --@key decided
 --@key case_keys[]       case, journal and lost calls of published cases
 --@arg open_ids[]        the open cases that the caller knows
@@ -10,7 +11,11 @@
 --@arg changes[].before  the carry as it was read
 --@arg changes[].after   empty if nothing is left of it
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
-redis.call('UNLINK', hook_content)
+-- What is on its way to receivers goes on without its words.
+for _, id in ipairs(redis.call('HKEYS', hook_content)) do
+  local bare = redis.call('HGET', hook_root .. 'delivery:' .. id, 'bare')
+  if bare then redis.call('HSET', hook_content, id, bare) else redis.call('HDEL', hook_content, id) end
+end
 -- Rulings may quote what was deleted.
 for _, field in ipairs(redis.call('HKEYS', thread)) do
   if string.match(field, '^ruling:') then redis.call('HDEL', thread, field) end

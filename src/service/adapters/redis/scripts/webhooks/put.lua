@@ -9,6 +9,7 @@
 --@arg revision
 --@arg retracts          1 if older ones lose their content
 --@arg body
+--@arg bare              the body without words that may quote the subject
 --@arg keep              how long anything of it is kept, ms
 local newest = redis.call('HGET', root .. 'lane:' .. lane, 'newest')
 if newest and tonumber(newest) >= tonumber(revision) then return 0 end
@@ -23,7 +24,7 @@ if retracts == '1' then
 end
 redis.call('HSET', root .. 'lane:' .. lane, 'newest', revision)
 redis.call('HSET', root .. 'delivery:' .. id, 'hook', hook, 'lane', lane, 'member', member, 'verdictId', verdict_id,
-  'revision', revision, 'tries', 0)
+  'revision', revision, 'bare', bare, 'tries', 0)
 redis.call('HSET', content, id, body)
 redis.call('ZADD', queue, revision, id)
 redis.call('ZADD', root .. 'waiting', now, id)
