@@ -1,7 +1,7 @@
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
+import { withoutWords } from '../../src/service/domain/without-words.ts'
 import type { Delivery, Receiver } from '../../src/service/ports/webhooks.ts'
-import { withoutWords } from '../../src/service/record/erased.ts'
 
 /** A receiver, and which verdicts it is sent; without a list all of them. */
 export interface Hook extends Receiver {

@@ -1,5 +1,6 @@
 import { hmac } from '../../domain/hmac.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
+import { withoutWords } from '../../domain/without-words.ts'
 import type {
   Applied,
   Arrivals,
@@ -17,7 +18,6 @@ import type {
 } from '../../ports/record.ts'
 import { MOST_WORDS } from '../../ports/record.ts'
 import type { ReviewQueue } from '../../ports/review.ts'
-import { withoutWords } from '../../record/erased.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
 import type { Costs } from '../../record/queue.ts'
 import { MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'

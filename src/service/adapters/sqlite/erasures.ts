@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../../domain/thread.ts'
+import { withoutWords } from '../../domain/without-words.ts'
 import type { Entry } from '../../ports/record.ts'
-import { withoutWords } from '../../record/erased.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'

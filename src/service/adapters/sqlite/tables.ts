@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
 import { type Hmac, hmac } from '../../domain/hmac.ts'
+import { withoutWords } from '../../domain/without-words.ts'
 import {
   type Applied,
   type Entry,
@@ -10,7 +11,6 @@ import {
   type RulingEntry,
   type TranscriptEntry,
 } from '../../ports/record.ts'
-import { withoutWords } from '../../record/erased.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { Erasures } from './erasures.ts'
