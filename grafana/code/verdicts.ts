@@ -119,7 +119,7 @@ export const verdicts = () =>
             },
             {
               '{{protocol}}':
-                'sum by (protocol) (increase(gavel_overrulings_total{protocol=~"$protocol"}[1d])) / (sum by (protocol) (increase(gavel_decisions_total{protocol=~"$protocol", outcome="stands"}[1d])) > 0)',
+                'sum by (protocol) (increase(gavel_overrulings_total{protocol=~"$protocol"}[1d])) / clamp_min(sum by (protocol) (increase(gavel_decisions_total{protocol=~"$protocol", outcome="stands"}[1d])), 1)',
             },
             { max: 1 },
           ),

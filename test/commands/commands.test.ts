@@ -7,7 +7,14 @@ import { describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { COMMANDS } from '../../src/commands/all.ts'
 
-const PLACES = ['src/commands', 'src/lab/commands', 'src/kit/bench', 'src/kit/stack', 'src/kit/demo']
+const PLACES = [
+  'src/commands',
+  'src/lab/commands',
+  'src/kit/bench',
+  'src/kit/capacity',
+  'src/kit/stack',
+  'src/kit/demo',
+]
 /** A file that declares a command, by its text: to import every file would start the workers among them. */
 const DECLARES = /^export const command: Command</m
 

@@ -128,7 +128,7 @@ describe('a Ctrl-C', () => {
     const running = start([...LAUNCHER, 'demo'], where, ownFolder())
     await eventually(async () => /rumor r1/.test(running.output()), 90_000, running.output)
     const ports = [...running.output().matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port))
-    expect(new Set(ports).size).toBe(3)
+    expect(new Set(ports).size).toBe(4)
     interrupt(running)
     expect(await running.ended, running.output()).toBe(1)
     expect(running.output()).toContain('gavel: Stopped before the end.')
