@@ -47,7 +47,7 @@ export function recoveryParts(
     const clock = time.now
     const kafka = await connectKafka()
     // A version that knew of fewer topics may have run before.
-    await makeTopics(kafka, settings)
+    await makeTopics(kafka, settings, topics.posts)
     const incarnation = redisIncarnation(client, keys)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })
     const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {

@@ -22,12 +22,16 @@ export async function kafkaPart(settings: Settings, report: Report) {
   return { client, topics, progress, published }
 }
 
-/** Creates missing topics, with the partitions and the retention of the settings; what people decided is kept for good. */
-export async function makeTopics(kafka: KafkaClient, settings: Settings): Promise<void> {
+/**
+ * Creates missing topics, with the partitions and the retention of the settings; what people decided is kept for good. `beside`: only
+ * where this topic is there. A wrong prefix is to be told, and not to be made true.
+ */
+export async function makeTopics(kafka: KafkaClient, settings: Settings, beside?: string): Promise<void> {
   const { partitions, retention, replication } = settings.kafka
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
+    if (beside !== undefined && !(await admin.listTopics()).includes(beside)) return
     const topics = topicsOf(settings)
     const forGood = keptForGood(topics)
     const plans = Object.values(topics).map((name) => ({

@@ -35,7 +35,11 @@ for _, one in ipairs(all) do
     set('id', one.stands == '1' and one.verdict or '')
     set('top', one.verdict)
     set('rev', one.revision)
-    for _, name in ipairs({ 'label', 'of', 'by', 'became', 'asked' }) do set(name, one[name]) end
+    set('label', one.label)
+    set('of', one.of)
+    set('by', one.by)
+    set('became', one.became)
+    set('asked', one.asked)
     set('last', one.place)
     -- Messages from before it are no reason to look at it again.
     set('since', one.at)
