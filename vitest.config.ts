@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { FAST } from './vitest.files.ts'
 import { SHARED } from './vitest.shared.ts'
 
 /** What several processes or a broker must do within seconds: run one after the other, with nothing beside it. */
@@ -6,7 +7,7 @@ const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) =>
 
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
- * for: three files at a time keep two cores busy.
+ * for: three files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
  */
 export default defineConfig({
   test: {
@@ -14,9 +15,21 @@ export default defineConfig({
       {
         test: {
           ...SHARED,
+          name: { label: 'in one process', color: 'green' },
+          include: FAST,
+          exclude: ALONE,
+          isolate: false,
+          maxWorkers: 3,
+          sequence: { groupOrder: 0 },
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          ...SHARED,
           name: { label: 'three at a time', color: 'cyan' },
           include: ['test/**/*.test.ts'],
-          exclude: ALONE,
+          exclude: [...ALONE, ...FAST],
           maxWorkers: 3,
           sequence: { groupOrder: 0 },
           testTimeout: 30_000,

@@ -39,6 +39,13 @@ test('what was acknowledged and judged, and brought in order, is no breach', () 
   expect(doorBreaches({ ...GOOD, verdicts: [...GOOD.verdicts, other, waited], lost })).toEqual([])
 })
 
+test('what waited to be sent of a subject that was deleted is no breach, and its retraction is', () => {
+  const retracted = verdictOf('doored-1', 3, { decidedBy: 'deleted', label: null })
+  const verdicts = [...GOOD.verdicts, record(retracted)]
+  expect(doorBreaches({ ...GOOD, verdicts, taken: taken(first, retracted) })).toEqual([])
+  expect(doorBreaches({ ...GOOD, verdicts }).join()).toContain('no receiver was brought: 1 (rumor~doored-1~r3)')
+})
+
 test.each([
   ['a message that no topic has', { posts: [] }, 'that no topic has: 1'],
   ['a message without an outcome', { verdicts: [], taken: taken() }, 'without an outcome: 1'],

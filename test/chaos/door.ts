@@ -115,11 +115,16 @@ export function doorBreaches(of: {
   const posts = new Set(of.posts.map(({ value }) => idIn(value)))
   const finals = new Set<string>()
   const missing: string[] = []
-  for (const { value, timestamp } of of.verdicts) {
-    const { id, subjectId, tenant, final } = verdict.parse(JSON.parse(value))
+  const all = of.verdicts.map(({ value, timestamp }) => ({ ...verdict.parse(JSON.parse(value)), timestamp }))
+  // What waits to be sent of a subject goes when it is deleted, and its retraction follows.
+  const retracted = new Set(
+    all.flatMap(({ decidedBy, protocol, subjectId }) => (decidedBy === 'deleted' ? [`${protocol} ${subjectId}`] : [])),
+  )
+  for (const { id, subjectId, protocol, decidedBy, tenant, final, timestamp } of all) {
     if (final) finals.add(subjectId)
     const isLost = of.lost.some(({ from, to }) => timestamp >= from && timestamp <= to)
-    if (tenant === 'default' && !of.taken.has(id) && !isLost) missing.push(id)
+    const isErased = decidedBy !== 'deleted' && retracted.has(`${protocol} ${subjectId}`)
+    if (tenant === 'default' && !of.taken.has(id) && !isLost && !isErased) missing.push(id)
   }
   const last = new Map<string, number>()
   const inverted: string[] = []

@@ -123,8 +123,11 @@ async function readReviews(run: Run, told: Set<string>): Promise<ReadonlyMap<str
     if (!read.success) return
     const { why, verdict, label, of } = read.data
     if (of !== undefined) told.add(of)
-    const what = [why, why === 'differs' ? label : of].filter((part) => part !== undefined).join(' ')
-    asked.set(verdict, [...(asked.get(verdict) ?? []), what])
+    // Of one subject many may be refused or disputed: each is asked for once anyway, and none is remembered.
+    if (why === 'refused' || why === 'disputed') return
+    const known = asked.get(verdict) ?? []
+    asked.set(verdict, known)
+    known.push(why === 'differs' && label !== undefined ? `${why} ${label}` : why)
   })
   return asked
 }
