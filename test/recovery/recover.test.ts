@@ -236,7 +236,7 @@ describe('a recovery', () => {
         ...{ schema: 1, ...dead, key: 'p', headers: {}, reason: 'invalid', detail: '' },
         ...{ raw: '', rawBytes: 0, truncated: false },
       })
-      expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@1, stands, p2, refused 0@2'])
+      expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@1, stands, p2'])
     })
 
     it('goes by the order of decisions, in whatever order publishers have sent what came of them', async () => {
