@@ -65,7 +65,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     name: 'gavel_debate_rounds',
     help: 'Debate rounds per verdict.',
     labelNames: ['protocol'],
-    buckets: [0, 1, 2, 3, 5, 10],
+    buckets: [0, 1, 2, 3, 5],
     registers,
   })
   const publicationHeld = new Gauge({
