@@ -56,6 +56,7 @@ export async function watchedPage(browser: Browser, own: string, options: Browse
 export async function barriersOn(page: Page): Promise<string[]> {
   await page.evaluate(axe.source)
   const found = await page.evaluate(async () => {
+    // This runs in the page, where the script above has set it.
     const { axe } = globalThis as unknown as {
       axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
     }
