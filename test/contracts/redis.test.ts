@@ -555,6 +555,16 @@ describe('in Redis', () => {
       expect(await decide({ place: later, same: 'another' })).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r7' })
     })
 
+    it('ends with a subject that was forgotten: its retraction counts on after the proposals', async () => {
+      await forgetThread()
+      await restore({ isUntold: false })
+      expect(await stores.threads.deletePost(p1, retractionOf(p1))).toBe('deleted')
+      const retractions = (await all()).flatMap((entry) =>
+        entry.kind === 'verdict' ? [JSON.parse(entry.verdict) as { id: string; supersedes: string }] : [],
+      )
+      expect(retractions.map(({ id, supersedes }) => [id, supersedes])).toEqual([['rumor~p1~r7', 'rumor~p1~r3']])
+    })
+
     it('keeps what was withdrawn for a set time', async () => {
       const lifetime = () => client.pttl(stores.keys.decided(memberOf(p1)))
       await restore({ stands: false })

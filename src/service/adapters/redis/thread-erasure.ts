@@ -108,7 +108,7 @@ export function threadErasure({
     const retractions = [...lastRevisions(fields, numbers, decided)].map(([protocol, revision]) => ({
       protocol,
       revision,
-      ...retractionOf(protocol, revision + 1, supersededBy(protocol, revision, fields, decided)),
+      ...retractionOf(protocol, revision + 1, supersededBy(protocol, revision, { fields, numbers, decided })),
     }))
     const ids = retractions.flatMap(({ revision, caseId }) =>
       latest(revision, ERASED_REVISIONS).map((number) => `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`),

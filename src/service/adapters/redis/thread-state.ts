@@ -71,26 +71,33 @@ function publishedOf(last: string | undefined): { published?: number } {
 }
 
 /**
- * The number of each protocol's last revision, even if the thread was forgotten (`published`: the numbers that outlive
- * it; `decided`: what people decided of it).
- */
-/**
  * The number of the verdict that follows a protocol's last revision on its topic: that of the revision, unless it ended as a proposal,
- * or would have.
+ * or would have. `numbers` are those of published verdicts, which outlive the thread.
  */
-export function supersededBy(protocol: string, revision: number, fields: Fields, decided: Fields): number {
+export function supersededBy(
+  protocol: string,
+  revision: number,
+  { fields, numbers, decided }: { fields: Fields; numbers: Fields; decided: Fields },
+): number {
   const top = Number(decided[`rev:${protocol}`] ?? 0)
   if (decided[`id:${protocol}`] !== undefined) return top
-  const { openId = null, published = 0 } = revisionsOf(fields).get(protocol) ?? {}
+  const known = revisionsOf(fields).get(protocol)
+  if (known === undefined) return Math.max(Number(numbers[protocol] ?? 0), top)
+  const { openId, published = 0 } = known
   return openId === null && published > 0 ? Math.min(revision, Math.max(published, top)) : revision
 }
 
+/**
+ * The highest number that each protocol has given, to a revision or a proposal, even if the thread was forgotten (`published`: the
+ * numbers that outlive it; `decided`: what people decided of it).
+ */
 export function lastRevisions(fields: Fields, published: Fields, decided: Fields): ReadonlyMap<string, number> {
   const last = new Map([...revisionsOf(fields)].map(([protocol, { revision }]) => [protocol, revision]))
-  const byPeople = Object.entries(decided).flatMap(([field, number]): [string, string][] =>
-    field.startsWith('rev:') ? [[field.slice(4), number]] : [],
-  )
-  for (const [protocol, revision] of [...Object.entries(published), ...byPeople])
+  const beneath = Object.entries(decided).flatMap(([field, number]): [string, string][] => {
+    const [, protocol] = /^(?:rev|proposal):(.+)$/.exec(field) ?? []
+    return protocol === undefined ? [] : [[protocol, number]]
+  })
+  for (const [protocol, revision] of [...Object.entries(published), ...beneath])
     last.set(protocol, Math.max(last.get(protocol) ?? 0, Number(revision)))
   return last
 }

@@ -33,7 +33,7 @@
 --@arg keep              how long the tombstone is kept, ms
 --@arg group             the outbox's consumer group
 --@arg retractions[].protocol
---@arg retractions[].revision    the last one that was opened
+--@arg retractions[].revision    the highest number that was given, to a revision or a proposal
 --@arg retractions[].case_id
 --@arg retractions[].verdict     JSON
 --@arg retractions[].transcript  JSON
@@ -51,7 +51,7 @@ for _, field in ipairs(fields) do
 end
 local numbers = redis.call('HGETALL', revisions)
 for i = 1, #numbers, 2 do note(numbers[i], numbers[i + 1]) end
-each_decided(decided, 'rev', note)
+for _, kind in ipairs({ 'rev', 'proposal' }) do each_decided(decided, kind, note) end
 for _, retraction in ipairs(retractions) do
   if last[retraction.protocol] ~= tonumber(retraction.revision) then return 'changed' end
   last[retraction.protocol] = nil
