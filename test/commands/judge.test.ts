@@ -99,12 +99,12 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
   expect(ended.said.at(-1)).toBe('2 subjects skipped: nothing for rumor to judge.')
 })
 
-test('judges the README’s own lines by every protocol that is on, and names what is wrong with a line once', async () => {
-  const readme = readFileSync(join(PROJECT, 'README.md'), 'utf8')
-  const [, messages = ''] = /## Messages[\s\S]*?```jsonc\n([\s\S]*?)```/.exec(readme) ?? []
+test('judges the lines of docs/messages.md by every protocol that is on, and names what is wrong with a line once', async () => {
+  const page = readFileSync(join(PROJECT, 'docs', 'messages.md'), 'utf8')
+  const [, messages = ''] = /```jsonc\n([\s\S]*?)```/.exec(page) ?? []
   const lines = messages.split('\n').filter((line) => line.startsWith('{'))
   expect(lines.length).toBeGreaterThan(4)
-  const file = join(folder, 'readme.jsonl')
+  const file = join(folder, 'messages.jsonl')
   // The image of the example is on no server.
   writeFileSync(file, `${lines.filter((line) => !line.includes('"media"')).join('\n')}\nnot json\n`)
   const ended = await gavel('judge', file, '--json')

@@ -63,7 +63,7 @@ interface Change {
 
 /** The example as a process of its own, and the changes that it prints. */
 function startExample(environment: Record<string, string>, group: string): Change[] {
-  const file = example('README.md', 'take-verdicts.ts')
+  const file = example(join('docs', 'verdicts.md'), 'take-verdicts.ts')
   const { kafka } = settingsOf(environment)
   const own = {
     KAFKA_BROKERS: kafka.brokers.join(','),
@@ -82,7 +82,7 @@ function startExample(environment: Record<string, string>, group: string): Chang
   return changes
 }
 
-it('takes revisions, repeats, retractions and what was not decided as the README says', {
+it('takes revisions, repeats, retractions and what was not decided as docs/verdicts.md says', {
   timeout: 240_000,
 }, async () => {
   const environment = environmentOn(stack, protocolsOn('rumor', 'counterspeech'))

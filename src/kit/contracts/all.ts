@@ -12,7 +12,7 @@ import { schemaOfSettings } from './settings.ts'
 export const SCHEMAS = join(PROJECT, 'config', 'schemas')
 
 /** The documents whose examples stand in the schemas. */
-const DOCUMENTS = ['README.md', 'docs/contracts.md']
+const DOCUMENTS = ['docs/messages.md', 'docs/verdicts.md', 'docs/contracts.md']
 
 /** Every contract by its file's name: a schema of each topic, of lines of files and of the settings, and the topics in AsyncAPI. */
 export function contractFiles(): ReadonlyMap<string, string> {

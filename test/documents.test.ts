@@ -1,0 +1,47 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, it, test } from 'vitest'
+import { PROJECT } from '../config/load.ts'
+
+const text = (path: string) => readFileSync(join(PROJECT, path), 'utf8')
+
+const DOCS = (readdirSync(join(PROJECT, 'docs'), { recursive: true }) as string[])
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('docs', name))
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...DOCS]
+
+/** What a page says, without its blocks of code. */
+const prose = (page: string) => text(page).replaceAll(/^```[\s\S]*?^```$/gm, '')
+
+/** The anchors of a page's headings, as GitHub makes them. */
+const anchors = (page: string) =>
+  [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+describe('the documents', () => {
+  test.each(PAGES)('%s links to what is there', (page) => {
+    const links = [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+    for (const link of links.filter((one) => !/^[a-z]+:/.test(one))) {
+      const [path = '', anchor] = link.split('#')
+      const to = path === '' ? page : join(dirname(page), path)
+      expect(existsSync(join(PROJECT, to)), link).toBe(true)
+      if (anchor !== undefined && statSync(join(PROJECT, to)).isFile()) expect(anchors(to), link).toContain(anchor)
+    }
+  })
+
+  it('stand all in the index', () => {
+    const index = text('docs/README.md')
+    const missing = DOCS.map((page) => relative('docs', page))
+      .filter((page) => !page.startsWith('runbooks') && page !== 'README.md')
+      .filter((page) => !index.includes(`(${page})`))
+    expect(missing).toEqual([])
+  })
+
+  it('begin with a README of at most a thousand words', () => {
+    expect(text('README.md').split(/\s+/).length).toBeLessThan(1_000)
+  })
+})
