@@ -107,7 +107,9 @@ describe('AsyncAPI', () => {
 })
 
 describe('the examples', () => {
-  const shown = ['messages.md', 'verdicts.md', 'contracts.md'].map((name) => join('docs', name)).map((file) => [file, examplesIn(text(file))] as const)
+  const shown = ['messages.md', 'verdicts.md', 'contracts.md']
+    .map((name) => join('docs', name))
+    .map((file) => [file, examplesIn(text(file))] as const)
 
   it('are those of the documents, at least one of each topic', () => {
     const all = shown.flatMap(([, examples]) => [...examples])
