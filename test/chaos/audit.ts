@@ -215,13 +215,11 @@ function chains(
       const before = chain[index - 1]?.one
       // A deletion erases the case that is open, and that of a comment a verdict in a publisher's hands: the number stays taken.
       const mayBeErased = isRetraction(one) || known?.shrunk === true
-      const numbers = new Set((proposed.get(name) ?? []).map(numberOf))
       // A number without a verdict is a proposal's, or that of a case that was to end as one.
-      const skipped = Array.from(
-        { length: one.revision - (before?.revision ?? 0) - 1 },
-        (_, at) => one.revision - at - 1,
-      )
-      const unknown = skipped.filter((number) => !numbers.has(number)).length
+      const after = before?.revision ?? 0
+      const numbers = new Set((proposed.get(name) ?? []).map(numberOf))
+      const between = [...numbers].filter((number) => number > after && number < one.revision).length
+      const unknown = one.revision - after - 1 - between
       const isDecided = chain.some((each) => isOfPeople(each.one)) && (hasLost || known?.gone === true)
       // A human verdict that no publisher had sent goes as well.
       const erased = mayBeErased && unknown > 0 && unknown <= (isRetraction(one) ? 2 : 1)
