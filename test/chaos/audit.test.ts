@@ -210,7 +210,11 @@ describe('names', () => {
     ],
     ['a repeat that differs', { verdicts: [...whole().verdicts, record(verdictOf('p', 1, { rounds: 2 }))] }, 'differ'],
     ['a gap in a chain', { verdicts: [record(verdictOf('p', 2))] }, 'chains of revisions that are broken'],
-    ['a number of the time', { verdicts: [record(verdictOf('p', 1_795_700_000))] }, 'chains of revisions that are broken'],
+    [
+      'a number of the time',
+      { verdicts: [record(verdictOf('p', 1_795_700_000))] },
+      'chains of revisions that are broken',
+    ],
     [
       'silence about why nothing was decided',
       { verdicts: [record(verdictOf('p', 1, { decidedBy: 'none' }))] },
