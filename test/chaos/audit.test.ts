@@ -342,6 +342,30 @@ describe('of what people decided', () => {
     expect(following(5)).toEqual([expect.stringContaining('chains of revisions that are broken')])
   })
 
+  it('asks nobody to look at a proposal beneath what was withdrawn before it', () => {
+    const withdrawn = (at: string) =>
+      breachesOf((all) => {
+        const made = decision({ label: undefined, withdraw: true, against: 2, by: 'cay' })
+        const told = {
+          schema: 1,
+          ...MINE,
+          outcome: 'withdrawn',
+          of: placeOf(made),
+          revision: 0,
+          label: null,
+          by: 'cay',
+          at,
+        }
+        return {
+          decisions: [...all.decisions, made],
+          outcomes: [...all.outcomes, record(told)],
+          reviews: [],
+        }
+      }).filter((one) => one.includes('asked to look'))
+    expect(withdrawn(AT)).toEqual([])
+    expect(withdrawn('2099-01-01T00:00:00.000Z')).toHaveLength(1)
+  })
+
   it.each<[string, string, NonNullable<Parameters<typeof decided>[0]>]>([
     [
       'a machine’s verdict after it',

@@ -30,6 +30,16 @@ export const numberOf = (one: Verdict | Proposal) => ('proposal' in one ? one.pr
 const subjectIn = ({ tenant = 'default', subjectId }: { tenant?: string; subjectId: string }) =>
   `${tenant}:${subjectId}`
 
+/** Withdrawals that were carried out, by protocol and subject. */
+type Withdrawn = ReadonlyMap<string, readonly DecisionOutcome[]>
+
+const laneOf = ({ protocol, tenant, subjectId }: { protocol: string; tenant: string; subjectId: string }) =>
+  `${protocol} ${tenant}:${subjectId}`
+const offsetOf = (of: string) => Number(of.split('@')[1])
+
+/** How long after its ruling a case may be concluded: a decision that comes meanwhile counts as known to it, ms. */
+const CONCLUDED_MS = 5_000
+
 /**
  * Each decision has one end: it was carried out, or refused, or its subject was deleted; and what stands above machines' rulings is
  * followed by none. `letters` are the dead letters' reasons by place; `gone` tells of a subject whether it was deleted.
@@ -91,24 +101,23 @@ export function decided(
     'verdicts of people that nobody decided, or that have no outcome',
     [...byOf].flatMap(([of, all]) => (places.has(of) && told.has(of) ? [] : all.map(({ one }) => one.id))),
   )
-  standing(verdicts, [...told.values()].flat(), many)
-  beneath(verdicts, proposals, asked, gone, many)
+  const withdrawn = Map.groupBy(
+    [...told.values()].flat().filter(({ outcome }) => outcome === 'withdrawn'),
+    laneOf,
+  )
+  standing(verdicts, withdrawn, many)
+  beneath(verdicts, proposals, { asked, withdrawn }, gone, many)
 }
 
 /** After a human verdict no machine's stands before it was withdrawn, and each follows what its person saw. */
 function standing(
   verdicts: readonly { one: Verdict; standing: TopicRecord }[],
-  outcomes: readonly DecisionOutcome[],
+  withdrawn: Withdrawn,
   many: Many,
 ): void {
   const over: string[] = []
   const blind: string[] = []
-  const withdrawn = Map.groupBy(
-    outcomes.filter(({ outcome }) => outcome === 'withdrawn'),
-    ({ protocol, tenant, subjectId }) => `${protocol} ${tenant}:${subjectId}`,
-  )
-  const offsetOf = (of: string) => Number(of.split('@')[1])
-  for (const [name, chain] of Map.groupBy(verdicts, ({ one }) => `${one.protocol} ${one.tenant}:${one.subjectId}`)) {
+  for (const [name, chain] of Map.groupBy(verdicts, ({ one }) => laneOf(one))) {
     let human: Verdict | undefined
     for (const [index, { one }] of chain.entries()) {
       const last = chain[index - 1]?.one
@@ -133,7 +142,7 @@ function standing(
 function beneath(
   verdicts: readonly { one: Verdict }[],
   proposals: readonly Proposal[],
-  reviews: readonly Review[],
+  { asked, withdrawn }: { asked: readonly Review[]; withdrawn: Withdrawn },
   gone: (subject: string) => boolean,
   many: Many,
 ): void {
@@ -153,12 +162,21 @@ function beneath(
     }),
   )
   const differs = new Set(
-    reviews.filter(({ why }) => why === 'differs').map(({ verdict, label }) => `${verdict} ${label}`),
+    asked.filter(({ why }) => why === 'differs').map(({ verdict, label }) => `${verdict} ${label}`),
   )
+  /** What its verdict said was withdrawn before this was concluded: nothing stands that anybody could look at again. */
+  const isFree = (one: Proposal, of: string) =>
+    (withdrawn.get(laneOf(one)) ?? []).some(
+      (each) =>
+        offsetOf(each.of) > offsetOf(of) && Date.parse(each.at) <= Date.parse(one.timing.decidedAt) + CONCLUDED_MS,
+    )
   many(
     'proposals that differ, and nobody was asked to look',
     proposals
-      .filter((one) => one.differs && byId.get(one.beneath)?.decision !== undefined && !gone(subjectIn(one)))
+      .filter((one) => {
+        const of = byId.get(one.beneath)?.decision?.of
+        return one.differs && of !== undefined && !gone(subjectIn(one)) && !isFree(one, of)
+      })
       .filter((one) => !differs.has(`${one.beneath} ${one.label}`))
       .map(({ id }) => id),
   )
