@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Decided, DecidedOn, Decision, LabelledVerdict } from '../../src/service/ports/decisions.ts'
-import { ARRIVAL, endOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
+import { ARRIVAL, said as comment, endOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { judgeOnce, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 const SCOPE = 'rumor~p1~r'
@@ -391,6 +391,29 @@ export function decisionsContract(name: string, make: MakeStores): void {
         expect.stringContaining('outcome deleted'),
         `verdict rumor~p1~r${Math.floor(T0 / 1000) + 1}`,
       ])
+    })
+
+    it('on a subject that has not come yet leave it as new when it comes', async () => {
+      await decide({ protocol: 'hate', against: 0, force: true })
+      await published()
+      expect(await put()).toBe('judged')
+      await stores.threads.putComments(ref, [comment('c1')], T0, RULES)
+      const state = await readThread(stores, ref)
+      expect({ expired: state.expired, comments: state.comments.length }).toEqual({ expired: false, comments: 1 })
+      await end()
+      expect(await published(), 'and nobody edited it').toEqual(['verdict rumor~p1~r1'])
+    })
+
+    it('come twice where times fall within a partition, and count once', async () => {
+      await judged()
+      const at = (offset: number, ms: number) => ({ partition: 0, offset: String(offset), timestamp: T0 + ms })
+      const first = { place: at(12, 2_000), same: 'first', force: true }
+      await decide(first)
+      await published()
+      await decide({ place: at(13, 1_900), same: 'second', by: 'ben', label: 'rumor', against: 2 })
+      await published()
+      expect(await decide(first)).toEqual({ outcome: 'duplicate' })
+      expect(await published()).toEqual([])
     })
 
     it('as second opinions change nothing; where they differ, a review is asked for', async () => {

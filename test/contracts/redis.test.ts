@@ -565,6 +565,33 @@ describe('in Redis', () => {
       expect(retractions.map(({ id, supersedes }) => [id, supersedes])).toEqual([['rumor~p1~r7', 'rumor~p1~r3']])
     })
 
+    it('puts nothing beside a subject that was deleted', async () => {
+      await judgeOnce(stores, p1)
+      await stores.threads.deletePost(p1, retractionOf(p1))
+      await all()
+      expect(await restore()).toBe(0)
+      expect((await stores.decisions.decided(p1)).size).toBe(0)
+      expect(await all()).toEqual([])
+    })
+
+    it('forgets no live thread where the verdict of one protocol has left its topic', async () => {
+      await forgetThread()
+      await restored(2)
+      await restore({ protocol: 'hate', verdict: 'hate~p1~r1', revision: 1, proposal: 0, isUntold: false })
+      expect(await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)).toBe('judged')
+      expect((await readThread(stores, p1)).expired).toBe(false)
+    })
+
+    it('drops the case that would end as a proposal which was published, and its thread is due', async () => {
+      await judgeOnce(stores, p1)
+      await stores.threads.putComments(p1, [said('c1')], T0, RULES)
+      const record = await openCase(stores, p1)
+      expect(record.revision).toBe(2)
+      await restore({ verdict: 'rumor~p1~r1', revision: 1, proposal: 2, isUntold: false })
+      expect(await stores.cases.unpublished(record.id)).toBeNull()
+      expect(await openCase(stores, p1)).toMatchObject({ revision: 3 })
+    })
+
     it('keeps what was withdrawn for a set time', async () => {
       const lifetime = () => client.pttl(stores.keys.decided(memberOf(p1)))
       await restore({ stands: false })

@@ -163,6 +163,11 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await put([c1('old', at(20)), c1('new', at(25))])).toEqual(['duplicate', 'duplicate'])
         expect(await put([{ ...unsaid('c1'), ...at(24) }])).toEqual(['duplicate'])
         expect(await texts()).toEqual(['new', 'new'])
+        // Times may fall from one message to the next.
+        expect([await post('late', at(10, 3, 900)), await post('new', at(9))]).toEqual(['updated', 'duplicate'])
+        expect(await put([c1('late', at(26, 3, 900)), c1('new', at(25))])).toEqual(['updated', 'duplicate'])
+        expect(await put([c1('new', at(25))])).toEqual(['duplicate'])
+        expect(await texts()).toEqual(['late', 'late'])
         // Another partition, or a topic that was made anew, counts anew.
         expect(await post('another', at(1, 0))).toBe('updated')
         expect(await put([c1('anew', at(3, 3, 9_000))])).toEqual(['updated'])

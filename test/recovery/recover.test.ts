@@ -253,6 +253,28 @@ describe('a recovery', () => {
       expect(await decidedSteps()).toEqual([])
     })
 
+    it('lets a withdrawal without a verdict of its own end a human verdict whose outcome was lost', async () => {
+      decision(0)
+      put('verdicts', decided(0, 2))
+      put('outcomes', { ...outcome(1, 0, 'withdrawn'), label: null })
+      const done = await recoverStore(runOf())
+      expect(done).toMatchObject({ standing: 0 })
+      expect(steps.filter((step) => step.startsWith('decide'))).toEqual(['decided null of 0@1, stands no longer, p2'])
+    })
+
+    it('counts on from the time where proposals beneath it may have expired, and none of its own is left', async () => {
+      put('verdicts', decided(0, 2))
+      put('outcomes', outcome(0, 2))
+      const { history } = runOf()
+      const cut: Run['history'] = {
+        ...history,
+        rangesOf: async (topic, since) =>
+          topic === 'proposals' ? new Map([[0, { from: 9n, to: 9n }]]) : history.rangesOf(topic, since),
+      }
+      await recoverStore(runOf({ history: cut }))
+      expect(steps).toContain(`decided rumor~p~r2 of 0@0, stands, p${Math.floor(NOW / 1000)}`)
+    })
+
     it('forgets it with the subject, and when it was withdrawn long ago', async () => {
       put('verdicts', decided(0, 2))
       put('outcomes', outcome(0, 2))

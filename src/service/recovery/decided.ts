@@ -78,10 +78,12 @@ export async function readDecided(run: Run, published: Published): Promise<Decid
     if (told.has(of)) continue
     told.add(of)
     const found = foundOf(verdict.ref, verdict.protocol)
-    if (verdict.revision < found.number) continue
     const { revision, label, by, stands, at } = verdict
-    found.end = { outcome: stands ? 'stands' : 'withdrawn', of, revision, label, by, at }
-    found.number = revision
+    const end: End = { outcome: stands ? 'stands' : 'withdrawn', of, revision, label, by, at }
+    const isOver = revision < found.number || (found.end !== null && isBefore(end, found.end))
+    found.number = Math.max(found.number, revision)
+    if (isOver) continue
+    found.end = end
     found.isUntold = true
   }
   const asked = await readReviews(run, told)
@@ -184,8 +186,8 @@ function carriedOut(
     place: placeIn(last),
     same: own === undefined ? null : decisionOf(own.message, placeIn(last), ref.kind).same,
     asked: id === null ? [] : (asked.get(id) ?? []),
-    // Where proposals have expired, their numbers go on from the time.
-    proposal: counted > 0 || published.holdsProposals ? counted : Math.floor(clock() / 1000),
+    // Where its proposals may have expired, their numbers go on from the time.
+    proposal: counted > found.number || published.holdsProposals ? counted : Math.floor(clock() / 1000),
     isUntold,
   }
 }

@@ -3,7 +3,7 @@ import type { Comment } from '../domain/thread.ts'
 import type { CommentChange, Place, ThreadRules } from '../ports/threads.ts'
 import { dueNow, passCounts } from './due.ts'
 import { makeRoom, rankOfDeleted, type Sample, sampleOf, trim, unseen } from './sample.ts'
-import { type Step, type Thread, takenBefore } from './thread.ts'
+import { laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
 
 type CommentOutcome = Exclude<Outcome, 'dead-letter'>
 
@@ -57,7 +57,7 @@ function batchOn(thread: Thread, rules: ThreadRules): Batch {
 function take(batch: Batch, change: CommentChange): CommentOutcome {
   // A reader that lags behind another would replace newer text with older.
   if (takenBefore(batch.place, change.place)) return 'duplicate'
-  batch.place = change.place ?? batch.place
+  if (change.place !== undefined) batch.place = laterPlace(batch.place, change.place)
   return change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
 }
 

@@ -2,7 +2,7 @@ import type { Above } from '../ports/cases.ts'
 import type { Decided, DecidedOn, DecidedRevision, Decision } from '../ports/decisions.ts'
 import type { Place } from '../ports/threads.ts'
 import { dueNow } from './due.ts'
-import { type Step, type Thread, takenBefore } from './thread.ts'
+import { laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
 
 const NOTHING: DecidedRevision = {
   ...{ stands: null, top: null, label: null, revision: 0, of: '', by: '', deciding: null },
@@ -57,7 +57,7 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
   if (wasHandled(known.last, place)) return outcome({ outcome: 'duplicate' })
   if (known.became?.same === decision.same)
     return {
-      thread: withDecided(thread, protocol, { last: place }),
+      thread: withDecided(thread, protocol, { last: laterPlace(known.last, place) }),
       outcome: { decided: { outcome: 'duplicate' }, told: known.became.decided },
     }
   if (thread.status === 'deleted') return outcome({ outcome: 'deleted' })
@@ -65,7 +65,7 @@ export function decide(thread: Thread, deciding: Deciding): Step<DecisionEffects
   const published = publishedOf(thread, protocol)
   if (published === 0 && thread.post === null && !force) return outcome({ outcome: 'unknown' })
   const handled = (decided: Decided) =>
-    withDecided(thread, protocol, { last: place, became: { same: decision.same, decided } })
+    withDecided(thread, protocol, { last: laterPlace(known.last, place), became: { same: decision.same, decided } })
   if (opinion) {
     const disputes = known.stands !== null && known.label !== label
     const review = { why: 'disputed', verdict: known.stands ?? '' } as const

@@ -2,7 +2,7 @@ import type { Outcome } from '../domain/messages.ts'
 import type { Post } from '../domain/thread.ts'
 import type { Arrival, ThreadRules } from '../ports/threads.ts'
 import { atOnce, dueNow, passCounts } from './due.ts'
-import { newThread, type Step, type Thread, takenBefore } from './thread.ts'
+import { laterPlace, newThread, type Step, type Thread, takenBefore } from './thread.ts'
 
 /** Applies a post that is new, repeated or edited. */
 export function takePost(
@@ -20,7 +20,7 @@ export function takePost(
   const taken: Thread = {
     ...routed,
     post,
-    postPlace: arrival.place,
+    postPlace: arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place),
     version: thread.version + 1,
     postVersion: thread.postVersion + 1,
   }

@@ -107,6 +107,12 @@ export function stateOf(thread: Thread): ThreadState | null {
   }
 }
 
+/** The place up to which messages have been taken once this one is: times may fall from one message to the next. */
+export function laterPlace(last: Place | undefined, place: Place): Place {
+  if (last === undefined || last.partition !== place.partition) return place
+  return { ...place, timestamp: Math.max(last.timestamp, place.timestamp) }
+}
+
 /**
  * Whether a message at this place was taken before the one at `last` was. A topic that was recreated begins with lower
  * offsets and later times; places in different partitions can't be compared.

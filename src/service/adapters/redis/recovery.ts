@@ -29,10 +29,11 @@ const forgetThread = script('recovery/forget-thread', {
   args: ['member', 'keep', 'forgotten', 'published[].protocol', 'published[].revision'],
 })
 const restoreDecided = script('recovery/restore-decided', {
-  keys: ['thread', 'decided', 'outbox'],
+  keys: ['thread', 'decided', 'outbox', ...CASES],
   args: [
     ...([
       'member',
+      'now',
       'keep',
       'all[].protocol',
       'all[].verdict',
@@ -101,7 +102,8 @@ export function redisRecovery(
           became: same === null ? '' : JSON.stringify({ same, reply }),
         }
       })
-      return z.number().parse(await restoreDecided(client, { thread, decided, outbox: keys.outbox, member, keep, all }))
+      const touched = { thread, decided, ...cases, outbox: keys.outbox }
+      return z.number().parse(await restoreDecided(client, { ...touched, member, now: settings.clock(), keep, all }))
     },
     /**
      * Forgets a subject whose thread a store that lost nothing would have forgotten at this time (ms): its revision

@@ -31,6 +31,7 @@ local status, latest = unpack(redis.call('HMGET', case, 'status', 'epoch'))
 if status ~= 'open' or latest ~= epoch then return 0 end
 if is_withheld(case, owners) then return 0 end
 local human, top, said = unpack(redis.call('HMGET', decided, 'id:' .. protocol, 'top:' .. protocol, 'label:' .. protocol))
+said = said or ''
 local last = redis.call('HGET', thread, 'rev:' .. protocol)
 local number = string.match(id, '~r(%d+)$')
 -- Beneath a verdict that stands; or with a number that is behind the one that was published again when it was taken back.

@@ -2,7 +2,7 @@
 -- top: (the last verdict that people brought about: that one, or what took its place), label: (its label), rev: (its number), of: (the
 -- decision's PARTITION@OFFSET), by:, deciding: (that verdict, until it is published), last: (the place of the last decision that was
 -- handled), became: (what came of that one, and what its repeats have in common with it, JSON), asked: (what a review was asked for beneath it), machine: (the machines' last ruling beneath it, JSON),
--- proposal: (the highest number of a proposal), and since: (after a recovery: what was sent before is known to who decided).
+-- proposal: (the highest number of a proposal), ahead: (it was decided before its subject came: nothing was forgotten), and since: (after a recovery: what was sent before is known to who decided).
 local function keep_decided(decided, keep)
   for _, field in ipairs(redis.call('HKEYS', decided)) do
     if string.match(field, '^id:') or string.match(field, '^deciding:') then return redis.call('PERSIST', decided) end

@@ -5,6 +5,7 @@ local function is_forgotten(thread, revisions, decided)
   local decides = false
   each_decided(decided, 'rev', function(protocol)
     decides = decides or redis.call('HEXISTS', thread, 'rev:' .. protocol) == 0
+      and redis.call('HEXISTS', decided, 'ahead:' .. protocol) == 0
   end)
   if decides then return true end
   for _, protocol in ipairs(redis.call('HKEYS', revisions)) do
@@ -25,7 +26,8 @@ local function restore_numbers(thread, revisions, decided)
     if not there or tonumber(there) < tonumber(number) then
       redis.call('HSET', thread, 'rev:' .. protocol, number, 'last:' .. protocol, number)
     end
-    if not there then redis.call('HSET', thread, 'seen:' .. protocol, -1, 'final:' .. protocol, 1) end
+    if redis.call('HDEL', decided, 'ahead:' .. protocol) == 1 then redis.call('HSET', thread, 'seen:' .. protocol, -1)
+    elseif not there then redis.call('HSET', thread, 'seen:' .. protocol, -1, 'final:' .. protocol, 1) end
   end)
   each_decided(decided, 'proposal', function(protocol, number)
     local there = redis.call('HGET', thread, 'rev:' .. protocol)

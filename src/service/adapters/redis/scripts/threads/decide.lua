@@ -44,10 +44,11 @@ local function tell(outcome, ...)
   return reply
 end
 local function of_protocol(name) return redis.call('HGET', decided, name .. ':' .. protocol) end
-if was_handled(of_protocol('last'), place) then return { 'duplicate' } end
+local last = of_protocol('last')
+if was_handled(last, place) then return { 'duplicate' } end
 local before = of_protocol('became')
 if before and cjson.decode(before).same == same then
-  redis.call('HSET', decided, 'last:' .. protocol, place)
+  redis.call('HSET', decided, 'last:' .. protocol, later_place(last, place))
   tell(unpack(cjson.decode(before).reply))
   return { 'duplicate' }
 end
@@ -60,7 +61,7 @@ local published = math.max(number_of(redis.call('HGET', revisions, protocol)), n
 if published == 0 and not open_id then published = number_of(thread_number) end
 if published == 0 and not post and force ~= '1' then return tell('unknown') end
 local function handled(...)
-  redis.call('HSET', decided, 'last:' .. protocol, place, 'became:' .. protocol, cjson.encode({ same = same, reply = { ... } }))
+  redis.call('HSET', decided, 'last:' .. protocol, later_place(last, place), 'became:' .. protocol, cjson.encode({ same = same, reply = { ... } }))
   keep_decided(decided, keep)
   return tell(...)
 end
@@ -82,7 +83,8 @@ if (withdraw == '1' and not standing) or (tonumber(against) ~= wanted and force 
   return handled('late', string.format('%.0f', published))
 end
 local next = math.max(published, number_of(thread_number), number_of(base), number_of(of_protocol('proposal'))) + 1
-if next == 1 and not post then next = math.floor(tonumber(now) / 1000) end
+local is_first = next == 1 and not post
+if is_first then next = math.floor(tonumber(now) / 1000) end
 local is_live = post and not expired
 local ruling = redis.call('HGET', thread, 'ruling:' .. protocol)
 local kept = (standing and of_protocol('machine') or not standing and ruling) or ''
@@ -103,6 +105,7 @@ else
   redis.call('HSET', decided, 'id:' .. protocol, id)
 end
 redis.call('HDEL', decided, 'asked:' .. protocol)
+if is_first then redis.call('HSET', decided, 'ahead:' .. protocol, 1) end
 redis.call('HSET', decided, 'of:' .. protocol, of, 'by:' .. protocol, by)
 if verdict ~= '' then
   redis.call('HSET', decided, 'top:' .. protocol, id, 'label:' .. protocol, label, 'rev:' .. protocol, number,

@@ -209,7 +209,7 @@ end
 for index, change in ipairs(changes) do
   local was_before = was_taken(last_place, change.place)
   outcomes[index] = take(change, was_before)
-  if change.place ~= '' and not was_before then last_place = change.place end
+  if change.place ~= '' and not was_before then last_place = later_place(last_place, change.place) end
 end
 write_new()
 if late > 0 then redis.call('HINCRBY', thread, 'late', late) end

@@ -78,7 +78,7 @@ if not known_post then
 end
 redis.call('DEL', images)
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
-redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', place)
+redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '')
 redis.call('HINCRBY', thread, 'version', 1)
 redis.call('HINCRBY', thread, 'postVersion', 1)
 if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
