@@ -275,6 +275,38 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(ruled).toEqual([...said, ...said])
     })
 
+    it('withdrawn, a ruling that is on its way out again goes without its words where a comment is deleted', async () => {
+      await put()
+      await stores.threads.putComments(ref, [comment('c1')], T0, RULES)
+      const record = await openCase(stores, ref)
+      const { epoch } = await takeCase(stores, record.id)
+      const ruling = {
+        ...endOf(record),
+        verdict: JSON.stringify({ rationale: 'He SAID it.', evidence: { support: ['c1'] } }),
+      }
+      await stores.cases.conclude(record, epoch, { ...ruling, label: 'rumor' })
+      await published()
+      await decide()
+      await published()
+      const repeat = (given = decision({ withdraw: true, label: null, against: 2 })) =>
+        stores.decisions.decide(given, SCOPE, T0, ({ machine }) => ({
+          ...{ label: 'rumor', verdict: machine ?? '', transcript: '{}' },
+        }))
+      expect(await repeat()).toMatchObject({ outcome: 'withdrawn' })
+      const before = await readThread(stores, ref)
+      const left = { openIds: [], without: () => null, caseId: (_: string, number: number) => `${SCOPE}${number}` }
+      expect(await stores.threads.eraseLeft(ref, left)).toBe(true)
+      const entries = await stores.outbox.next('the publisher', 100, 10)
+      const words = entries.flatMap((entry) => (entry.kind === 'verdict' ? [JSON.parse(entry.verdict)] : []))
+      expect(words).toEqual([{ rationale: '', evidence: { support: [], oppose: [], precedents: [] } }])
+      await stores.outbox.done(entries)
+      const after = await readThread(stores, ref)
+      expect(after.generation, 'and is judged anew').toBeGreaterThan(before.generation)
+      expect(after.revisions.get('rumor')).toMatchObject({ revision: 3, published: 3, seen: -1 })
+      await end()
+      expect(await published()).toEqual(['verdict rumor~p1~r4'])
+    })
+
     it('withdrawn while a case is open, which ends as a proposal and is followed by another', async () => {
       await judged()
       await decide()

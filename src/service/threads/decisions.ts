@@ -184,6 +184,14 @@ export function decidedIsOut(thread: Thread, { protocol, caseId }: { protocol: s
   return decidedOf(thread, protocol).deciding === caseId ? withDecided(thread, protocol, { deciding: null }) : thread
 }
 
+/** Rulings of machines that are published again in place of human verdicts, until they are out, by protocol. */
+export function restoredOnTheWay(thread: Thread): ReadonlyMap<string, string> {
+  const all = [...thread.decided].flatMap(([protocol, { stands, deciding }]): [string, string][] =>
+    stands === null && deciding !== null ? [[protocol, deciding]] : [],
+  )
+  return new Map(all)
+}
+
 /** Rulings, of this protocol if one is named, may quote what was deleted. */
 export function eraseRulings(thread: Thread, protocol?: string): Thread {
   const isMeant = (name: string) => protocol === undefined || name === protocol

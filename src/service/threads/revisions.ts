@@ -1,4 +1,4 @@
-import { decidedIsOut, eraseRulings } from './decisions.ts'
+import { decidedIsOut, eraseRulings, restoredOnTheWay } from './decisions.ts'
 import { dueNow } from './due.ts'
 import type { Revision, Step, Thread } from './thread.ts'
 
@@ -69,25 +69,27 @@ export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }
 
 /**
  * Erases deleted comments from every carry, and all rulings, unless a case is open that the caller doesn't know: it may have been opened
- * with one of them.
+ * with one of them. Where a ruling is on its way out again, its subject is judged anew.
  */
 export function eraseCarries(
   given: Thread,
-  left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown },
+  left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown; now: number },
 ): Step<'erased' | 'opened'> {
   const thread = eraseRulings(given)
   if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
   if (unknown) return { thread, outcome: 'opened' }
+  const restored = restoredOnTheWay(thread)
   const revisions = [...thread.revisions].map(([protocol, revision]): [string, Revision] => {
     const carry = revision.carry === null ? null : (left.without(protocol, revision.carry) ?? null)
-    return [protocol, { ...revision, carry }]
+    return [protocol, { ...revision, carry, ...(restored.has(protocol) ? { seen: -1 } : {}) }]
   })
   const before = [...thread.revisions.values()]
   const changed = revisions.some(([, { carry }], at) => JSON.stringify(carry) !== JSON.stringify(before[at]?.carry))
   // No case opens with a carry that was read before.
   const deletions = thread.deletions + (changed ? 1 : 0)
-  return { thread: { ...thread, revisions: new Map(revisions), deletions }, outcome: 'erased' }
+  const erased = { ...thread, revisions: new Map(revisions), deletions }
+  return { thread: restored.size > 0 && thread.post !== null ? dueNow(erased, left.now) : erased, outcome: 'erased' }
 }
 
 function withRevision(thread: Thread, protocol: string, change: Partial<Revision>): Thread {

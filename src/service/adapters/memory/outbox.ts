@@ -1,4 +1,5 @@
 import type { ThreadRef } from '../../domain/thread.ts'
+import { withoutWords } from '../../domain/without-words.ts'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { publish } from '../../threads/revisions.ts'
@@ -38,6 +39,8 @@ export interface OutboxEntries {
   /** A verdict that a person brought about: the same for it, by its own id. */
   putDecided(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
   withdrawDecided(id: string): 'taken-back' | 'in-flight'
+  /** Takes the words out of it, unless a publisher has it. */
+  stripDecided(id: string): void
   /** ms since 1970 */
   now(): number
   /** Adds an entry after the verdict that a publisher has was published. */
@@ -68,6 +71,11 @@ export function outboxEntries(clock: Clock): OutboxEntries {
       const withdrawn = entry === undefined ? 'taken-back' : entries.withdraw(entry, id)
       if (withdrawn === 'taken-back') decided.delete(id)
       return withdrawn
+    },
+    stripDecided(id) {
+      const at = waiting.findIndex((entry) => entry.id === decided.get(id)?.entry)
+      const entry = waiting[at]
+      if (entry?.kind === 'verdict') waiting[at] = { ...entry, verdict: withoutWords(entry.verdict) }
     },
     put(entry) {
       const id = `${clock()}-${++number}`

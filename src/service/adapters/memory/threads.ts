@@ -4,7 +4,7 @@ import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { takeComments } from '../../threads/comments.ts'
-import { askReview } from '../../threads/decisions.ts'
+import { askReview, restoredOnTheWay } from '../../threads/decisions.ts'
 import { wake } from '../../threads/due.ts'
 import { deletePost, expireOrphans } from '../../threads/ending.ts'
 import { openCases } from '../../threads/opening.ts'
@@ -73,7 +73,10 @@ export function memoryThreads(
     },
     async eraseLeft(ref, { openIds, without }) {
       webhooks.strip(ref)
-      return threads.step(ref, (thread) => eraseCarries(thread, { openIds, without })) === 'erased'
+      const thread = threads.find(ref)
+      for (const id of thread === null ? [] : restoredOnTheWay(thread).values()) entries.stripDecided(id)
+      const left = { openIds, without, now: entries.now() }
+      return threads.step(ref, (one) => eraseCarries(one, left)) === 'erased'
     },
 
     async linkReply(post, reply, most) {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { OUTCOMES } from '../../domain/messages.ts'
 import type { ThreadRef } from '../../domain/thread.ts'
+import { withoutWords } from '../../domain/without-words.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
 import { erasureKeys, queueKeys } from './erasures.ts'
 import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { askedAbout } from './memo.ts'
+import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 import { type Fields, lastRevisions, revisionsOf, supersededBy } from './thread-state.ts'
@@ -65,8 +67,19 @@ const deleteUnknown = script('threads/delete-unknown', {
   args: ['subjects[].owner', 'keep'],
 })
 const eraseCarries = script('threads/erase-carries', {
-  keys: ['thread', 'decided', 'hookContent', 'hookRoot', 'caseKeys[]'],
-  args: ['openIds[]', 'changes[].protocol', 'changes[].before', 'changes[].after'],
+  keys: ['thread', 'decided', 'due', 'outbox', 'casePrefix', 'hookContent', 'hookRoot', 'caseKeys[]'],
+  args: [
+    'member',
+    'group',
+    'openIds[]',
+    'changes[].protocol',
+    'changes[].before',
+    'changes[].after',
+    'restored[].protocol',
+    'restored[].id',
+    'restored[].entry',
+    'restored[].verdict',
+  ],
 })
 const linkReply = script('threads/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
 
@@ -152,7 +165,10 @@ export function threadErasure({
     const { thread, decided: above } = threadKeys(keys, member)
     const content = hookContent(keys, member)
     const hooks = { hookContent: content, hookRoot: keys.under('hooks:') }
-    const given = { thread, decided: above, ...hooks, caseKeys: keysOfCases(published), openIds, changes }
+    const restored = await restoredOnTheWay({ client, keys }, decided)
+    const places = { due: keys.due, outbox: keys.outbox, casePrefix: keys.case('') }
+    const touched = { thread, decided: above, ...places, ...hooks, caseKeys: keysOfCases(published) }
+    const given = { ...touched, member, group: PUBLISHERS, openIds, changes, restored }
     const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
     return done === 'changed' ? null : done === 'erased'
   }
@@ -201,6 +217,22 @@ export function threadErasure({
       if (replies.length > 0) await client.srem(keys.replies(memberOf(post)), ...replies.map(memberOf))
     },
   }
+}
+
+/** Rulings that are published again in place of human verdicts and are not out yet, each without its words. */
+async function restoredOnTheWay({ client, keys }: Pick<ThreadContext, 'client' | 'keys'>, decided: Fields) {
+  const all = Object.entries(decided).flatMap(([field, id]) => {
+    const [, protocol] = /^deciding:(.+)$/.exec(field) ?? []
+    return protocol === undefined || decided[`id:${protocol}`] !== undefined ? [] : [{ protocol, id }]
+  })
+  return Promise.all(
+    all.map(async ({ protocol, id }) => {
+      const entry = (await client.hget(keys.case(id), 'entry')) ?? ''
+      const [found] = entry === '' ? [] : await client.xrange(keys.outbox, entry, entry)
+      const verdict = found === undefined ? undefined : pairs(found[1]).find(([name]) => name === 'verdict')?.[1]
+      return { protocol, id, entry, verdict: verdict === undefined ? '' : withoutWords(verdict) }
+    }),
+  )
 }
 
 /** The numbers of the latest revisions, at most this many. */
