@@ -8,6 +8,7 @@ const read = (file: string): unknown => JSON.parse(readFileSync(join(PROJECT, fi
 const manifest = z
   .object({
     dependencies: z.record(z.string(), z.string()),
+    peerDependencies: z.record(z.string(), z.string()),
     devDependencies: z.record(z.string(), z.string()),
     allowScripts: z.record(z.string(), z.boolean()),
   })
@@ -40,6 +41,16 @@ const isHere = (folder: string) => existsSync(join(PROJECT, folder, 'package.jso
 it('every direct dependency is pinned to one version', () => {
   for (const [name, version] of Object.entries({ ...manifest.dependencies, ...manifest.devDependencies }))
     expect.soft(version, name).toMatch(/^\d+\.\d+\.\d+$/)
+})
+
+it('docs/dependencies.md names each direct dependency, and no other', () => {
+  const page = readFileSync(join(PROJECT, 'docs/dependencies.md'), 'utf8')
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'))
+  const named = rows.flatMap((row) =>
+    [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
+  const direct = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.peerDependencies }
+  expect(named.toSorted()).toEqual(Object.keys(direct).toSorted())
 })
 
 it('every package is checked against its hash, but builds for other machines whose hashes could not be had', () => {

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { PROJECT } from '../config/load.ts'
 
@@ -39,6 +39,24 @@ describe('the documents', () => {
       .filter((page) => !page.startsWith('runbooks') && page !== 'README.md')
       .filter((page) => !index.includes(`(${page})`))
     expect(missing).toEqual([])
+  })
+
+  it('name with each promise tests and proofs that are there', () => {
+    const page = text('docs/invariants.md')
+    const named = [...page.matchAll(/\[([^[\]]+)\]\(\.\.\/(test\/[^)]+)\)/g)]
+    expect(named.length).toBeGreaterThan(60)
+    const isTitle = (line: string, title: string) => /['"`]/.test(line.split(title, 1)[0] ?? '') && line.includes(title)
+    const gone = named
+      .map(([, title = '', file = '']) => ({ title, file }))
+      .filter(
+        ({ title, file }) =>
+          !text(file)
+            .split('\n')
+            .some((line) => isTitle(line, title)),
+      )
+    expect(gone).toEqual([])
+    const proofs = (readdirSync(join(PROJECT, 'test'), { recursive: true }) as string[]).map((file) => basename(file))
+    for (const [, proof = ''] of page.matchAll(/proof `([\w-]+)`/g)) expect(proofs).toContain(`${proof}.proof.ts`)
   })
 
   it('begin with a README of at most a thousand words', () => {
