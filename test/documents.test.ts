@@ -59,6 +59,13 @@ describe('the documents', () => {
     for (const [, proof = ''] of page.matchAll(/proof `([\w-]+)`/g)) expect(proofs).toContain(`${proof}.proof.ts`)
   })
 
+  it('name in ARCHITECTURE files that are there', () => {
+    const folders = ['', 'src/service', 'src/service/adapters/redis/scripts']
+    const named = new Set(text('ARCHITECTURE.md').match(/(?<![\w/.-])[\w.-]+\/[\w./-]+\.(?:ts|lua|yaml|cjs)\b/g))
+    expect(named.size).toBeGreaterThan(80)
+    expect([...named].filter((file) => !folders.some((folder) => existsSync(join(PROJECT, folder, file))))).toEqual([])
+  })
+
   it('begin with a README of at most a thousand words', () => {
     expect(text('README.md').split(/\s+/).length).toBeLessThan(1_000)
   })

@@ -12,7 +12,7 @@ import { tell } from '../support/pipeline.ts'
 
 // How old a thread is when its first verdict comes, and what that costs, by the ages at which threads are judged: RumourEval's
 // threads by their own times, every revision from what the one before left. Scores are people's stances, the debaters say what
-// their side says. Prints a table, which docs/rumor.md has.
+// their side says. Prints a table; docs/rumor.md has the row of the default.
 
 const DATA = join(PROJECT, '..', 'shared', 'data', 'rumoureval2017', 'threads.jsonl')
 

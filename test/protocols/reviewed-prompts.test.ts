@@ -7,7 +7,7 @@ describe('a prompt, perspective or steps file that is shipped', () => {
   test.each(Object.keys({ ...shipped, ...reviewed }))('is as it was reviewed: config/%s', (file) => {
     expect(
       shipped[file],
-      `config/${file} is not the text that was reviewed. Read the change beside the protocol's paper; when it says what the paper says, or departs from it on purpose and ARCHITECTURE.md names it, run: npm run review-prompts`,
+      `config/${file} is not the text that was reviewed. Read the change beside the protocol's paper; when it says what the paper says, or departs from it on purpose and the page of its protocol in docs/ names it, run: npm run review-prompts`,
     ).toBe(reviewed[file])
   })
 })
