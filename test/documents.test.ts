@@ -8,7 +8,7 @@ const text = (path: string) => readFileSync(join(PROJECT, path), 'utf8')
 const DOCS = (readdirSync(join(PROJECT, 'docs'), { recursive: true }) as string[])
   .filter((name) => name.endsWith('.md'))
   .map((name) => join('docs', name))
-const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', ...DOCS]
+const PAGES = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...DOCS]
 
 /** What a page says, without its blocks of code. */
 const prose = (page: string) => text(page).replaceAll(/^```[\s\S]*?^```$/gm, '')
