@@ -3,7 +3,7 @@ import { topicsOf } from '../../config/topics.ts'
 import { decisionsProducer } from '../../producers/decisions.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { redisAddresses } from '../service/adapters/redis/connect.ts'
-import { consolePart } from '../service/composition/console.ts'
+import { consolePart, type Link } from '../service/composition/console.ts'
 import { makeTopics } from '../service/composition/kafka.ts'
 import { recordReaderOf, reviewQueueOf } from '../service/composition/record.ts'
 import { commandRedis } from '../service/composition/redis.ts'
@@ -26,14 +26,13 @@ const WAIT_MS = 15_000
 export function consoleParts(
   settings: Settings,
   of: {
-    person: string
+    link: Link | null
     places: Places
-    print: (address: string) => void
     terminal: Terminal
     report: Report
   },
 ) {
-  const { person, places, print, terminal, report } = of
+  const { link, places, terminal, report } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
@@ -43,9 +42,7 @@ export function consoleParts(
       : keep(await topParts(settings, () => readingClient(settings, terminal), places)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
-    return keep(
-      await consolePart(settings, { record, queue, look, decide, person, print, loops, clock: Date.now, report }),
-    )
+    return keep(await consolePart(settings, { record, queue, look, decide, link, loops, clock: Date.now, report }))
   })
 }
 

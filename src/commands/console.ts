@@ -1,9 +1,11 @@
 import { userInfo } from 'node:os'
 import { Option } from 'commander'
 import { logListener } from '../service/adapters/log.ts'
+import { OperatorError } from '../service/domain/errors.ts'
 import type { Report } from '../service/ports/report.ts'
 import type { Command } from './command.ts'
 import { consoleParts } from './console-parts.ts'
+import type { Terminal } from './terminal.ts'
 
 interface ConsoleOptions {
   readonly as?: string
@@ -29,15 +31,27 @@ export const command: Command<ConsoleOptions, void> = {
     const report: Report = (name, event) => log(name, event)
     const prometheus = options.prometheus ?? (environment.PROMETHEUS_URL || undefined)
     const replicas = replica ?? [`http://${settings.http.host}:${settings.http.port}`]
-    const { printLink, close } = await consoleParts(settings, {
-      person: as ?? userInfo().username,
+    const isByLink = settings.console.signIn === 'link'
+    if (!isByLink && as !== undefined)
+      throw new OperatorError(`--as names whom a link signs in, and console.signIn is ${settings.console.signIn}.`)
+    const { port, printLink, close } = await consoleParts(settings, {
+      link: isByLink ? { person: as ?? userInfo().username, print: printed(terminal), isUnseen: isTerminal() } : null,
       places: { replicas, prometheus },
-      print: (address) => terminal.out(`Sign in, once and within ten minutes:\n  ${address}`),
       ...{ terminal, report },
     })
-    printLink()
+    if (isByLink) printLink()
+    else terminal.out(`The console is at ${settings.console.publicUrl || `http://${settings.console.host}:${port}`}`)
     await stopped
     await close()
   },
   print() {},
+}
+
+function printed(terminal: Terminal): (address: string) => void {
+  return (address) => terminal.out(`Sign in, once and within ten minutes:\n  ${address}`)
+}
+
+/** Where the output goes on into a journal, whoever reads it could use a link that somebody else has asked for. */
+function isTerminal(): boolean {
+  return process.stdout.isTTY === true
 }

@@ -1,11 +1,17 @@
 import { Option } from 'commander'
 import { modelsInUse, modelsWithoutKey } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
-import { DEFAULT_ROLES, ROLES, type Role, startApp } from '../service/composition/service.ts'
+import { isLoopbackAddress } from '../service/adapters/http.ts'
+import { logListener } from '../service/adapters/log.ts'
+import { type App, DEFAULT_ROLES, ROLES, type Role, startApp } from '../service/composition/service.ts'
 import { OperatorError } from '../service/domain/errors.ts'
 import { dependenciesAnswer } from '../service/operations/dependencies.ts'
+import { identityOf } from '../service/operations/identity.ts'
+import type { Report } from '../service/ports/report.ts'
 import type { Command } from './command.ts'
+import { consoleParts } from './console-parts.ts'
 import { listOf } from './options.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Time beyond the drain after which a stop is forced, in ms. */
 const FORCE_AFTER_MS = 1_000
@@ -25,8 +31,8 @@ export const command: Command<Options, void> = {
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
-  async run({ options: { roles, waitForDependencies }, settings: read, stopped }) {
-    await runService(read(), roles, { waits: waitForDependencies === true, stopped })
+  async run({ options: { roles, waitForDependencies }, settings: read, terminal, stopped }) {
+    await runService(read(), roles, { waits: waitForDependencies === true, stopped, terminal })
   },
   print() {},
 }
@@ -35,7 +41,7 @@ export const command: Command<Options, void> = {
 export async function runService(
   settings: Settings,
   roles: readonly Role[],
-  { waits, stopped }: { waits: boolean; stopped: Promise<unknown> },
+  { waits, stopped, terminal }: { waits: boolean; stopped: Promise<unknown>; terminal: Terminal },
 ): Promise<void> {
   const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
   if (unasked.length > 0 && unasked.length < modelsInUse(settings).length)
@@ -47,9 +53,33 @@ export async function runService(
       'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
     )
   if (waits && !(await dependenciesAnswer(settings, roles, stopped))) return
+  if (roles.includes('console') && settings.console.signIn === 'link')
+    throw new OperatorError(
+      'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
+    )
   const app = await startApp(settings, roles)
+  const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
   await stopped
   const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)
+  await pages?.close()
   await app.stop()
   clearTimeout(force)
+}
+
+/** The console in the process of a service; if it can't open, the service is stopped. */
+async function consoleBeside(app: App, settings: Settings, roles: readonly Role[], terminal: Terminal) {
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  const report: Report = (name, event) => log(name, event)
+  try {
+    const { host } = settings.http
+    const own = `http://${isLoopbackAddress(host) ? host : '127.0.0.1'}:${app.httpPort}`
+    return await consoleParts(settings, {
+      link: null,
+      places: { replicas: [own], prometheus: undefined },
+      ...{ terminal, report },
+    })
+  } catch (error) {
+    await app.stop()
+    throw error
+  }
 }

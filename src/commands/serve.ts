@@ -25,7 +25,7 @@ export const command: Command<Options, void> = {
       const { serveEmbedded } = await import('../kit/embedded/serve-embedded.ts')
       return serveEmbedded(settings(), { terminal, stopped })
     }
-    await runService(settings(), ['door'], { waits: waitForDependencies === true, stopped })
+    await runService(settings(), ['door'], { waits: waitForDependencies === true, stopped, terminal })
   },
   print() {},
 }

@@ -68,9 +68,9 @@ async function served() {
   }
   const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
   const part = await consolePart(settings, {
-    ...{ record, queue: record.review, loops, clock: Date.now, person: 'anna', report: () => {} },
+    ...{ record, queue: record.review, loops, clock: Date.now, report: () => {} },
     look: async () => WELL,
-    print: (address) => void links.push(address),
+    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: {
       async decide(message) {
         decided.push(message)

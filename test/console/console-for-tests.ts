@@ -7,8 +7,10 @@ import { healthPage, type Standing } from '../../src/service/console/health.ts'
 import type { Kinds } from '../../src/service/console/kinds.ts'
 import { livePages } from '../../src/service/console/live.ts'
 import { reviewPages } from '../../src/service/console/review.ts'
+import type { Named } from '../../src/service/console/roles.ts'
 import { searchPage } from '../../src/service/console/search.ts'
 import { Sessions } from '../../src/service/console/sessions.ts'
+import type { Way } from '../../src/service/console/sign-in.ts'
 import { Arriving } from '../../src/service/console/stream.ts'
 import { verdictPages } from '../../src/service/console/verdict.ts'
 import type { Turn, Verdict } from '../../src/service/domain/verdict.ts'
@@ -71,6 +73,9 @@ export function aConsole({
   auditShare = 0,
   isAlone = false,
   streams = 4,
+  way,
+  people = [],
+  publicUrl = '',
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
@@ -78,6 +83,9 @@ export function aConsole({
   auditShare?: number
   isAlone?: boolean
   streams?: number
+  way?: Way
+  people?: readonly Named[]
+  publicUrl?: string
 } = {}) {
   const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
   const topics = feed(record)
@@ -115,15 +123,20 @@ export function aConsole({
       asset('console.js', 'text/javascript'),
       asset('icon.svg', 'image/svg+xml'),
     ],
-    printLink: () => void printed.push(sessions.link('anna')),
+    way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },
+    ...{ people, publicUrl },
     closing: closing.signal,
     report: (name, event) => void reported.push('error' in event ? `${name}: ${String(event.error)}` : name),
   })
-  const ask = (path: string, init: RequestInit & { from?: string } = {}) => {
+  const ask = (path: string, init: RequestInit & { from?: string; address?: string } = {}) => {
     const host = init.from ?? HOST
-    return fetch(new Request(`http://${HOST}${path}`, { redirect: 'manual', ...init }), {
+    const request = new Request(`http://${HOST}${path}`, { redirect: 'manual', ...init })
+    return fetch(request, {
       host,
       isKnownHost: host === HOST,
+      address: init.address ?? '127.0.0.1',
+      // Headers that were sent twice are one here, with a comma.
+      header: (name) => request.headers.get(name)?.split(/, (?=twice:)/) ?? [],
     })
   }
   const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>

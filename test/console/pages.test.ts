@@ -211,7 +211,7 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
   const console = aConsole()
   const { id } = await console.judged({ verdict: { tenant: 'acme' }, post: { text: 'zanzibar' } })
   const ended = new AbortController().signal
-  const session = { by: 'ben', token: 't', tenants: ['other'], ended, isOpen: () => true }
+  const session = { by: 'ben', token: 't', grants: [], tenants: ['other'], name: 's', ended, isOpen: () => true }
   const ask = (path: string, query: Record<string, string>) =>
     console.pages
       .find((page) => page.path === path && page.method === 'GET')

@@ -173,9 +173,13 @@ async function answeringModel(
 async function consoleOf(settings: Settings, app: { readonly httpPort: number }, terminal: Terminal) {
   const log = logListener('silent', Date.now)
   const pages = await consoleParts(settings, {
-    person: userInfo().username,
+    link: {
+      person: userInfo().username,
+      print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),
+      // What it shows is the demo's own: whoever reads its output may see it.
+      isUnseen: true,
+    },
     places: { replicas: [`http://127.0.0.1:${app.httpPort}`], prometheus: undefined },
-    print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),
     terminal: quiet(terminal),
     report: (name, event) => log(name, event),
   })

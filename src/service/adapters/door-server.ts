@@ -20,6 +20,8 @@ interface From {
   readonly address: string
   readonly host: string
   readonly isKnownHost: boolean
+  /** Every value of a header, as it was sent. */
+  header(name: string): readonly string[]
 }
 
 export interface DoorServerParts {
@@ -57,6 +59,7 @@ export async function serveDoor(
         address: from.socket.remoteAddress ?? '',
         host: isWritten ? (named[0] ?? '') : '',
         isKnownHost: isWritten && answersTo(named),
+        header: (name) => from.headersDistinct[name.toLowerCase()] ?? [],
       })
     },
     {

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { BlockList, isIP } from 'node:net'
 import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { serveDoor } from '../adapters/door-server.ts'
+import { openIdProvider } from '../adapters/openid.ts'
 import { Blinds } from '../console/blinds.ts'
 import { type Asset, consoleOf } from '../console/console.ts'
 import { decidePage } from '../console/decide.ts'
@@ -13,6 +15,7 @@ import { livePages } from '../console/live.ts'
 import { reviewPages } from '../console/review.ts'
 import { searchPage } from '../console/search.ts'
 import { Sessions } from '../console/sessions.ts'
+import type { Way } from '../console/sign-in.ts'
 import { Arriving } from '../console/stream.ts'
 import { verdictPages } from '../console/verdict.ts'
 import { entryOf } from '../domain/entry-of.ts'
@@ -37,6 +40,14 @@ const DRAIN_SHARE = 0.8
 /** Of a runbook so many steps stand on the page. */
 const MOST_STEPS = 3
 
+export interface Link {
+  readonly person: string
+  /** Prints the address of a link, where the operator sees it. */
+  readonly print: (address: string) => void
+  /** Nobody but the operator sees it later: another may be printed for who asks for one. */
+  readonly isUnseen: boolean
+}
+
 /** The console over a record. When closed, what was asked is answered. */
 export function consolePart(
   settings: Settings,
@@ -47,17 +58,15 @@ export function consolePart(
     look: () => Promise<Standing>
     /** null: nobody decides here. */
     decide: Deciding | null
-    /** The person that a link signs in. */
-    person: string
-    /** Prints the address of a link to sign in, where the operator sees it. */
-    print: (address: string) => void
+    /** Where people sign in by a link: the person that it signs in, and what prints its address. */
+    link: Link | null
     loops: Loops
     clock: Clock
     report: Report
   },
 ) {
-  const { record, queue, look, decide, person, print, loops, clock, report } = parts
-  const { host, hosts, port, session, streams } = settings.console
+  const { record, queue, look, decide, link, loops, clock, report } = parts
+  const { host, hosts, port, session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
     const kinds = kindsOf(settings)
     const assets = readAssets()
@@ -71,9 +80,13 @@ export function consolePart(
     const { claimFor } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
     const closing = new AbortController()
-    const printLink = () => print(`http://${addressOf(host)}:${server.port}/sign-in/link?t=${sessions.link(person)}`)
+    const printLink = () => {
+      const own = publicUrl === '' ? `http://${addressOf(host)}:${server.port}` : publicUrl
+      link?.print(`${own}/sign-in/link?t=${sessions.link(link.person)}`)
+    }
     const { fetch } = consoleOf({
-      ...{ assets, sessions, printLink, report },
+      ...{ assets, sessions, people, publicUrl, report },
+      way: wayOf(settings, link?.isUnseen === true ? printLink : null),
       closing: closing.signal,
       pages: [
         ...livePages({ record, arriving, ...lists, streams }),
@@ -93,7 +106,7 @@ export function consolePart(
     })
     const limits = { requestTime: REQUEST_MS, connections: CONNECTIONS }
     const server = await serveDoor(
-      { host, hosts, port, ...limits },
+      { host, hosts: publicUrl === '' ? hosts : [...hosts, new URL(publicUrl).hostname], port, ...limits },
       { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
       { whose: 'The console’s', portIn: 'GAVEL_CONSOLE_PORT' },
     )
@@ -103,12 +116,36 @@ export function consolePart(
         return server.close(settings.drain * DRAIN_SHARE)
       },
     })
-    if (!server.isLoopback)
-      throw new OperatorError(
-        `console.host (${host}) is not loopback: who signs in by a printed link is not known to other machines. Set it to 127.0.0.1, and reach it by an SSH tunnel.`,
-      )
+    const refusal = server.isLoopback ? null : offLoopback(settings)
+    if (refusal !== null) throw new OperatorError(`console.host (${host}) is not loopback, and ${refusal}`)
     return { port: server.port, printLink }
   })
+}
+
+/** What keeps the console from being reached from other machines; null if nothing does. */
+function offLoopback({ console: { signIn, publicUrl } }: Settings): string | null {
+  if (signIn === 'link')
+    return 'who signs in by a printed link is not known to other machines. Set it to 127.0.0.1, and reach it by an SSH tunnel; or set console.signIn to oidc or proxy.'
+  if (!publicUrl.startsWith('https:'))
+    return 'what people see and who they are would go over the network unencrypted. Set console.publicUrl to the https:// address of the proxy that ends TLS.'
+  return null
+}
+
+function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null): Way {
+  if (signIn === 'oidc') return { way: 'oidc', provider: openIdProvider(oidc) }
+  if (signIn === 'proxy') return { way: 'proxy', ...proxy, peers: networksOf(proxy.peers) }
+  return { way: 'link', print }
+}
+
+/** Addresses and networks, as in 10.1.0.0/16, to look an address up in. */
+function networksOf(all: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const one of all) {
+    const [address = '', bits] = one.split('/')
+    const isLong = isIP(address) === 6
+    list.addSubnet(address, Number(bits ?? (isLong ? 128 : 32)), isLong ? 'ipv6' : 'ipv4')
+  }
+  return list
 }
 
 function addressOf(host: string): string {

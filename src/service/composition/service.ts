@@ -42,11 +42,11 @@ import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
 import { servedDoor } from './served-door.ts'
 
-export const ROLES = ['intake', 'judge', 'publish', 'door', 'record'] as const
+export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console'] as const
 export type Role = (typeof ROLES)[number]
 
 /**
- * What `gavel run` does unless it is told otherwise: the door has a port that not everybody wants open, the
+ * What `gavel run` does unless it is told otherwise: door and console have ports that not everybody wants open, the
  * record a file that holds what people wrote.
  */
 export const DEFAULT_ROLES: readonly Role[] = ['intake', 'judge', 'publish']

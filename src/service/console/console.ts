@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Report } from '../ports/report.ts'
-import { type From, formOf, HEADERS, isOwnPage, sessionCookie, sessionIn, whoAsks } from './gate.ts'
+import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnPage, type PublicUrl } from './gate.ts'
 import { layout } from './layout.ts'
 import { notSent } from './not-sent.ts'
 import type { Answer, Asked, Page } from './page.ts'
-import type { Session, Sessions } from './sessions.ts'
-import { signIn } from './sign-in.ts'
+import { type Named, type Right, tenantsOf } from './roles.ts'
+import { isFormOf, type Session, type Sessions } from './sessions.ts'
+import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
 import { html, type Safe } from './view.ts'
 
@@ -19,8 +20,10 @@ export interface ConsoleParts {
   readonly pages: readonly Page[]
   readonly assets: readonly Asset[]
   readonly sessions: Sessions
-  /** Prints another link to sign in, where only the operator sees it. */
-  readonly printLink: () => void
+  readonly way: Way
+  /** Who has which role. */
+  readonly people: readonly Named[]
+  readonly publicUrl: PublicUrl
   /** Aborts when the console is about to close. */
   readonly closing: AbortSignal
   readonly report: Report
@@ -31,12 +34,12 @@ export interface ConsoleParts {
  * of its own pages.
  */
 export function consoleOf(parts: ConsoleParts) {
-  const { sessions, closing, report } = parts
+  const { sessions, way, people, publicUrl, closing, report } = parts
   const files = new Map(parts.assets.map((asset) => [addressOf(asset), asset]))
   const addresses = new Map([...files].map(([address, { name }]) => [name, address]))
   const paths = Map.groupBy(parts.pages, ({ path }) => path)
 
-  let blockedAt = Number.NEGATIVE_INFINITY
+  const [blocked, notSignedIn] = [seldom(), seldom()]
 
   const whole = (title: string, body: Safe, session: Session | null, path = ''): string =>
     String(
@@ -45,7 +48,7 @@ export function consoleOf(parts: ConsoleParts) {
         body,
         session,
         path,
-        has: (place) => paths.has(place),
+        has: (place) => session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right)),
         asset: (name) => addresses.get(name) ?? '',
       }),
     )
@@ -53,7 +56,10 @@ export function consoleOf(parts: ConsoleParts) {
     new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
   const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
     page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
-  const entry = signIn({ sessions, printLink: parts.printLink, page })
+  const entry = signIn({
+    ...{ way, people, publicUrl, sessions, page },
+    failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
+  })
 
   async function checked(request: Request, from: From): Promise<Response> {
     if (!from.isKnownHost)
@@ -62,24 +68,30 @@ export function consoleOf(parts: ConsoleParts) {
     const file = files.get(address.pathname)
     if (file !== undefined) return assetAnswer(request, file)
     if (address.pathname === '/csp') {
-      const isOwn = request.method === 'POST' && request.headers.get('sec-fetch-site') === 'same-origin'
-      if (isOwn && performance.now() - blockedAt >= BLOCKED_MS) {
-        blockedAt = performance.now()
-        report('console:blocked', {})
-      }
+      if (request.method === 'POST' && request.headers.get('sec-fetch-site') === 'same-origin')
+        blocked(() => report('console:blocked', {}))
       return new Response(null, { status: 204 })
     }
     const isForm = request.method === 'POST'
     if (!isForm && request.method !== 'GET' && request.method !== 'HEAD') return told(405, TEXTS.wrong.method)
-    if (isForm && !isOwnPage(request.headers, from.host)) return told(403, TEXTS.wrong.foreign)
+    if (isForm && !isOwnPage(request.headers, from.host, publicUrl)) return told(403, TEXTS.wrong.foreign)
+    const named = way.way === 'proxy' ? saidByProxy(from, way, people) : null
+    if (named !== null && 'refused' in named) return page(403, TEXTS.signIn.title, named.refused)
     const form = isForm ? await formOf(request) : new URLSearchParams()
     if (form === null) return told(400, TEXTS.wrong.form)
-    const session = whoAsks(sessions, request.headers, from.host)
     if (address.pathname.startsWith('/sign-in')) return entry(request, from, address, form)
     const ofPath = paths.get(address.pathname) ?? []
     const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
+    // Before the session is asked for, which keeps it from being idle.
+    if (found?.isCostly === true && isFromElsewhere(request.headers)) return fromElsewhere(address)
+    const session =
+      named === null
+        ? sessions.read(cookieIn('console', request.headers, { host: from.host, publicUrl }))
+        : sessions.of(named)
     if (session === null || (isForm && form.get('token') !== session.token)) {
-      if (isForm && found !== undefined)
+      // What one person wrote is not offered to be sent by another.
+      const isOwn = session === null || isFormOf(form.get('token'), session.by)
+      if (isForm && found !== undefined && isOwn)
         return page(session === null ? 401 : 403, TEXTS.notSent.title, notSent(found.path, form, session), session)
       return session === null ? redirect('/sign-in') : told(403, TEXTS.wrong.foreign, session)
     }
@@ -95,15 +107,29 @@ export function consoleOf(parts: ConsoleParts) {
     })
   }
 
+  /** What costs much is not done because another site says so. */
+  function fromElsewhere({ pathname, search }: URL): Response {
+    const { title, says, open } = TEXTS.wrong.elsewhere
+    return page(
+      403,
+      title,
+      html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`,
+    )
+  }
+
   function signedOut(request: Request, { host }: From, { by }: Session, all: boolean): Response {
-    if (all) sessions.endAll(by)
-    else sessions.end(sessionIn(request.headers, host))
+    const where = { host, publicUrl }
+    if (all || way.way === 'proxy') sessions.endAll(by)
+    else sessions.end(cookieIn('console', request.headers, where))
     const response = redirect('/sign-in')
-    response.headers.append('set-cookie', sessionCookie(host, ''))
+    response.headers.append('set-cookie', cookieOf('console', '', where))
     return response
   }
 
-  async function answered(request: Request, found: Page, asked: Asked): Promise<Response> {
+  /** The one place where it is asked who may: a page sees the tenants over which the person has its right, and no others. */
+  async function answered(request: Request, found: Page, { session: signedIn, ...rest }: Asked): Promise<Response> {
+    if (!holds(signedIn, found.right)) return told(403, TEXTS.wrong.role, signedIn)
+    const asked = { ...rest, session: within(signedIn, found.right) }
     const answer: Answer = await found.answer(asked)
     if ('to' in answer) return redirect(answer.to)
     if ('stream' in answer) {
@@ -132,8 +158,27 @@ export function consoleOf(parts: ConsoleParts) {
   }
 }
 
-/** What a policy blocked is reported at most once in so many ms. */
-const BLOCKED_MS = 10_000
+/** What anybody can bring about is reported at most once in so many ms. */
+const SELDOM_MS = 10_000
+
+function seldom(): (tell: () => void) => void {
+  let at = Number.NEGATIVE_INFINITY
+  return (tell) => {
+    if (performance.now() - at < SELDOM_MS) return
+    at = performance.now()
+    tell()
+  }
+}
+
+function holds({ grants }: Session, right: Right): boolean {
+  return tenantsOf(grants, right)?.length !== 0
+}
+
+/** The session as a page of this right sees it. */
+function within({ tenants: _, ...session }: Session, right: Right): Session {
+  const tenants = tenantsOf(session.grants, right)
+  return tenants === undefined ? session : { ...session, tenants }
+}
 
 const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../domain/decisions.ts'
+import type { Verdict } from '../domain/verdict.ts'
 import type { CaseFile } from './case-file.ts'
+import { may } from './roles.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type Part, type Safe } from './view.ts'
@@ -20,13 +22,19 @@ export function decidedNotice(done: string | null): Part {
 }
 
 /** The form by which the person who is signed in decides in place of the machines, or takes that back. */
-export function decideSection({ row, story, kind }: CaseFile, { token }: Session): Part {
+export function decideSection({ row, story, kind }: CaseFile, session: Session): Part {
   const { verdict, standing } = row
+  const { token } = session
   if (story.deletedAt !== null || kind === undefined || !standing) return NOTHING
-  const isHuman = verdict.decidedBy === 'human'
+  const isHuman = verdict.decidedBy === 'human' && mayWithdraw(verdict, session)
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
 ${decideForm({ id: verdict.id, token, labels: kind.labels, chosen: '', why: '' })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
+}
+
+/** Whether this person may take back what stands: their own decision, or, as a lead, anybody's. */
+export function mayWithdraw({ decision, tenant }: Verdict, { by, grants }: Session): boolean {
+  return decision?.by === by || may(grants, 'overrule', tenant)
 }
 
 export interface DecideFields {

@@ -7,7 +7,7 @@ import type { Decided } from '../ports/decisions.ts'
 import type { RecordReader } from '../ports/record.ts'
 import type { Blinds } from './blinds.ts'
 import { CLOSED } from './closed.ts'
-import { type DONE, decideForm } from './decide-form.ts'
+import { type DONE, decideForm, mayWithdraw } from './decide-form.ts'
 import type { Kinds } from './kinds.ts'
 import type { Answer, Page } from './page.ts'
 import { TEXTS } from './texts.ts'
@@ -24,6 +24,7 @@ export function decidePage(parts: {
   return {
     method: 'POST',
     path: '/decide',
+    right: 'decide',
     async answer({ form, session, signal }): Promise<Answer> {
       const id = form.get('id') ?? ''
       const row = await parts.record.verdict(id, session.tenants)
@@ -35,6 +36,7 @@ export function decidePage(parts: {
         }
       const { verdict, subject } = row
       if (parts.blinds.isClosed(session.by, subject)) return CLOSED
+      if (form.get('withdraw') === 'yes' && !mayWithdraw(verdict, session)) return NOT_YOURS
       const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
       const why = (form.get('why') ?? '').trim()
       const label = form.get('label') ?? ''
@@ -50,6 +52,12 @@ export function decidePage(parts: {
       return notDecided(refusalOf(decided), again, 409)
     },
   }
+}
+
+const NOT_YOURS: Answer = {
+  title: TEXTS.wrong.role.title,
+  body: html`<h1>${TEXTS.wrong.role.title}</h1><p>${TEXTS.decide.notYours}</p>`,
+  status: 403,
 }
 
 interface Asked {

@@ -1,10 +1,19 @@
-import type { Session, Sessions } from './sessions.ts'
-
 /** Whence a request comes, as the server has seen it. */
 export interface From {
   /** The Host header, where there is one. */
   readonly host: string
   readonly isKnownHost: boolean
+  /** The address that is connected. */
+  readonly address: string
+  /** Every value of a header, as it was sent. */
+  header(name: string): readonly string[]
+}
+
+/** Where browsers have the console; empty: where it is asked. */
+export type PublicUrl = string
+
+export function isSecure(publicUrl: PublicUrl): boolean {
+  return publicUrl.startsWith('https:')
 }
 
 /**
@@ -29,28 +38,44 @@ export const HEADERS: Readonly<Record<string, string>> = {
 /** Longest body of a form, in bytes: a reason of 2,000 characters, escaped. */
 const FORM_BYTES = 65_536
 
-/** The cookie's name holds the port: on one machine ports share cookies. */
-function cookieName(host: string): string {
-  return `gavel-console-${/:(\d+)$/.exec(host)?.[1] ?? '80'}`
+/** A cookie of the console. Off TLS its name holds the port: on one machine ports share cookies. */
+function cookieName(kind: 'console' | 'sign-in', host: string, publicUrl: PublicUrl): string {
+  if (isSecure(publicUrl)) return `__Host-gavel-${kind}`
+  return `gavel-${kind}-${/:(\d+)$/.exec(host)?.[1] ?? '80'}`
 }
 
-export function sessionCookie(host: string, id: string): string {
-  const ends = id === '' ? '; Max-Age=0' : ''
-  return `${cookieName(host)}=${id}; Path=/; HttpOnly; SameSite=Lax${ends}`
+/** Sets a cookie that goes with who comes from elsewhere by a link, too: a provider sends people back so. Empty: it ends. */
+export function cookieOf(
+  kind: 'console' | 'sign-in',
+  value: string,
+  { host, publicUrl, seconds }: { host: string; publicUrl: PublicUrl; seconds?: number },
+): string {
+  const ends = value === '' ? '; Max-Age=0' : seconds === undefined ? '' : `; Max-Age=${seconds}`
+  const secure = isSecure(publicUrl) ? '; Secure' : ''
+  return `${cookieName(kind, host, publicUrl)}=${value}; Path=/; HttpOnly; SameSite=Lax${secure}${ends}`
 }
 
-/** The id in the session's cookie; empty where there is none. */
-export function sessionIn(headers: Headers, host: string): string {
-  const name = `${cookieName(host)}=`
+/** What stands in such a cookie; empty where there is none. */
+export function cookieIn(
+  kind: 'console' | 'sign-in',
+  headers: Headers,
+  { host, publicUrl }: { host: string; publicUrl: PublicUrl },
+): string {
+  const name = `${cookieName(kind, host, publicUrl)}=`
   const all = (headers.get('cookie') ?? '').split('; ')
   return all.find((one) => one.startsWith(name))?.slice(name.length) ?? ''
 }
 
 /** Whether a form was sent by a page of the console itself, as the browser says. */
-export function isOwnPage(headers: Headers, host: string): boolean {
+export function isOwnPage(headers: Headers, host: string, publicUrl: PublicUrl): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'
-  return headers.get('origin') === `http://${host}`
+  return [publicUrl, `http://${host}`].includes(headers.get('origin') ?? 'none')
+}
+
+/** Whether a page of another site began this, as the browser says. */
+export function isFromElsewhere(headers: Headers): boolean {
+  return ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '')
 }
 
 /** The fields of a form; null if it is none, or too long. */
@@ -66,9 +91,4 @@ export async function formOf(request: Request): Promise<URLSearchParams | null> 
     chunks.push(chunk)
   }
   return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
-}
-
-/** Who asks; null if nobody is signed in. */
-export function whoAsks(sessions: Sessions, headers: Headers, host: string): Session | null {
-  return sessions.read(sessionIn(headers, host))
 }

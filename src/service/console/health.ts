@@ -1,4 +1,5 @@
 import type { Page } from './page.ts'
+import { tenantsOf } from './roles.ts'
 import { TEXTS } from './texts.ts'
 import { html, moment, NOTHING, type Part, type Safe, words } from './view.ts'
 
@@ -53,7 +54,8 @@ export function healthPage(parts: {
   return {
     method: 'GET',
     path: '/health',
-    async answer() {
+    right: 'see',
+    async answer({ session }) {
       const now = await parts.look()
       if (now.isConnected === false)
         return {
@@ -63,14 +65,19 @@ export function healthPage(parts: {
       const waits = waiting(now)
       const problems = [...wrong(now), ...waits.filter(({ seconds }) => (seconds ?? 0) > LONG_SECONDS).map(tooLong)]
       const says = problems.length === 0 ? TEXTS.health.well : TEXTS.health.notWell(problems.length)
+      const isOperator = tenantsOf(session.grants, 'operate') === undefined
       const tone = problems.length === 0 ? 'good' : 'bad'
       return {
         title: TEXTS.health.title,
         body: html`<h1>${TEXTS.health.title}</h1>
 <p class="standing ${tone}" role="status">${says}</p>
-${problems.map((problem) => problemBlock(problem, parts.runbook(problem.runbook)))}
+${
+  isOperator
+    ? html`${problems.map((problem) => problemBlock(problem, parts.runbook(problem.runbook)))}
 <h2>${TEXTS.health.waits}</h2>
-${waitsTable(waits)}
+${waitsTable(waits)}`
+    : html`<p>${TEXTS.health.ofOperators}</p>`
+}
 <p class="faint">${TEXTS.health.seen} ${moment(now.at)} · <a href="/health">${TEXTS.health.reload}</a></p>`,
       }
     },

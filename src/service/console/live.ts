@@ -29,11 +29,12 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
   const eventOf = eventsOf({ kinds, disturbing })
   /** Streams that are open, from their answer on: of all, and of each session. */
   let opened = 0
-  const open = new WeakMap<Session, number>()
+  const open = new WeakMap<Session['ended'], number>()
   return [
     {
       method: 'GET',
       path: '/live',
+      right: 'see',
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
         const rows = await record.find(filter, MOST)
@@ -43,16 +44,18 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
     {
       method: 'GET',
       path: '/live/stream',
+      right: 'see',
+      isCostly: true,
       async answer({ query, session, lastEventId, signal }): Promise<Answer> {
-        const own = open.get(session) ?? 0
+        const own = open.get(session.ended) ?? 0
         if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
         const after = lastEventId ?? query.get('after')
         opened++
-        open.set(session, own + 1)
+        open.set(session.ended, own + 1)
         const left = () => {
           opened--
-          open.set(session, (open.get(session) ?? 1) - 1)
+          open.set(session.ended, (open.get(session.ended) ?? 1) - 1)
         }
         return {
           stream: eventStream({

@@ -10,7 +10,7 @@ export function notSent(path: string, form: URLSearchParams, session: Session | 
     <dl class="fields">${fields.map(([name, value]) => html`<dt>${words(name, { most: 60 })}</dt><dd>${words(value, { most: 2_000 })}</dd>`)}</dl>
     <form method="post" action="${path}">
       ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-      <input type="hidden" name="token" value="${session?.token ?? ''}">
+      <input type="hidden" name="token" value="${session?.token ?? form.get('token') ?? ''}">
       ${session === null ? html`<a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a> ` : NOTHING}
       <button class="main">${TEXTS.notSent.again}</button>
     </form>`

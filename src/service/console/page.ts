@@ -1,3 +1,4 @@
+import type { Right } from './roles.ts'
 import type { Session } from './sessions.ts'
 import type { Safe } from './view.ts'
 
@@ -15,7 +16,7 @@ export interface Asked {
 
 /** What a page answers: itself, another address, or a stream. */
 export type Answer =
-  | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 404 | 409 | 503 }
+  | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
   | { readonly to: string }
   | { readonly file: string; readonly name: string }
   | { readonly stream: ReadableStream<Uint8Array> }
@@ -24,5 +25,9 @@ export type Answer =
 export interface Page {
   readonly method: 'GET' | 'POST'
   readonly path: string
+  /** Who may ask for it. */
+  readonly right: Right
+  /** What it does costs so much that no other site may begin it. */
+  readonly isCostly?: true
   answer(asked: Asked): Promise<Answer> | Answer
 }

@@ -9,6 +9,7 @@ import { refusalOf, send } from './decide.ts'
 import { decideForm } from './decide-form.ts'
 import type { Kinds } from './kinds.ts'
 import type { Answer, Asked, Page } from './page.ts'
+import { may } from './roles.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments } from './thread.ts'
@@ -63,15 +64,17 @@ export function reviewPages(parts: ReviewParts): Page[] {
     {
       method: 'GET',
       path: '/review',
+      right: 'decide',
       async answer({ query, session }) {
         const { items, waiting } = await queue.list(filter(session), LISTED, clock())
         return { title: TEXTS.review.title, body: listBody(items, waiting, { session, said: query.get('said') }) }
       },
     },
-    { method: 'POST', path: '/review/next', answer: ({ session }) => next(session, '') },
+    { method: 'POST', path: '/review/next', right: 'decide', answer: ({ session }) => next(session, '') },
     {
       method: 'POST',
       path: '/review/take',
+      right: 'decide',
       async answer(asked) {
         const claimed = await claim(idIn(asked), asked.session)
         if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
@@ -81,16 +84,21 @@ export function reviewPages(parts: ReviewParts): Page[] {
     {
       method: 'POST',
       path: '/review/release',
+      right: 'decide',
       async answer(asked) {
-        const item = await own(idIn(asked), asked.session)
-        if (item !== null) blinds.open(asked.session.by, item.subject)
-        await queue.release(idIn(asked), asked.session.by, false, clock())
+        const { session } = asked
+        const item = await own(idIn(asked), session)
+        if (item !== null) blinds.open(session.by, item.subject)
+        const row = await parts.record.verdict(idIn(asked), session.tenants)
+        const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
+        await queue.release(idIn(asked), session.by, isLead, clock())
         return { to: link('/review', { said: 'back' }) }
       },
     },
     {
       method: 'GET',
       path: '/review/item',
+      right: 'decide',
       async answer({ query, session }) {
         const item = await own(query.get('id') ?? '', session)
         if (item === null) return { to: link('/review', { said: 'gone' }) }
@@ -100,6 +108,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     {
       method: 'POST',
       path: '/review/decide',
+      right: 'decide',
       async answer(asked) {
         const { form, session, signal } = asked
         const claimed = await claim(idIn(asked), session)
@@ -152,7 +161,7 @@ ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session,
       item,
     ) => html`<li class="row"><div class="row-head"><strong>${item.protocol}</strong> ${item.label === null ? NOTHING : html`<span>${words(item.label, { most: 64 })}</span>`} ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
 ${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.show}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
-${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
+${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
   )}</ol>
 <p class="faint">${TEXTS.review.keys}</p>`
 }

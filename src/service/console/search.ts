@@ -25,6 +25,8 @@ export function searchPage({
   return {
     method: 'GET',
     path: '/search',
+    right: 'see',
+    isCostly: true,
     async answer({ query, session, signal }): Promise<Answer> {
       const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
       const filter = { ...filterOf(query, session), standing: true as const }

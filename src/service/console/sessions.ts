@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '../ports/clock.ts'
+import { type Grant, tenantsOf } from './roles.ts'
 
 /** Who is signed in. */
 export interface Session {
@@ -7,8 +8,12 @@ export interface Session {
   readonly by: string
   /** What a form of this session holds, so that no other page can send it. */
   readonly token: string
-  /** Whose subjects they see; absent: all. */
+  /** What they may do. */
+  readonly grants: readonly Grant[]
+  /** Whose subjects they see; in what a page is asked, those alone over which they have its right. Absent: all. */
   readonly tenants?: readonly string[]
+  /** Names the session where what was seen in it is noted; opens nothing. */
+  readonly name: string
   /** Aborts when it is ended. */
   readonly ended: AbortSignal
   /** Whether it has neither been ended nor run out; asking keeps no session from being idle. */
@@ -22,10 +27,18 @@ export interface SessionSettings {
   readonly longest: number
 }
 
+/** Who a session is opened for. */
+interface Who {
+  readonly by: string
+  readonly grants: readonly Grant[]
+}
+
 /** How long a link to sign in can be used, in ms. */
 const LINK_MS = 600_000
 /** Most sessions and links at a time: the oldest ends. */
 const MOST = 1_000
+/** Who has a printed link has the machine that it was printed on. */
+const OWNER: readonly Grant[] = [{ role: 'admin' }]
 
 interface Open {
   readonly session: Session
@@ -59,28 +72,30 @@ export class Sessions {
     return (this.#links.get(digest(secret))?.until ?? 0) > this.#clock()
   }
 
-  /** Uses up a link: the id of the session that it opens; null if it was used, is too old, or never was. */
-  open(secret: string): string | null {
-    const [name, now] = [digest(secret), this.#clock()]
+  /** Uses up a link: whom it signs in; null if it was used, is too old, or never was. */
+  used(secret: string): Who | null {
+    const name = digest(secret)
     const link = this.#links.get(name)
     this.#links.delete(name)
-    if (link === undefined || link.until <= now) return null
+    return link === undefined || link.until <= this.#clock() ? null : { by: link.by, grants: OWNER }
+  }
+
+  /** Opens a session: its id, which is nowhere else. */
+  open(who: Who): string {
     const id = newSecret()
-    const own = digest(id)
-    const ending = new AbortController()
-    const isOpen = () => this.#standing(own) !== null
-    const session = { by: link.by, token: newSecret(), ended: ending.signal, isOpen }
-    this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })
-    keepNewest(this.#open, (oldest) => this.#end(oldest))
+    this.#opened(digest(id), who)
     return id
   }
 
   /** The session of this id, which is not idle from now on; null if there is none, or it has ended. */
   read(id: string): Session | null {
-    const found = this.#standing(digest(id))
-    if (found === null) return null
-    found.seen = this.#clock()
-    return found.session
+    return this.#renewed(digest(id))
+  }
+
+  /** The session of who is named anew with each request, as a proxy does; without a cookie. */
+  of(who: Who): Session {
+    const name = digest(JSON.stringify(['named', who.by, who.grants]))
+    return this.#renewed(name) ?? this.#opened(name, who)
   }
 
   end(id: string): void {
@@ -90,6 +105,27 @@ export class Sessions {
   /** Ends all sessions of a person. */
   endAll(by: string): void {
     for (const [name, { session }] of this.#open) if (session.by === by) this.#end(name)
+  }
+
+  #opened(own: string, { by, grants }: Who): Session {
+    const now = this.#clock()
+    const ending = new AbortController()
+    const tenants = tenantsOf(grants, 'see')
+    const session: Session = {
+      ...{ by, grants, token: tokenOf(by), name: digest(own).slice(0, 16), ended: ending.signal },
+      ...(tenants === undefined ? {} : { tenants }),
+      isOpen: () => this.#open.get(own)?.session === session && this.#standing(own) !== null,
+    }
+    this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })
+    keepNewest(this.#open, (oldest) => this.#end(oldest))
+    return session
+  }
+
+  #renewed(name: string): Session | null {
+    const found = this.#standing(name)
+    if (found === null) return null
+    found.seen = this.#clock()
+    return found.session
   }
 
   #standing(name: string): Open | null {
@@ -108,7 +144,21 @@ export class Sessions {
   }
 }
 
-function newSecret(): string {
+/** What forms of a session hold: a secret, and whose they are, also when the session is over. */
+function tokenOf(by: string): string {
+  return `${newSecret()}.${whose(by)}`
+}
+
+/** Whether a form was made for this person, in whichever session. */
+export function isFormOf(token: string | null, by: string): boolean {
+  return token !== null && token.slice(token.indexOf('.') + 1) === whose(by)
+}
+
+function whose(by: string): string {
+  return digest(`form of ${by}`).slice(0, 16)
+}
+
+export function newSecret(): string {
   return randomBytes(32).toString('base64url')
 }
 

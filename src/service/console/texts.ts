@@ -16,6 +16,15 @@ export const TEXTS = {
     },
     form: { title: 'Not read', says: 'This is no form of the console, or it is too long.' },
     nothing: { title: 'Nothing here', says: 'There is no such page, or nothing is known under this id.' },
+    role: {
+      title: 'Not for you',
+      says: 'Your role does not include this. Whoever sets console.people can change that.',
+    },
+    elsewhere: {
+      title: 'From another site',
+      says: 'Another site has sent you here, with a question. Nothing was looked for yet.',
+      open: 'Look for it',
+    },
     failed: { title: 'Something went wrong here', says: 'The console met an error, which its log names. Try again.' },
     record: {
       title: 'The record does not answer',
@@ -29,6 +38,15 @@ export const TEXTS = {
     used: 'This link was used, or is too old.',
     another: 'Print another link',
     printed: 'A new link stands in the terminal where the console runs. One is printed every ten seconds at most.',
+    provider: 'You sign in at the provider of your organisation, which sends you back here.',
+    atProvider: 'Go there',
+    away: 'The provider does not answer. Try again in a while; the console’s log names the reason.',
+    notBack: 'This answer belongs to no sign-in of this browser, or it came too late. Begin again.',
+    failed: 'The provider has not signed you in. The console’s log names the reason.',
+    nobody: 'You are known here, and have no role: somebody who sets console.people can give you one. You are',
+    proxy: 'The proxy before this console signs people in and out.',
+    notTheProxy: 'This console is reached through its proxy alone.',
+    proxySilent: 'The proxy does not say who you are, or says it twice.',
   },
   notSent: {
     title: 'Not sent yet',
@@ -181,6 +199,7 @@ export const TEXTS = {
     next: 'Take the next',
     take: 'Take',
     release: 'Give it back',
+    releaseTheirs: 'Release it',
     keys: 'Keys: n takes the next, 1 to 9 choose a label, w goes to the reason, Ctrl+Enter sends and takes the next, r gives it back.',
     yours: 'It is yours until',
     held: 'taken by',
@@ -243,6 +262,7 @@ export const TEXTS = {
     deleted: 'the subject was deleted.',
     unknown: 'nothing is known of such a subject.',
     missing: 'Choose a label and say why.',
+    notYours: 'Somebody else decided this: a lead may take it back.',
     off: 'This console can’t decide: no service is connected.',
     back: 'Back to the verdict',
     yours: 'What you wrote:',
@@ -272,6 +292,7 @@ export const TEXTS = {
     seen: 'Seen',
     unknown: 'not known',
     reload: 'Look again',
+    ofOperators: 'What is wrong and what waits is shown to the role admin of all tenants.',
   },
 } as const
 

@@ -8,6 +8,7 @@ import { toFile } from './file.ts'
 import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
 import { callsSection, missingSection, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
+import { may } from './roles.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
@@ -37,12 +38,14 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
     {
       method: 'GET',
       path: '/verdict',
+      right: 'see',
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
         if (isClosed(file, session)) return CLOSED
-        const tools = toolsOf(file, canDecide)
-        const decide = canDecide ? decideSection(file, session) : NOTHING
+        const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
+        const tools = toolsOf(file, decides)
+        const decide = decides ? decideSection(file, session) : NOTHING
         const notice = decidedNotice(query.get('done'))
         return { title: titleOf(file), body: html`${notice}${verdictBody(file, kinds, tools)}${decide}` }
       },
@@ -50,6 +53,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
     {
       method: 'GET',
       path: '/verdict/file',
+      right: 'see',
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
@@ -60,6 +64,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
     {
       method: 'GET',
       path: '/thread',
+      right: 'see',
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null || file.thread === null) return NOTHING_HERE

@@ -1,0 +1,21 @@
+/** What binds an answer of a provider to the browser that asked for it: unguessable, made anew for each. */
+export interface SignInChecks {
+  readonly state: string
+  readonly nonce: string
+  /** The secret of PKCE. */
+  readonly verifier: string
+}
+
+/** Who a provider says somebody is. */
+export interface ProvidedPerson {
+  readonly by: string
+  readonly groups: readonly string[]
+}
+
+/** An OpenID Connect provider, at which people sign in. */
+export interface OpenIdProvider {
+  /** Where a browser is sent to sign in; the provider sends it back to `back`. Rejects if the provider does not answer. */
+  begin(checks: SignInChecks, back: string): Promise<string>
+  /** Who came back to this address. Rejects if the provider does not say so, or says it to another browser's question. */
+  finish(address: URL, checks: SignInChecks): Promise<ProvidedPerson>
+}
