@@ -3,37 +3,9 @@ import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
 import { shown } from '../../src/service/console/view.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
-import { aConsole, aTurn, type Judged, tokenIn, WELL } from './console-for-tests.ts'
+import { attackEverywhere, dangersIn } from './attacked.ts'
+import { aConsole, aTurn, tokenIn, WELL } from './console-for-tests.ts'
 import { MARKUP_ATTACKS } from './markup-attacks.ts'
-
-/** A thread with an argument in which every word is this one. */
-function judgedWith(text: string, protocol: string, subjectId: string): Judged {
-  const [one, other] = protocol === 'hate' ? ['non-hate', 'hate'] : ['support', 'oppose']
-  return {
-    verdict: {
-      ...{ protocol, subjectId, label: 'rumor', rationale: text, degraded: [text], tenant: 'default' },
-      evidence: { support: ['c1', text.slice(0, 60)], oppose: ['c2'], precedents: [text.slice(0, 60)] },
-      filtered: [{ stage: text, model: text, calls: 1, found: [{ category: text, severity: text }] }],
-      models: { judge: text },
-      versions: { script: 1, prompts: text, settings: text },
-    },
-    post: { text, author: text, lang: text, hateSpeech: text },
-    comments: [
-      { id: 'c1', text, author: text },
-      { id: 'c2', text, author: text, parentId: 'c1' },
-    ],
-    turns: [
-      aTurn('stance', 'scorer', { scores: [{ comment: 1, reason: text, score: 0.5 }] }, { about: ['c1', 'c2'] }),
-      aTurn('opinion', `debater (${one})`, { reasoning: text, answer: text }),
-      aTurn('debate', `debater (${other})`, { argument: text, label: text, more: [text, { [text]: text }] }),
-      aTurn('debate', 'debater (strange)', text, { raw: text, model: text, stage: text }),
-      aTurn('perspective', `perspective (${text})`, { reason: text, label: text }),
-      aTurn('retrieve', 'library', { shelves: [{ shelf: text, neighbours: [{ text, label: text }] }] }),
-      aTurn('judge', 'judge', { reason: text, label: text, rule: text, evidence: [text] }),
-      aTurn('judge', text, null, { failed: { code: text, detail: text } }),
-    ],
-  }
-}
 
 /** The templates of a source, with § for what stands in them. */
 function templatesIn(source: string): string[] {
@@ -57,89 +29,13 @@ function templatesIn(source: string): string[] {
   return found
 }
 
-/** What in a page could do something; a page holds nothing of it but the console's own. */
-function dangersIn(page: string): string[] {
-  const { document } = parseHTML(page)
-  const all = [...document.querySelectorAll('*')]
-  const known = new Set(
-    'html,head,meta,title,link,script,body,a,header,nav,details,summary,form,input,button,main,h1,h2,h3,small,p,strong,bdi,span,time,section,article,blockquote,div,ul,ol,li,dl,dt,dd,svg,line,rect,table,thead,tbody,tr,th,td,select,option,label,textarea,fieldset,legend,template,style'.split(
-      ',',
-    ),
-  )
-  return all.flatMap((element) => {
-    const name = element.localName
-    const attributes = [...element.attributes].map(({ name: key, value }) => ({ key, value }))
-    const at = attributes.flatMap(({ key, value }) => {
-      if (/^on|^style$|^srcdoc$|^srcset$/i.test(key)) return [`${name} ${key}`]
-      if (/^(src|href|action|formaction|data|poster)$/i.test(key) && !/^[/#](?!\/)/.test(value))
-        return [`${name} ${key}=${value}`]
-      return []
-    })
-    const own = name === 'script' && !element.getAttribute('src')?.startsWith('/assets/') ? ['script'] : []
-    const other = known.has(name) ? [] : [name]
-    return [...at, ...own, ...other]
-  })
-}
-
 const TEXTS = [...MARKUP_ATTACKS, ...ATTACKS.filter((_, at) => at % 12 === 0).map(({ text }) => text)]
 
+// The whole corpus: test/proofs/console-attacks.proof.ts.
 describe('words of strangers in every place of every page', () => {
-  it.each(TEXTS.map((text, at) => [at, text] as const))('attack %i is a text and nothing else', async (at, text) => {
-    const protocol = at % 3 === 0 ? 'hate' : 'rumor'
-    const console = aConsole({
-      look: async () => ({
-        ...WELL,
-        away: [{ server: text, since: 0, why: text }],
-        firing: [{ name: text, summary: text }],
-      }),
-    })
-    const verdict = await console.judged(judgedWith(text, protocol, `p${at}`))
-    const cookie = await console.signedIn(text)
-    const query = new URLSearchParams({
-      id: verdict.id,
-      q: text,
-      label: text,
-      author: text,
-      tenant: text,
-      before: text,
-      model: text,
-      from: text,
-      protocol: text,
-      done: text,
-    })
-    const own = new URLSearchParams({ id: verdict.id })
-    const paths = [
-      `/live?${query}`,
-      '/live',
-      `/verdict?${query}`,
-      `/verdict/file?${own}`,
-      `/thread?${own}&from=${encodeURIComponent(text.toWellFormed())}`,
-      `/search?${query}`,
-      '/search',
-      '/health',
-      `/verdict?${new URLSearchParams({ id: text })}`,
-      `/sign-in/link?${new URLSearchParams({ t: text })}`,
-    ]
-    for (const path of paths) {
-      const page = await console.page(path, cookie)
-      expect(dangersIn(page.text), path).toEqual([])
-      expect(console.reported, path).toEqual([])
-    }
-    const token = tokenIn((await console.page('/health', cookie)).text)
-    for (const fields of [
-      { label: text, token },
-      { label: 'rumor', token },
-      { label: text, token: text },
-    ]) {
-      const page = await console.post('/decide', { id: verdict.id, why: text, ...fields }, { cookie })
-      expect(dangersIn(await page.text())).toEqual([])
-    }
-    const seen = shown(text, 60)
-    expect(
-      parseHTML((await console.page(`/verdict?${own}`, cookie)).text).document.querySelector('.claim-words')
-        ?.textContent,
-    ).toContain(seen.slice(0, 59))
-  })
+  it.each(TEXTS.map((text, at) => [at, text] as const))('attack %i is a text and nothing else', (at, text) =>
+    attackEverywhere(text, at),
+  )
 })
 
 it('what nobody would see of a text is made visible, but for what a script needs', () => {

@@ -13,6 +13,7 @@ const PAGES: Readonly<Record<string, Role>> = {
   'GET /live/stream': 'viewer',
   'GET /verdict': 'viewer',
   'GET /verdict/file': 'viewer',
+  'GET /verdict/news': 'viewer',
   'GET /thread': 'viewer',
   'GET /search': 'viewer',
   'GET /health': 'viewer',
@@ -21,6 +22,7 @@ const PAGES: Readonly<Record<string, Role>> = {
   'POST /review/next': 'moderator',
   'POST /review/take': 'moderator',
   'POST /review/release': 'moderator',
+  'POST /review/skip': 'moderator',
   'POST /review/decide': 'moderator',
   'POST /decide': 'moderator',
 }

@@ -84,10 +84,8 @@ export function consoleOf(parts: ConsoleParts) {
     const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
     // Before the session is asked for, which keeps it from being idle.
     if (found?.isCostly === true && isFromElsewhere(request.headers)) return fromElsewhere(address)
-    const session =
-      named === null
-        ? sessions.read(cookieIn('console', request.headers, { host: from.host, publicUrl }))
-        : sessions.of(named)
+    const id = () => cookieIn('console', request.headers, { host: from.host, publicUrl })
+    const session = named === null ? sessions.read(id(), { renews: found?.isByItself !== true }) : sessions.of(named)
     if (session === null || (isForm && form.get('token') !== session.token)) {
       // What one person wrote is not offered to be sent by another.
       const isOwn = session === null || isFormOf(form.get('token'), session.by)
@@ -139,6 +137,7 @@ export function consoleOf(parts: ConsoleParts) {
         headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
       })
     }
+    if ('news' in answer) return newsAnswer(answer.news)
     if ('file' in answer) return fileAnswer(answer.file, answer.name)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
@@ -198,6 +197,11 @@ function fileAnswer(file: string, name: string): Response {
   return new Response(file, {
     headers: { 'content-type': HTML, 'content-disposition': `attachment; filename="${name}"` },
   })
+}
+
+function newsAnswer(news: string | null): Response {
+  if (news === null) return new Response(null, { status: 204 })
+  return new Response(news, { headers: { 'content-type': TEXT } })
 }
 
 function redirect(to: string): Response {

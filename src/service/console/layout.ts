@@ -36,6 +36,7 @@ export function layout(of: {
 <a class="skip" href="#main">${TEXTS.skip}</a>
 <header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</header>
 <main id="main" tabindex="-1">${body}</main>
+${session === null ? NOTHING : help()}
 </body>
 </html>
 `
@@ -45,5 +46,12 @@ function menu({ by, token }: Session, { path, has }: { path: string; has: (path:
   const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
   return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
 <details class="who"><summary>${words(by, { most: 60 })}</summary>
-<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form></details>`
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
+}
+
+/** What a page's script shows for `?`. */
+function help(): Safe {
+  return html`<dialog class="help" aria-labelledby="keys"><h2 id="keys">${TEXTS.keys.title}</h2>
+<dl class="fields">${TEXTS.keys.all.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
+<button type="button" data-close="yes">${TEXTS.keys.close}</button></dialog>`
 }

@@ -18,6 +18,8 @@ export interface Asked {
 export type Answer =
   | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
   | { readonly to: string }
+  /** What has become of a page that somebody has open, in a few words; null: nothing. */
+  | { readonly news: string | null }
   | { readonly file: string; readonly name: string }
   | { readonly stream: ReadableStream<Uint8Array> }
 
@@ -29,5 +31,7 @@ export interface Page {
   readonly right: Right
   /** What it does costs so much that no other site may begin it. */
   readonly isCostly?: true
+  /** A page's script asks for it again and again: that keeps no session from being idle. */
+  readonly isByItself?: true
   answer(asked: Asked): Promise<Answer> | Answer
 }

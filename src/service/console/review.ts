@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { RecordReader } from '../ports/record.ts'
@@ -28,12 +27,32 @@ export interface ReviewParts {
 
 /** Items that a page of the queue lists, and among which one's own are looked for. */
 const [LISTED, LOOKED] = [30, 1_000]
-/** How long is waited until the record has read a decision, and how often is looked, in ms. */
-const [RECORDED_MS, LOOK_MS] = [3_000, 100]
+/** How long the record may take to read a decision, in ms; most decisions of which that is known. */
+const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
+
+/** What people have decided just now. */
+class Decided {
+  readonly #clock: Clock
+  readonly #until = new Map<string, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  note(by: string, verdict: string): void {
+    this.#until.set(`${verdict} ${by}`, this.#clock() + RECORDED_MS)
+    for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
+  }
+
+  isRecent(by: string, verdict: string): boolean {
+    return (this.#until.get(`${verdict} ${by}`) ?? 0) > this.#clock()
+  }
+}
 
 /** The queue of what people should look at, and one item of it after the other. No GET takes an item. */
 export function reviewPages(parts: ReviewParts): Page[] {
   const { queue, clock, claimFor, blinds } = parts
+  const decided = new Decided(clock)
   const filter = ({ by, tenants }: Session) => ({ for: by, ...(tenants === undefined ? {} : { tenants }) })
   /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
   const claim = async (id: string | null, session: Session): Promise<Claimed> => {
@@ -47,17 +66,23 @@ export function reviewPages(parts: ReviewParts): Page[] {
     const { items } = await queue.list(filter(session), LOOKED, clock())
     return items.find(({ verdict, claim: held }) => verdict === id && held?.by === session.by) ?? null
   }
-  /** The next item; not the one that was just decided, which is in the queue until the record has read the decision. */
-  const next = async (session: Session, done: 'done' | '', decided = ''): Promise<Answer> => {
-    for (let waited = 0; decided !== '' && waited < RECORDED_MS; waited += LOOK_MS) {
-      if ((await own(decided, session)) === null) break
-      await sleep(LOOK_MS)
+  /** Gives one's own item back; a lead, anybody's. */
+  const released = async (id: string, session: Session): Promise<void> => {
+    const item = await own(id, session)
+    if (item !== null) blinds.open(session.by, item.subject)
+    const row = await parts.record.verdict(id, session.tenants)
+    const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
+    await queue.release(id, session.by, isLead, clock())
+  }
+  /** Takes the first item that may be taken: not this one, nor what was decided just now, which is in the queue until the record has read it. */
+  const next = async (session: Session, done: 'done' | '', but = ''): Promise<Answer> => {
+    const { items } = await queue.list(filter(session), LOOKED, clock())
+    for (const { verdict } of items) {
+      if (verdict === but || decided.isRecent(session.by, verdict)) continue
+      const claimed = await claim(verdict, session)
+      if (claimed.outcome === 'claimed') return { to: link('/review/item', { id: verdict, said: done }) }
     }
-    const claimed = await claim(null, session)
-    const isSame = claimed.outcome === 'claimed' && claimed.item.verdict === decided
-    if (isSame) blinds.open(session.by, claimed.item.subject)
-    if (claimed.outcome !== 'claimed' || isSame) return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
-    return { to: link('/review/item', { id: claimed.item.verdict, said: done }) }
+    return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
   }
   const idIn = ({ form }: Asked) => form.get('id') ?? ''
   return [
@@ -66,7 +91,9 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review',
       right: 'decide',
       async answer({ query, session }) {
-        const { items, waiting } = await queue.list(filter(session), LISTED, clock())
+        const { items: all, waiting: inQueue } = await queue.list(filter(session), LISTED, clock())
+        const items = all.filter(({ verdict }) => !decided.isRecent(session.by, verdict))
+        const waiting = inQueue - (all.length - items.length)
         return { title: TEXTS.review.title, body: listBody(items, waiting, { session, said: query.get('said') }) }
       },
     },
@@ -86,13 +113,17 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/release',
       right: 'decide',
       async answer(asked) {
-        const { session } = asked
-        const item = await own(idIn(asked), session)
-        if (item !== null) blinds.open(session.by, item.subject)
-        const row = await parts.record.verdict(idIn(asked), session.tenants)
-        const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
-        await queue.release(idIn(asked), session.by, isLead, clock())
+        await released(idIn(asked), asked.session)
         return { to: link('/review', { said: 'back' }) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/review/skip',
+      right: 'decide',
+      async answer(asked) {
+        await released(idIn(asked), asked.session)
+        return next(asked.session, '', idIn(asked))
       },
     },
     {
@@ -121,12 +152,15 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
         // What was written without seeing what was decided stays an opinion, also where the item is none any more.
         const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
-        const decided = await send({ ...decision, ...opinion }, parts, signal)
-        if (decided === 'invalid') return again(TEXTS.decide.missing)
-        const isTaken = decided === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(decided.outcome)
-        if (!isTaken) return again(refusalOf(decided))
+        const outcome = await send({ ...decision, ...opinion }, parts, signal)
+        if (outcome === 'invalid') return again(TEXTS.decide.missing)
+        const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
+        if (!isTaken) return again(refusalOf(outcome))
+        // Nobody waits for the next any more.
+        if (signal.aborted) return { to: '/review' }
         blinds.open(session.by, subject)
-        return next(session, 'done', item.verdict)
+        decided.note(session.by, item.verdict)
+        return next(session, 'done')
       },
     },
   ]
@@ -194,7 +228,7 @@ ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="ale
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
 ${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${blind || rationale === '' ? NOTHING : html`<section class="why" aria-labelledby="why"><h2 id="why">${TEXTS.verdict.why}</h2><div class="said">${words(rationale, { most: 2_000 })}</div><p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p></section>`}
-<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kinds.get(item.protocol)?.labels ?? [], chosen: label, why, opinion: blind })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}</section>
+<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kinds.get(item.protocol)?.labels ?? [], chosen: label, why, opinion: blind })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}${button('/review/skip', TEXTS.review.skip, { session, id: item.verdict, press: 's' })}</section>
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted) })}
 <p class="faint">${TEXTS.review.keys}</p>`
 }

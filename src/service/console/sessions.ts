@@ -87,9 +87,10 @@ export class Sessions {
     return id
   }
 
-  /** The session of this id, which is not idle from now on; null if there is none, or it has ended. */
-  read(id: string): Session | null {
-    return this.#renewed(digest(id))
+  /** The session of this id; null if there is none, or it has ended. It is not idle from now on, unless the asking renews nothing. */
+  read(id: string, { renews = true }: { renews?: boolean } = {}): Session | null {
+    const name = digest(id)
+    return renews ? this.#renewed(name) : (this.#standing(name)?.session ?? null)
   }
 
   /** The session of who is named anew with each request, as a proxy does; without a cookie. */

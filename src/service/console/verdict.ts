@@ -1,4 +1,4 @@
-import type { RecordReader } from '../ports/record.ts'
+import type { RecordReader, SubjectRecord } from '../ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
 import type { Blinds } from './blinds.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
@@ -47,7 +47,23 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
         const tools = toolsOf(file, decides)
         const decide = decides ? decideSection(file, session) : NOTHING
         const notice = decidedNotice(query.get('done'))
-        return { title: titleOf(file), body: html`${notice}${verdictBody(file, kinds, tools)}${decide}` }
+        const news = newsPlace(file)
+        return { title: titleOf(file), body: html`${notice}${news}${verdictBody(file, kinds, tools)}${decide}` }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/verdict/news',
+      right: 'see',
+      isByItself: true,
+      async answer({ query, session }) {
+        const row = await record.verdict(query.get('id') ?? '', session.tenants)
+        if (row === null || blinds.isClosed(session.by, row.subject)) return { news: null }
+        const { tenant, postId: id, kind } = row.subject
+        const story = await record.subject({ tenant, id, kind })
+        if (story === null || storyOf(story) === query.get('seen')) return { news: null }
+        const isProposal = story.said.at(-1)?.said === 'proposal'
+        return { news: isProposal ? TEXTS.verdict.proposalCame : TEXTS.verdict.somethingCame }
       },
     },
     {
@@ -82,6 +98,17 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
       },
     },
   ]
+}
+
+/** Changes when something comes of a subject: what a page shows of it is older then. */
+function storyOf({ verdicts, said, deletedAt }: SubjectRecord): string {
+  return [verdicts.length, said.at(-1)?.id ?? '', said.at(-1)?.at ?? '', deletedAt ?? ''].join('.')
+}
+
+/** Where a page's script says that something has come since it was drawn. */
+function newsPlace({ row, story }: CaseFile): Safe {
+  const news = link('/verdict/news', { id: row.verdict.id, seen: storyOf(story) })
+  return html`<p class="notice news" role="status" data-news="${news}" hidden><span></span> <a href="${link('/verdict', { id: row.verdict.id })}">${TEXTS.show}</a></p>`
 }
 
 function titleOf({ row: { verdict } }: CaseFile): string {

@@ -160,31 +160,67 @@ function live(list) {
   connect()
 }
 
-/** Keys of a page with a decision: a number chooses a label, w the reason, Ctrl+Enter sends. Off while somebody writes. */
+/** Where a reader has switched single keys off. Ctrl+Enter stays. */
+const KEYS = 'gavel-single-keys'
+const hasKeys = () => localStorage.getItem(KEYS) !== 'off'
+
+function keysSwitch() {
+  each('[data-keys]', (button) => {
+    const say = () => {
+      button.textContent = hasKeys() ? button.dataset.keys : button.dataset.noKeys
+    }
+    button.hidden = false
+    button.addEventListener('click', () => {
+      localStorage.setItem(KEYS, hasKeys() ? 'off' : 'on')
+      say()
+    })
+    say()
+  })
+  each('[data-close]', (button) => button.addEventListener('click', () => button.closest('dialog').close()))
+}
+
+const pressed = {
+  '?': () => document.querySelector('dialog.help')?.showModal(),
+  o: () => each('details.hidden', (one) => one.toggleAttribute('open', true)),
+  w: () => document.querySelector('.decide textarea')?.focus(),
+}
+
+/** Keys of a page: a number chooses a label, w the reason, Ctrl+Enter sends. Off while somebody writes. */
 function keys() {
   document.addEventListener('keydown', (event) => {
     const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit()
-    if (isWriting || event.ctrlKey || event.metaKey || event.altKey) return
-    const pressed = document.querySelector(`button[data-press="${CSS.escape(event.key)}"]`)
-    if (pressed !== null) {
-      pressed.click()
-      return
-    }
+    if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
+    const button = document.querySelector(`button[data-press="${CSS.escape(event.key)}"]`)
     const label = document.querySelector(`.decide input[data-key="${CSS.escape(event.key)}"]`)
-    if (label !== null) {
+    if (button !== null) button.click()
+    else if (label !== null) {
       label.checked = true
       label.focus()
-    } else if (event.key === 'w') {
-      const why = document.querySelector('.decide textarea')
-      if (why === null) return
+    } else if (Object.hasOwn(pressed, event.key)) {
       event.preventDefault()
-      why.focus()
+      pressed[event.key]()
     }
   })
+}
+
+/** How often a verdict's page asks whether something has come, in ms. */
+const NEWS_MS = 5_000
+
+/** Says that something has come since the page was drawn; the page stays as it is, for somebody may be writing in it. */
+function news(place) {
+  setInterval(async () => {
+    if (document.hidden || !place.hidden) return
+    const answer = await fetch(place.dataset.news, { redirect: 'manual' }).catch(() => null)
+    if (answer === null || answer.status !== 200) return
+    place.querySelector('span').textContent = await answer.text()
+    place.hidden = false
+  }, NEWS_MS)
 }
 
 localTimes(document)
 copying()
 keys()
+keysSwitch()
 each('ol[data-stream]', live)
+each('[data-news]', news)
