@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { ROLES } from '../src/service/console/roles.ts'
 import { tenantName } from '../src/service/domain/messages.ts'
+import { ROLES } from '../src/service/domain/person-roles.ts'
 import { hostName } from './door.ts'
 import { count, wait } from './values.ts'
 

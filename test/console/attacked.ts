@@ -69,7 +69,10 @@ export async function attackEverywhere(text: string, at: number): Promise<void> 
   })
   const verdict = await console.judged(judgedWith(text, protocol, `p${at}`))
   const undecided = judgedWith(text, protocol, `q${at}`)
-  const waits = await console.judged({ ...undecided, verdict: { ...undecided.verdict, label: null, decidedBy: 'none' } })
+  const waits = await console.judged({
+    ...undecided,
+    verdict: { ...undecided.verdict, label: null, decidedBy: 'none' },
+  })
   const cookie = await console.signedIn(text)
   const fields = ['q', 'label', 'author', 'tenant', 'before', 'model', 'from', 'protocol', 'done', 'said', 'seen']
   const query = new URLSearchParams({ id: verdict.id, ...Object.fromEntries(fields.map((name) => [name, text])) })
@@ -112,11 +115,14 @@ export async function attackEverywhere(text: string, at: number): Promise<void> 
   const item = await send('/review/take', { id: waits.id, token })
   expect(item).toContain('/review/item')
   const shownItem = await check(item)
-  expect(parseHTML(shownItem).document.querySelector('.claim-words')?.textContent).toContain(shown(text, 60).slice(0, 59))
+  expect(parseHTML(shownItem).document.querySelector('.claim-words')?.textContent).toContain(
+    shown(text, 60).slice(0, 59),
+  )
   await check(`/review/item?${new URLSearchParams({ id: waits.id, said: text })}`)
   await check('/review')
   const label = protocol === 'hate' ? 'hate' : 'rumor'
-  for (const sent of [{ label: text }, { label }]) await send('/review/decide', { id: waits.id, why: text, token, ...sent })
+  for (const sent of [{ label: text }, { label }])
+    await send('/review/decide', { id: waits.id, why: text, token, ...sent })
   await send('/review/skip', { id: text, token })
   expect(
     parseHTML((await console.page(`/verdict?${own}`, cookie)).text).document.querySelector('.claim-words')?.textContent,

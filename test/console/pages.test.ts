@@ -3,8 +3,8 @@ import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
 import { shown } from '../../src/service/console/view.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
-import { attackEverywhere, dangersIn } from './attacked.ts'
-import { aConsole, aTurn, tokenIn, WELL } from './console-for-tests.ts'
+import { attackEverywhere } from './attacked.ts'
+import { aConsole, aTurn } from './console-for-tests.ts'
 import { MARKUP_ATTACKS } from './markup-attacks.ts'
 
 /** The templates of a source, with § for what stands in them. */

@@ -117,7 +117,8 @@ it('what was written without seeing the first opinion stays an opinion, also sen
   await anna.to('/review/decide', { ...form, label: 'rumor', why: 'x' })
   // With an opinion that dissents the item is a disputed one alone, and is not blind.
   console.pass(900_001)
-  await anna.to('/review/decide', { ...form, label: 'rumor', why: 'x' })
+  // As one that this process has not seen before.
+  await anna.to('/review/decide', { ...form, once: '', label: 'rumor', why: 'x' })
   expect(decided.map(({ opinion, against }) => [opinion, against])).toEqual([
     [true, 1],
     [true, 1],
@@ -130,3 +131,31 @@ function formIn(page: string): Record<string, string> {
   const fields = form.slice(0, form.indexOf('</form>')).matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)
   return Object.fromEntries([...fields].map(([, name, value]) => [name ?? '', value ?? '']))
 }
+
+it('a form that is sent twice at once is one decision, and has one answer', async () => {
+  const decided: unknown[] = []
+  const console = aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      await Promise.resolve()
+      return { of: '0@0', decided: { outcome: decided.length > 1 ? 'late' : 'stands', last: 2, verdict: 'v' } as never }
+    },
+  })
+  const { id } = await console.judged({ verdict: { label: null, decidedBy: 'none' } })
+  const cookie = await console.signedIn()
+  for (const [path, page] of [
+    ['/decide', `/verdict?id=${id}`],
+    ['/review/decide', `/review/item?id=${id}`],
+  ] as const) {
+    decided.length = 0
+    const first = tokenIn((await console.page('/health', cookie)).text)
+    await console.post('/review/take', { id, token: first }, { cookie })
+    const { text } = await console.page(page, cookie)
+    const once = /name="once" value="([^"]+)"/.exec(text.slice(text.indexOf(`action="${path}"`)))?.[1] ?? ''
+    const fields = { id, label: 'rumor', why: 'x', token: tokenIn(text), once }
+    const answers = await Promise.all([console.post(path, fields, { cookie }), console.post(path, fields, { cookie })])
+    expect(decided).toHaveLength(1)
+    expect(answers.map(({ status }) => status)).toEqual([303, 303])
+    expect(answers[0].headers.get('location')).toBe(answers[1].headers.get('location'))
+  }
+}, 20_000)

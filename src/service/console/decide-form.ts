@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../domain/decisions.ts'
+import { may } from '../domain/person-roles.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { CaseFile } from './case-file.ts'
-import { may } from './roles.ts'
+import { onceField } from './once.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type Part, type Safe } from './view.ts'
@@ -52,14 +53,14 @@ export interface DecideFields {
 
 export function decideForm({ to = '/decide', id, token, labels, chosen, why, opinion = false }: DecideFields): Safe {
   const name = randomUUID()
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`
 }
 
 function withdrawForm({ id, token }: { id: string; token: string }): Safe {
-  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}"><input type="hidden" name="withdraw" value="yes">
+  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${onceField()}<input type="hidden" name="withdraw" value="yes">
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" required dir="auto"></textarea></label>
 <button>${TEXTS.decide.withdrawTitle}</button></form></details>`
 }

@@ -9,7 +9,8 @@ import type { Blinds } from './blinds.ts'
 import { CLOSED } from './closed.ts'
 import { type DONE, decideForm, mayWithdraw } from './decide-form.ts'
 import type { Kinds } from './kinds.ts'
-import type { Answer, Page } from './page.ts'
+import { Once } from './once.ts'
+import type { Answer, Asked, Page } from './page.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, words } from './view.ts'
 
@@ -21,36 +22,39 @@ export function decidePage(parts: {
   blinds: Blinds
   clock: Clock
 }): Page {
+  const once = new Once()
   return {
     method: 'POST',
     path: '/decide',
     right: 'decide',
-    async answer({ form, session, signal }): Promise<Answer> {
-      const id = form.get('id') ?? ''
-      const row = await parts.record.verdict(id, session.tenants)
-      if (row === null)
-        return {
-          title: TEXTS.wrong.nothing.title,
-          body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
-          status: 404,
-        }
-      const { verdict, subject } = row
-      if (parts.blinds.isClosed(session.by, subject)) return CLOSED
-      if (form.get('withdraw') === 'yes' && !mayWithdraw(verdict, session)) return NOT_YOURS
-      const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
-      const why = (form.get('why') ?? '').trim()
-      const label = form.get('label') ?? ''
-      const withdraw = form.get('withdraw') === 'yes'
-      const again = { id, token: session.token, labels, chosen: label, why }
-      if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
-        return notDecided(TEXTS.decide.missing, again, 400)
-      const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }
-      const decided = await send({ ...asked, ...(withdraw ? { withdraw: true as const } : { label }) }, parts, signal)
-      if (decided === 'invalid') return notDecided(TEXTS.decide.missing, again, 400)
-      const done = doneOf(decided)
-      if (done !== null) return { to: link('/verdict', { id: await shownAfter(parts.record, decided, id), done }) }
-      return notDecided(refusalOf(decided), again, 409)
-    },
+    answer: (asked) => once.take(asked.form, asked.session, () => decided(asked)),
+  }
+
+  async function decided({ form, session, signal }: Asked): Promise<Answer> {
+    const id = form.get('id') ?? ''
+    const row = await parts.record.verdict(id, session.tenants)
+    if (row === null)
+      return {
+        title: TEXTS.wrong.nothing.title,
+        body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
+        status: 404,
+      }
+    const { verdict, subject } = row
+    if (parts.blinds.isClosed(session.by, subject)) return CLOSED
+    if (form.get('withdraw') === 'yes' && !mayWithdraw(verdict, session)) return NOT_YOURS
+    const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
+    const why = (form.get('why') ?? '').trim()
+    const label = form.get('label') ?? ''
+    const withdraw = form.get('withdraw') === 'yes'
+    const again = { id, token: session.token, labels, chosen: label, why }
+    if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
+      return notDecided(TEXTS.decide.missing, again, 400)
+    const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }
+    const outcome = await send({ ...asked, ...(withdraw ? { withdraw: true as const } : { label }) }, parts, signal)
+    if (outcome === 'invalid') return notDecided(TEXTS.decide.missing, again, 400)
+    const done = doneOf(outcome)
+    if (done !== null) return { to: link('/verdict', { id: await shownAfter(parts.record, outcome, id), done }) }
+    return notDecided(refusalOf(outcome), again, 409)
   }
 }
 
@@ -60,7 +64,7 @@ const NOT_YOURS: Answer = {
   status: 403,
 }
 
-interface Asked {
+interface Decision {
   readonly subject: ThreadRef
   readonly protocol: string
   /** The revision that was seen. */
@@ -74,7 +78,7 @@ interface Asked {
 
 /** Sends a decision, and waits for what comes of it; null where nothing was heard in time. */
 export async function send(
-  { subject: { tenant, postId: subjectId, kind }, ...asked }: Asked,
+  { subject: { tenant, postId: subjectId, kind }, ...asked }: Decision,
   { deciding, clock }: { deciding: Deciding; clock: Clock },
   signal: AbortSignal,
 ): Promise<Decided | null | 'invalid'> {

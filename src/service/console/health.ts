@@ -1,5 +1,5 @@
+import { tenantsOf } from '../domain/person-roles.ts'
 import type { Page } from './page.ts'
-import { tenantsOf } from './roles.ts'
 import { TEXTS } from './texts.ts'
 import { html, moment, NOTHING, type Part, type Safe, words } from './view.ts'
 

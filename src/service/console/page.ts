@@ -1,4 +1,4 @@
-import type { Right } from './roles.ts'
+import type { Right } from '../domain/person-roles.ts'
 import type { Session } from './sessions.ts'
 import type { Safe } from './view.ts'
 

@@ -1,3 +1,4 @@
+import { may } from '../domain/person-roles.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { RecordReader } from '../ports/record.ts'
@@ -7,8 +8,8 @@ import { caseFile } from './case-file.ts'
 import { refusalOf, send } from './decide.ts'
 import { decideForm } from './decide-form.ts'
 import type { Kinds } from './kinds.ts'
+import { Once } from './once.ts'
 import type { Answer, Asked, Page } from './page.ts'
-import { may } from './roles.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments } from './thread.ts'
@@ -53,6 +54,7 @@ class Decided {
 export function reviewPages(parts: ReviewParts): Page[] {
   const { queue, clock, claimFor, blinds } = parts
   const decided = new Decided(clock)
+  const once = new Once()
   const filter = ({ by, tenants }: Session) => ({ for: by, ...(tenants === undefined ? {} : { tenants }) })
   /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
   const claim = async (id: string | null, session: Session): Promise<Claimed> => {
@@ -140,30 +142,32 @@ export function reviewPages(parts: ReviewParts): Page[] {
       method: 'POST',
       path: '/review/decide',
       right: 'decide',
-      async answer(asked) {
-        const { form, session, signal } = asked
-        const claimed = await claim(idIn(asked), session)
-        if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
-        const { item } = claimed
-        const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
-        const again = (says: string): Promise<Answer> => notDecided(says, item, { ...parts, session, label, why })
-        if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
-        const { subject, protocol, revision: against } = item
-        const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
-        // What was written without seeing what was decided stays an opinion, also where the item is none any more.
-        const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
-        const outcome = await send({ ...decision, ...opinion }, parts, signal)
-        if (outcome === 'invalid') return again(TEXTS.decide.missing)
-        const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
-        if (!isTaken) return again(refusalOf(outcome))
-        // Nobody waits for the next any more.
-        if (signal.aborted) return { to: '/review' }
-        blinds.open(session.by, subject)
-        decided.note(session.by, item.verdict)
-        return next(session, 'done')
-      },
+      answer: (asked) => once.take(asked.form, asked.session, () => decide(asked)),
     },
   ]
+
+  async function decide(asked: Asked): Promise<Answer> {
+    const { form, session, signal } = asked
+    const claimed = await claim(idIn(asked), session)
+    if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
+    const { item } = claimed
+    const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
+    const again = (says: string): Promise<Answer> => notDecided(says, item, { ...parts, session, label, why })
+    if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
+    const { subject, protocol, revision: against } = item
+    const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
+    // What was written without seeing what was decided stays an opinion, also where the item is none any more.
+    const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
+    const outcome = await send({ ...decision, ...opinion }, parts, signal)
+    if (outcome === 'invalid') return again(TEXTS.decide.missing)
+    const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
+    if (!isTaken) return again(refusalOf(outcome))
+    // Nobody waits for the next any more.
+    if (signal.aborted) return { to: '/review' }
+    blinds.open(session.by, subject)
+    decided.note(session.by, item.verdict)
+    return next(session, 'done')
+  }
 }
 
 function isBlind({ reasons }: ReviewItem): boolean {

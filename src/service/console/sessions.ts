@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
+import { type Grant, tenantsOf } from '../domain/person-roles.ts'
 import type { Clock } from '../ports/clock.ts'
-import { type Grant, tenantsOf } from './roles.ts'
 
 /** Who is signed in. */
 export interface Session {

@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net'
+import { type Grant, grantsOf, type Named, type Person } from '../domain/person-roles.ts'
 import type { OpenIdProvider, SignInChecks } from '../ports/openid.ts'
 import { cookieIn, cookieOf, type From, type PublicUrl } from './gate.ts'
-import { type Grant, grantsOf, type Named, type Person } from './roles.ts'
 import { newSecret, type Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type Safe, words } from './view.ts'
