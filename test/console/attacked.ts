@@ -33,7 +33,7 @@ function judgedWith(text: string, protocol: string, subjectId: string): Judged {
 }
 
 /** What in a page could do something; a page holds nothing of it but the console's own. */
-export function dangersIn(page: string): string[] {
+function dangersIn(page: string): string[] {
   const { document } = parseHTML(page)
   const all = [...document.querySelectorAll('*')]
   const known = new Set(

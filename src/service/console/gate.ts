@@ -12,7 +12,7 @@ export interface From {
 /** Where browsers have the console; empty: where it is asked. */
 export type PublicUrl = string
 
-export function isSecure(publicUrl: PublicUrl): boolean {
+function isSecure(publicUrl: PublicUrl): boolean {
   return publicUrl.startsWith('https:')
 }
 
