@@ -12,7 +12,12 @@ import { aVerdict } from '../support/verdicts.ts'
 export const DAY = 86_400_000
 const T0 = Date.parse('2026-03-01T00:00:00Z')
 export const KEEP = 200 * DAY
-const CONTEXT = { ofReplies: new Set(['counterspeech']), weigh: weighed, indexChars: 20_000, maxBytes: 2 ** 20 }
+export const CONTEXT = {
+  ofReplies: new Set(['counterspeech']),
+  labels: new Map([['rumor', new Set(['rumor', 'non-rumor'])]]),
+  weigh: weighed,
+  ...{ indexChars: 20_000, maxBytes: 2 ** 20 },
+}
 
 export const at = (seconds: number) => new Date(T0 + seconds * 1000).toISOString()
 
@@ -506,9 +511,43 @@ export function recordContract(
         expect((await store.size()).rows).toMatchObject({ said: 0, transcripts: 0 })
       })
 
+      it('what came of decisions by the times that it names, in whatever order it is published', async () => {
+        await topics.judged({}, 'x')
+        await topics.send(
+          'decisionOutcomes',
+          'p',
+          { ...outcome, outcome: 'withdrawn', of: '0@1', label: null, at: at(9) },
+          30,
+        )
+        await topics.send(
+          'decisionOutcomes',
+          'p',
+          { ...outcome, outcome: 'stands', of: '0@0', label: 'non-rumor', at: at(5) },
+          31,
+        )
+        await topics.send('reviews', 'p', { ...reviewed, at: at(7) }, 32)
+        const ids = (await store.subject({ tenant: 'default', id: 'p' }))?.said.map(({ id }) => id)
+        expect(ids).toEqual(['outcome 0@0 stands', `review ${reviewed.id}`, 'outcome 0@1 withdrawn'])
+        await topics.send(
+          'decisionOutcomes',
+          'p',
+          { ...outcome, outcome: 'deleted', of: '0@1', label: null, at: at(12) },
+          40,
+        )
+        await topics.send(
+          'decisionOutcomes',
+          'p',
+          { ...outcome, outcome: 'stands', of: '0@2', label: 'rumor', at: at(11) },
+          41,
+        )
+        await topics.send('reviews', 'p', { ...reviewed, id: 'another', at: at(11) }, 42)
+        expect((await store.subject({ tenant: 'default', id: 'p' }))?.said).toEqual([])
+      })
+
       it('no decision that intake refuses, and messages of another version as they are', async () => {
         await topics.send('decisions', 'other key', { ...decided, label: 'non-rumor' }, 4)
         await topics.send('decisions', 'p', decided, 4)
+        await topics.send('decisions', 'p', { ...decided, label: 'hoax' }, 4)
         await topics.send('reviews', 'p', { ...reviewed, schema: 2 }, 4)
         await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'postponed', of: '0@0' }, 4)
         expect((await store.size()).rows).toMatchObject({ said: 0, unread: 2 })
@@ -671,6 +710,7 @@ export function recordContract(
           opinion: true,
         }
         await topics.send('decisions', 'p', { ...opinion, by: 'ann' }, 30)
+        await topics.send('decisions', 'p', { ...opinion, by: 'cay', label: 'hoax' }, 30)
         expect(await listed()).toEqual(['rumor~p~r2 second-opinion'])
         await topics.send('decisions', 'p', { ...opinion, by: 'ben' }, 31)
         expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ label: 'rumor', reasons: ['differs'] }])
@@ -771,6 +811,47 @@ export function recordContract(
         expect(await ids('same')).toEqual(['rumor~q~r1'])
         await topics.judged({ revision: 3, seconds: 90, rationale: SECRET }, 'a claim', { c1: SECRET })
         await isGone()
+      })
+
+      it('of a deleted comment, also in the verdicts that withdrawals published again, in whatever order they come', async () => {
+        const again = (revision: number, from: string, seconds: number) => {
+          const restored = { from, by: 'ann', why: 'a mistake', of: `0@${revision}` }
+          return aVerdict(at(seconds), { revision, rationale: SECRET, restored })
+        }
+        await topics.judged({ rationale: SECRET }, 'a claim', { c1: SECRET })
+        await topics.send('verdicts', 'p', again(3, 'rumor~p~r1', 9), 9)
+        await topics.send('verdicts', 'p', again(5, 'rumor~p~r3', 19), 19)
+        await topics.send('comments', 'p', { id: 'c1', postId: 'p', createdAt: at(0), deleted: true }, 60)
+        await isGone()
+        await topics.send('verdicts', 'p', again(7, 'rumor~p~r5', 70), 70)
+        const { revision: _, supersedes: __, ...ruled } = aVerdict(at(80), { rationale: SECRET })
+        const proposed = { ...ruled, id: 'rumor~p~p8', proposal: 8, beneath: 'rumor~p~r7', differs: false }
+        await topics.send('proposals', 'p', proposed, 80)
+        await topics.send('verdicts', 'p', again(9, 'rumor~p~p8', 90), 90)
+        await topics.send('transcripts', 'p', aTranscript('rumor~p~p8', 'a claim', { c1: SECRET }, 80), 90)
+        await isGone()
+        expect((await subject())?.verdicts.map(({ erased }) => erased)).toEqual([true, true, true, true, true])
+      })
+
+      it('of a deleted comment, from verdicts whose transcripts were cut as well', async () => {
+        const cut = (id: string) => ({
+          ...aTranscript(id, null),
+          subject: '[cut: too large]',
+          turns: [{ startedAt: at(1) }],
+        })
+        await topics.send('verdicts', 'p', aVerdict(at(0), { rationale: SECRET }))
+        await topics.send('transcripts', 'p', { ...cut('rumor~p~r1'), raw: SECRET })
+        const human = aVerdict(at(5), { revision: 2, decidedBy: 'human', rationale: 'overruled' })
+        await topics.send('verdicts', 'p', human, 5)
+        await topics.send('transcripts', 'p', aTranscript(human.id, null), 5)
+        await topics.send('comments', 'p', { id: 'c1', postId: 'p', createdAt: at(0), deleted: true }, 60)
+        await isGone()
+        await topics.send('transcripts', 'p', { ...cut('rumor~p~r3'), raw: SECRET }, 50)
+        await topics.send('verdicts', 'p', aVerdict(at(50), { revision: 3, rationale: SECRET }), 50)
+        await isGone()
+        expect(await store.transcript('rumor~p~r3')).toBeNull()
+        expect((await subject())?.verdicts.map(({ erased }) => erased)).toEqual([true, false, true])
+        expect((await store.verdict(human.id))?.verdict.rationale).toBe('overruled')
       })
 
       it('of a deleted comment whose transcript comes before the verdict', async () => {

@@ -32,7 +32,13 @@ const SETTINGS = {
   auditShare: 0.01,
   blindShare: 0.1,
 }
-const CONTEXT = { ofReplies: new Set<string>(), weigh: weighed, indexChars: 20_000, maxBytes: 2 ** 24 }
+const CONTEXT = {
+  ofReplies: new Set<string>(),
+  labels: new Map<string, Set<string>>(),
+  weigh: weighed,
+  indexChars: 20_000,
+  maxBytes: 2 ** 24,
+}
 
 /** Words of each language by how common they are: the first is in every second text of it, the last in one of ten thousand. */
 const KOREAN =

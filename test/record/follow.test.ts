@@ -8,7 +8,13 @@ import { rebuild } from '../../src/service/record/rebuild.ts'
 import { aTranscript, at, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
-const PROJECT = { ofReplies: new Set<string>(), weigh: weighed, indexChars: 1_000, maxBytes: 2 ** 20 }
+const PROJECT = {
+  ofReplies: new Set<string>(),
+  labels: new Map<string, Set<string>>(),
+  weigh: weighed,
+  indexChars: 1_000,
+  maxBytes: 2 ** 20,
+}
 const NAMES = new Map<string, RecordedTopic>([
   ['g.posts', 'posts'],
   ['g.verdicts', 'verdicts'],

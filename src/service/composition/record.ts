@@ -6,6 +6,7 @@ import { groupAdmin } from '../adapters/kafka/group-admin.ts'
 import { groupProgress } from '../adapters/kafka/offsets.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../adapters/sqlite/record.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { labelsForPeople } from '../engine/script.ts'
 import { closable, type Keep } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -89,6 +90,7 @@ export function projectOf(settings: Settings): ProjectContext {
   const { protocols } = protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '')
   return {
     ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
+    labels: new Map(protocols.map((one) => [one.name, new Set(labelsForPeople(one))])),
     weigh: weighed,
     indexChars: record.indexChars,
     maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN),

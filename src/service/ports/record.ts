@@ -24,6 +24,8 @@ export interface RulingEntry {
   readonly confidence: number | null
   /** Comments that its thread had accepted. */
   readonly accepted: number
+  /** The id of the ruling or proposal whose words it says again; null but for a withdrawn human verdict's place. */
+  readonly restores: string | null
   /** What it can be found by beside its columns. */
   readonly marks: readonly RulingMark[]
   /** ms since 1970 */
@@ -53,8 +55,8 @@ export interface TranscriptEntry {
   readonly what: 'transcript'
   readonly subject: ThreadRef
   readonly verdictId: string
-  /** Ids of the comments in it. */
-  readonly comments: readonly string[]
+  /** Ids of the comments in it; null if it was cut, and may hold any of its post's. */
+  readonly comments: readonly string[] | null
   /** The words of the subject and its comments; null if it has no snapshot of them, as that of a retraction. */
   readonly words: string | null
   /** How a list shows the subject; null as `words`. */
@@ -79,7 +81,7 @@ export interface SaidEntry {
   readonly protocol: string
   readonly label: string | null
   readonly by: string
-  /** The broker's time, of a proposal when its case opened, ms since 1970. */
+  /** The broker's time; of a proposal when its case opened, of an outcome and a request for review as they say; ms since 1970. */
   readonly at: number
   readonly json: string
 }

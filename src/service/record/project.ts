@@ -18,6 +18,8 @@ import type { Incoming } from '../ports/topic.ts'
 export interface ProjectContext {
   /** Protocols whose subjects are replies. */
   readonly ofReplies: ReadonlySet<string>
+  /** What people may decide, by protocol. */
+  readonly labels: ReadonlyMap<string, ReadonlySet<string>>
   /** How near a thing a verdict was, by its protocol's own rules. */
   readonly weigh: (verdict: Verdict) => { readonly contested: boolean; readonly confidence: number | null }
   /** Most characters of a subject with its comments that are searched. */
@@ -71,6 +73,7 @@ function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies
       degraded: degraded.length > 0,
       ...weigh(read.data),
       accepted: counts.accepted,
+      restores: read.data.restored?.from ?? null,
       marks: marksOf(read.data),
       openedAt: msOf(timing.openedAt, timestamp),
       decidedAt: msOf(timing.decidedAt, timestamp),
@@ -112,19 +115,25 @@ function transcriptEntries(
   const { protocol, tenant } = scopeOf(verdictId)
   const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(verdictId) ? 'reply' : 'post'
   const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
+  const known = heardOf(subject, indexChars)
   return [
     {
       what: 'transcript',
       subject: { tenant, postId: key, kind },
       ...{ verdictId, at: timestamp, json },
-      ...heardOf(subject, indexChars),
+      ...known,
+      // Its questions quote comments also where its subject was cut to fit.
+      comments: known.words === null && turns.length > 0 ? null : known.comments,
       askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one)),
     },
   ]
 }
 
 /** The ids and the words of a snapshot. What was cut of a transcript to fit is not in them. */
-function heardOf(subject: unknown, most: number): Pick<TranscriptEntry, 'comments' | 'words' | 'shown'> {
+function heardOf(
+  subject: unknown,
+  most: number,
+): Pick<TranscriptEntry, 'words' | 'shown'> & { readonly comments: readonly string[] } {
   const read = snapshot.safeParse(subject)
   if (!read.success) return { comments: [], words: null, shown: null }
   const { post, comments } = read.data
@@ -172,12 +181,13 @@ function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplie
 function decisionEntries(
   { key, partition, offset, timestamp }: Incoming,
   value: Buffer,
-  { ofReplies }: ProjectContext,
+  { ofReplies, labels }: ProjectContext,
 ): Entry[] {
   const read = inputOf(decisionMessage, value)
   if (read === null || key !== read.subjectId) return []
   const { createdAt: _, at, ...decision } = read
   const { protocol, label = null, by } = decision
+  if (label !== null && labels.get(protocol)?.has(label) === false) return []
   const subject = subjectOf(decision, ofReplies.has(protocol) ? 'reply' : 'post')
   const json = JSON.stringify({ ...decision, at: new Date(at).toISOString() })
   const id = `decision ${partition}@${offset}`
@@ -193,16 +203,18 @@ function outcomeEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
   const subject = { tenant, postId: subjectId, kind }
   if (outcome === 'deleted') return [{ what: 'deletion', subject, at: msOf(at, timestamp) }]
   const id = `outcome ${of} ${outcome}`
-  return [{ what: 'said', said: 'outcome', subject, id, protocol, label, by, at: timestamp, json }]
+  // Publishers may send them in any order, also behind the subject's deletion.
+  return [{ what: 'said', said: 'outcome', subject, id, protocol, label, by, at: msOf(at, timestamp), json }]
 }
 
 function reviewEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = review.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
-  const { id, tenant, kind, subjectId, protocol, label = null, by = '' } = read.data
+  const { id, tenant, kind, subjectId, protocol, label = null, by = '', at } = read.data
   const subject = { tenant, postId: subjectId, kind }
-  return [{ what: 'said', said: 'review', subject, id: `review ${id}`, protocol, label, by, at: timestamp, json }]
+  const asked = { id: `review ${id}`, protocol, label, by, at: msOf(at, timestamp), json }
+  return [{ what: 'said', said: 'review', subject, ...asked }]
 }
 
 function feedbackEntries(

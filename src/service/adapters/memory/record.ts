@@ -53,6 +53,7 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
   const unread = new Map<string, Extract<Entry, { what: 'unread' }>>()
   let [order, arrivals] = [0, 0]
 
+  const hasLost = (post: ThreadRef) => [...gone].some((one) => one.startsWith(goneKey(post, '').slice(0, -2)))
   function subjectOf(ref: ThreadRef): Subject {
     const one = subjects.get(keyOf(ref)) ?? { ref, deletedAt: null, shown: null, goneSeq: 0 }
     subjects.set(keyOf(ref), one)
@@ -82,14 +83,19 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
   }
 
   function strip(id: string): void {
-    const one = rulings.get(id)
-    if (one !== undefined) {
-      one.json = withoutWords(one.json)
-      one.erased = true
-      one.seq = ++arrivals
+    for (const one of rulings.values()) {
+      if (one.erased || (one.id !== id && one.restores !== id)) continue
+      Object.assign(one, { json: withoutWords(one.json), erased: true, seq: ++arrivals })
+      strip(one.id)
     }
     const proposed = said.get(id)
     if (proposed !== undefined) said.set(id, { ...proposed, json: withoutWords(proposed.json) })
+  }
+
+  /** A comment that it rests on was deleted. */
+  function isErased(id: string): boolean {
+    const shown = transcripts.get(id)
+    return (shown !== undefined && 'erased' in shown) || rulings.get(id)?.erased === true
   }
 
   function arrive(id: string): void {
@@ -105,10 +111,9 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
       const before = rulings.get(entry.id)
       if (before !== undefined) before.conflicting ||= before.sent !== entry.json
       else {
-        const own = { sent: entry.json, conflicting: false, erased: false, order: ++order, seq: 0 }
-        rulings.set(entry.id, { ...entry, ...own })
+        rulings.set(entry.id, { ...entry, sent: entry.json, conflicting: false, erased: false, order: ++order, seq: 0 })
         const shown = transcripts.get(entry.id)
-        if (shown !== undefined && 'erased' in shown) strip(entry.id)
+        if (isErased(entry.id) || (entry.restores !== null && isErased(entry.restores))) strip(entry.id)
         else if (shown !== undefined) arrive(entry.id)
       }
     },
@@ -117,7 +122,8 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
       const { verdictId, askedAt, comments, subject } = entry
       if (transcripts.has(verdictId)) return
       if (!rulings.has(verdictId) && deletedAt !== null && (askedAt === null || askedAt <= deletedAt)) return
-      const erased = subject.kind === 'post' && comments.some((id) => gone.has(goneKey(subject, id)))
+      const erased =
+        subject.kind === 'post' && (comments?.some((id) => gone.has(goneKey(subject, id))) ?? hasLost(subject))
       transcripts.set(verdictId, erased ? { erased, subject } : entry)
       if (entry.shown !== null) subjectOf(subject).shown = entry.shown
       if (erased) strip(verdictId)
@@ -127,14 +133,13 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
       const { deletedAt } = subjectOf(entry.subject)
       if (deletedAt !== null && entry.at <= deletedAt) return
       said.set(entry.id, said.get(entry.id) ?? entry)
-      const shown = transcripts.get(entry.id)
-      if (shown !== undefined && 'erased' in shown) strip(entry.id)
+      if (isErased(entry.id)) strip(entry.id)
     },
     deletion: ({ subject, at }) => erase(subject, at),
     'comment-deletion'({ post, comment }) {
       gone.add(goneKey(post, comment))
       for (const [id, one] of transcripts)
-        if (!('erased' in one) && keyOf(one.subject) === keyOf(post) && one.comments.includes(comment)) {
+        if (!('erased' in one) && keyOf(one.subject) === keyOf(post) && (one.comments?.includes(comment) ?? true)) {
           transcripts.set(id, { erased: true, subject: post })
           strip(id)
         }

@@ -5,6 +5,9 @@ import type { ArrivalCounter } from './arrivals.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
+/** In place of a transcript's comments: any of its post's may be in it. */
+export const ANY = 'any'
+
 /** Subjects, and what of them is erased: from the rows, the index and the log. */
 export class Erasures {
   readonly #sql: Sql
@@ -83,7 +86,8 @@ export class Erasures {
         'SELECT t, id, comments FROM transcripts WHERE s = ? AND comments IS NOT NULL',
         known.s,
       )) {
-        if (!(JSON.parse(comments) as string[]).some((one) => ids.has(one))) continue
+        const held = JSON.parse(comments) as readonly string[] | typeof ANY
+        if (held !== ANY && !held.some((one) => ids.has(one))) continue
         this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
         this.strip(id)
       }
@@ -109,9 +113,19 @@ export class Erasures {
 
   /** A verdict, or a proposal, without what it says in words. */
   strip(id: string): void {
-    const ruling = this.#sql.get<{ doc: number; json: string }>('SELECT doc, json FROM rulings WHERE id = ?', id)
-    if (ruling !== undefined) {
-      const { doc, json } = ruling
+    const said = this.#sql.get<{ n: number; json: string }>(
+      "SELECT n, json FROM said WHERE id = ? AND said = 'proposal'",
+      id,
+    )
+    const s = this.#sql.get<{ s: number }>(
+      'SELECT s FROM transcripts WHERE id = ? UNION ALL SELECT s FROM rulings WHERE id = ?',
+      ...[id, id],
+    )?.s
+    // What a withdrawal published again says the same words.
+    for (const { doc, id: own, json } of this.#sql.all<{ doc: number; id: string; json: string }>(
+      `SELECT doc, id, json FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR json_extract(json, '$.restored.from') = ?)`,
+      ...[s ?? null, id, id],
+    )) {
       this.#texts.unindex(doc)
       this.#note(
         this.#sql.run(
@@ -119,11 +133,8 @@ export class Erasures {
           ...[withoutWords(json), this.#arrivals.next(), doc],
         ),
       )
+      if (own !== id) this.strip(own)
     }
-    const said = this.#sql.get<{ n: number; json: string }>(
-      "SELECT n, json FROM said WHERE id = ? AND said = 'proposal'",
-      id,
-    )
     if (said !== undefined)
       this.#note(this.#sql.run('UPDATE said SET json = ? WHERE n = ?', withoutWords(said.json), said.n))
   }

@@ -13,7 +13,7 @@ import {
 } from '../../ports/record.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
 import { ArrivalCounter } from './arrivals.ts'
-import { Erasures } from './erasures.ts'
+import { ANY, Erasures } from './erasures.ts'
 import { QueueRows } from './queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -203,7 +203,7 @@ export class RecordTables {
       this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0 WHERE doc = ?', newest.doc)
     }
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
-    const erased = shown !== undefined && shown.comments === null
+    const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
     const doc = this.#freeDoc(decidedAt)
     const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
     const sampled = isMachines && isDrawn(this.#draw, id, this.#settings.auditShare)
@@ -221,9 +221,13 @@ export class RecordTables {
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 
-  /** Its transcript came first, and held a comment that is deleted. */
+  /** A comment that it rests on is deleted. */
   #isErased(id: string): boolean {
-    return this.#sql.get('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id) !== undefined
+    const [transcript, ruling] = [
+      'SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL',
+      'SELECT 1 FROM rulings WHERE id = ? AND erased = 1',
+    ]
+    return this.#sql.get(transcript, id) !== undefined || this.#sql.get(ruling, id) !== undefined
   }
 
   #transcript({ subject: of, verdictId, comments, words, shown, askedAt, at, json }: TranscriptEntry): void {
@@ -236,11 +240,11 @@ export class RecordTables {
     if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
       return
     const gone = this.#erasures.goneOf(of)
-    const erased = comments.some((id) => gone.has(id))
+    const erased = comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))
     const z = erased ? null : zstdCompressSync(Buffer.from(json))
     const added = this.#sql.run(
       'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      ...[verdictId, subject.s, at, Number(words === null), erased ? null : JSON.stringify(comments)],
+      ...[verdictId, subject.s, at, Number(words === null), erased ? null : JSON.stringify(comments ?? ANY)],
       ...[erased ? null : words, z],
     )
     if (added.changes === 0) return
