@@ -431,6 +431,15 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     return { shadows: [], note: `${posts.length} posts decided, ${back.length} taken back` }
   },
 
+  // The record dies while it writes, misses what comes then, and begins again where it was.
+  async record(world, worker) {
+    await world.verdicts(3, 2_000)
+    await worker.end('SIGKILL')
+    await world.verdicts(5, 3_000)
+    await worker.start()
+    return NOTHING
+  },
+
   // Of three brokers the one goes that leads a partition of the verdicts: others lead it, and publication goes on.
   async 'leader-dies'(world, _, { amount }) {
     const topics = [world.topic('verdicts')]

@@ -28,6 +28,7 @@ export const KINDS = [
   'silent-hosts',
   'take-back',
   'people',
+  'record',
   'loss',
   'forgotten',
   'leader-dies',
@@ -39,8 +40,13 @@ export type Kind = (typeof KINDS)[number]
 const ALWAYS: readonly Kind[] = [
   ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
   ...(['expiry', 'change', 'semantics', 'hostile', 'loss', 'forgotten'] as const),
-  ...(['worst-texts', 'silent-hosts', 'take-back', 'people'] as const),
+  ...(['worst-texts', 'silent-hosts', 'take-back', 'people', 'record'] as const),
 ]
+
+/** The role of the process that keeps the record: it has no model, and nothing in Redis. */
+export const RECORD = 'record'
+/** What befalls that process as it does others. */
+const TO_ANY: readonly Kind[] = ['kill', 'drain', 'kafka-cut', 'kafka-hold', 'kafka-delay', 'clock']
 
 export interface Fault {
   readonly kind: Kind
@@ -93,15 +99,26 @@ export function planOf(
   seed: number,
   kinds: readonly Kind[],
   messages: number,
-  workers: readonly { intake: boolean }[],
+  workers: readonly { readonly roles: string }[],
 ): Fault[] {
   const lots = dice(seed, 'plan')
-  const intakes = workers.flatMap(({ intake }, index) => (intake ? [index] : []))
+  const those = (of: (roles: string) => boolean) => workers.flatMap(({ roles }, index) => (of(roles) ? [index] : []))
+  const intakes = those((roles) => roles.includes('intake'))
+  const records = those((roles) => roles === RECORD)
+  const others = those((roles) => roles !== RECORD)
   return lots.shuffled(kinds).map((kind, index): Fault => {
     const share = (index + 0.3 + 0.6 * lots.next()) / (kinds.length + 1)
     return {
       kind,
-      worker: kind === 'full-queues' ? lots.pick(intakes) : lots.between(0, workers.length - 1),
+      worker: lots.pick(
+        kind === 'full-queues'
+          ? intakes
+          : kind === 'record'
+            ? records
+            : TO_ANY.includes(kind)
+              ? [...others, ...records]
+              : others,
+      ),
       produced: Math.floor(share * messages),
       calls: lots.between(5, 60),
       amount: amountOf(kind, lots.next()),

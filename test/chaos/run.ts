@@ -24,9 +24,10 @@ import { doorBreaches, doorClient, failingReceiver } from './door.ts'
 import { DEAD_HEADER } from './expected.ts'
 import { FAULTS, type Shadow, type Told, type World } from './faults.ts'
 import { type Death, type Worker, workerOf } from './fleet.ts'
-import { type Kind, planOf } from './plan.ts'
+import { type Kind, planOf, RECORD } from './plan.ts'
 import { startProxy } from './proxy.ts'
 import { ownClient, readAll } from './reader.ts'
+import { heldIn, type RecordedEvidence, recordBreaches } from './recorded.ts'
 import { copyProject } from './sabotage.ts'
 import { knownIn, RULES, type Sent, streamOf, unsaid } from './stream.ts'
 
@@ -68,8 +69,8 @@ const DECISIONS = 'decisions'
 const GROUP = 'chaos'
 /** Of a Redis under sentinels. */
 const PASSWORD = 'chaos'
-/** Two processes do everything, doors included; one judges only. */
-const ROLES = ['intake,judge,publish,door', 'intake,judge,publish,door', 'judge'] as const
+/** Two processes do everything, doors included; one judges only; one keeps the record. */
+const ROLES = ['intake,judge,publish,door', 'intake,judge,publish,door', 'judge', RECORD] as const
 const LATENCY_MS = 40
 /** Share of the model's calls that go wrong, in every way that the understudy knows. */
 const FAIL_RATE = 0.08
@@ -154,12 +155,14 @@ async function rehearse(
   const receiver = await failingReceiver(dice(seed, 'receiver'))
   later(() => receiver.close())
   const doorPorts: number[] = []
+  const recordFile = join(folder, 'record', 'record.sqlite')
   const configure = (changes: Readonly<Record<string, unknown>>) =>
     writeFileSync(
       join(folder, 'gavel.yaml'),
       JSON.stringify({
         ...SETTINGS,
         webhooks: receiver.settings,
+        record: { path: recordFile },
         kafka: { ...SETTINGS.kafka, replication: kafka.servers.length },
         protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },
       }),
@@ -224,6 +227,16 @@ async function rehearse(
     }
   }
   const callCount = () => understudy.calls().at(-1)?.seq ?? 0
+  /** Runs a command to its end; resolves with what it prints. */
+  async function gavel(...words: readonly string[]): Promise<string> {
+    const main = join(project, 'src', 'main.ts')
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ['--disable-warning=TimeoutNegativeWarning', main, ...words, '--config', join(folder, 'gavel.yaml')],
+      { env: { PATH: process.env.PATH, ...directly }, timeout: 120_000 },
+    )
+    return stdout
+  }
   const world: World = {
     workers,
     redis,
@@ -262,21 +275,10 @@ async function rehearse(
     redisClient,
     configure,
     async recover(...options) {
-      const main = join(project, 'src', 'main.ts')
-      const { stdout } = await promisify(execFile)(
-        process.execPath,
-        [
-          '--disable-warning=TimeoutNegativeWarning',
-          main,
-          'recover',
-          '--json',
-          '--config',
-          join(folder, 'gavel.yaml'),
-          ...options,
-        ],
-        { env: { PATH: process.env.PATH, ...directly }, timeout: 120_000 },
-      )
-      const { revisions, givenUp, messages } = JSON.parse(stdout) as Record<string, number>
+      const { revisions, givenUp, messages } = JSON.parse(await gavel('recover', '--json', ...options)) as Record<
+        string,
+        number
+      >
       return `${messages} messages read again, ${revisions} revisions raised, ${givenUp} cases given up`
     },
     forgetGroup: async () => void (await admin.deleteGroups([GROUP])),
@@ -321,12 +323,7 @@ async function rehearse(
   }
 
   // Faults, one after the other, each when its counts are reached.
-  const plan = planOf(
-    seed,
-    kinds,
-    producing.total,
-    workers.map(({ roles }) => ({ intake: roles.includes('intake') })),
-  )
+  const plan = planOf(seed, kinds, producing.total, workers)
   const done: Done[] = []
   const shadows: Shadow[] = []
   const off: NonNullable<Told['off']>[] = []
@@ -396,19 +393,20 @@ async function rehearse(
     [...INPUTS, DECISIONS, ...OUTPUTS].map((name) => PREFIX + name),
   )
   const of = (name: string) => read.get(PREFIX + name) ?? []
-  const account = audit({
+  const recorded: RecordedEvidence = {
     posts: of('posts'),
     comments: of('comments'),
     counterspeech: of('counterspeech'),
     verdicts: of('verdicts'),
     transcripts: of('transcripts'),
+    decisions: of(DECISIONS),
+    outcomes: of('decision-outcomes'),
+    proposals: of('proposals'),
+    reviews: of('reviews'),
+  }
+  const account = audit({
+    ...recorded,
     deadLetters: of('dead-letters'),
-    ...{
-      decisions: of(DECISIONS),
-      outcomes: of('decision-outcomes'),
-      proposals: of('proposals'),
-      reviews: of('reviews'),
-    },
     hasLost: kinds.some((kind) => kind === 'loss' || kind === 'forgotten' || kind === 'split'),
     calls: callsIn(logFile),
     asked,
@@ -430,6 +428,13 @@ async function rehearse(
   breaches.push(
     ...doorBreaches({ acknowledged, posts: of('posts'), verdicts: of('verdicts'), taken: receiver.taken, lost }),
   )
+  const kept = await heldIn(recordFile, recorded)
+  breaches.push(...recordBreaches(recorded, kept).map((line) => `record: ${line}`))
+  await gavel('record', 'rebuild')
+  const rebuilt = await heldIn(recordFile, recorded)
+  breaches.push(...recordBreaches(recorded, rebuilt).map((line) => `record made anew: ${line}`))
+  const { verdicts: held, said } = kept.size.rows
+  say(`seed ${seed}: the record holds ${held} verdicts, and ${said} times that somebody said something of one`)
   const result = { ...account, breaches: [...breaches, ...account.breaches], seed, posts, faults: done, deaths: ended }
   if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
   return result
@@ -613,6 +618,10 @@ async function backlogOf(workers: readonly Worker[]): Promise<{ sum: number; tex
   for (const { labels, value } of texts.flatMap((text) => samplesOf(text, 'gavel_backlog')))
     most.set(labels.what ?? '', Math.max(most.get(labels.what ?? '') ?? 0, value))
   if (most.size < 3) throw new Error('the backlog is not told yet')
+  const behind = texts.flatMap((text) => samplesOf(text, 'gavel_record_lag_messages'))
+  if (behind.length === 0) throw new Error('nothing is told of the record yet')
+  const unrecorded = behind.reduce((sum, { value }) => sum + value, 0)
+  most.set('not recorded', unrecorded)
   return {
     sum: [...most.values()].reduce((sum, number) => sum + number, 0),
     text: [...most].map(([what, number]) => `${number} ${what}`).join(', '),

@@ -101,6 +101,14 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
       instead: 'if false then',
     },
   ],
+  /** The record does not hear of deleted comments. */
+  'keep-comments': [
+    {
+      file: 'src/service/adapters/sqlite/tables.ts',
+      text: '    this.#erasures.commentsGone(fresh.map(({ entry }) => entry))\n',
+      instead: '',
+    },
+  ],
   /** A recovery brings no revisions back. */
   'forget-published': [
     {

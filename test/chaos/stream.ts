@@ -130,13 +130,16 @@ function* threadOf(
 
 function comment(lots: Dice, postId: string, id: string, createdAt: number, tenant: string | undefined): Sent {
   const parentId = lots.chance(0.2) ? `${postId}-c0` : undefined
-  const text = `${lots.pick(SAID)}. ${lots.between(100, 999)} ${markOf(postId)}`
+  const text = `${lots.pick(SAID)}. ${lots.between(100, 999)} ${markOf(postId)} ${ownWords(id)}`
   return {
     topic: 'comments',
     key: postId,
     value: json({ id, postId, tenant, parentId, text, author: `a${lots.between(0, 400)}`, createdAt: iso(createdAt) }),
   }
 }
+
+/** What no other comment says: where it is deleted, it must be nowhere. */
+export const ownWords = (id: string) => `said by ${id}.`
 
 function* repliesTo(lots: Dice, number: number, createdAt: number): Generator<{ at: number; sent: Sent }> {
   const id = `reply-${number}`
@@ -279,7 +282,8 @@ export function backedPost(lots: Dice, number: number, createdAt: number, commen
   return [
     { topic: 'posts', key: id, value: json({ id, text, createdAt: iso(createdAt) }) },
     ...Array.from({ length: comments }, (_, nth): Sent => {
-      const said = { id: `${id}-c${nth}`, postId: id, text: `${lots.pick(SAID)}. ${nth} ${markOf(id)}` }
+      const own = `${id}-c${nth}`
+      const said = { id: own, postId: id, text: `${lots.pick(SAID)}. ${nth} ${markOf(id)} ${ownWords(own)}` }
       const by = { author: `backer-${number}-${nth % 4}`, createdAt: iso(createdAt + MINUTE + nth) }
       return { topic: 'comments', key: id, value: json({ ...said, ...by }) }
     }),
@@ -324,6 +328,9 @@ export function beneath(lots: Dice, { id, tenant, lang, text, createdAt }: Known
   ]
 }
 
+/** None has this name. */
+export const NO_PROTOCOL = 'nobody'
+
 /** What can't be a decision. */
 export function noDecisions({ id, tenant }: Known): Sent[] {
   const said = { subjectId: id, tenant, against: 1, by: 'ann', why: 'So it is.', at: new Date().toISOString() }
@@ -331,7 +338,7 @@ export function noDecisions({ id, tenant }: Known): Sent[] {
   return [
     { topic: 'decisions', key: id, value: json({ ...said, protocol: 'rumor', label: 'hoax' }), dead },
     { topic: 'decisions', key: `not ${id}`, value: json({ ...said, protocol: 'rumor', label: 'rumor' }), dead },
-    { topic: 'decisions', key: id, value: json({ ...said, protocol: 'nobody', label: 'rumor' }), dead },
+    { topic: 'decisions', key: id, value: json({ ...said, protocol: NO_PROTOCOL, label: 'rumor' }), dead },
     {
       topic: 'decisions',
       key: id,

@@ -4,7 +4,11 @@ import { runSeed } from '../chaos/run.ts'
 import { tell } from '../support/pipeline.ts'
 
 /** The short form of `npm run chaos` (docs/chaos.md): few posts, faults that are soon over. */
-const SHORT = { seed: 7, posts: 40, kinds: ['redis-restart', 'kill', 'people', 'redis-cut', 'repeat'] } as const
+const SHORT = {
+  seed: 7,
+  posts: 40,
+  kinds: ['redis-restart', 'kill', 'people', 'record', 'redis-cut', 'repeat'],
+} as const
 
 it('gives every message its one outcome and every call its place, whatever fails', {
   timeout: 180_000,
