@@ -118,6 +118,13 @@ describe('a readable answer', () => {
     expect(ended).toMatchObject([{ stage: 'opinion', model: 'small', outcome: 'answered', seconds: 0.01 }])
   })
 
+  test('has taken no time less than none, where the clock was set back meanwhile', async () => {
+    const { put, calls, ended } = setUp([reply()], {}, -300)
+    expect((await put()).ms).toBe(0)
+    expect(calls).toMatchObject([{ ms: 0 }])
+    expect(ended).toMatchObject([{ seconds: 0 }])
+  })
+
   test('is asked for with the ask’s own temperature, length and form', async () => {
     const { put, requests, calls } = setUp([reply()])
     await put()

@@ -6,6 +6,7 @@ import type { Settled } from '../gateway/context.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
 import type { CaseStore } from '../ports/cases.ts'
+import { msSince } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk } from '../ports/queues.ts'
 import type { AskOutcome } from '../ports/report.ts'
@@ -114,7 +115,14 @@ async function lookUp(
     for (const { shelf, neighbours } of found.shelves)
       report('shelf:searched', { protocol, shelf, found: neighbours.length > 0, caseId })
     const usage = { ...noUsage(), promptTokens: tokens }
-    const settled = { answer: found, raw: null, model: library.embedder, usage, ms: clock() - started, memo: false }
+    const settled = {
+      answer: found,
+      raw: null,
+      model: library.embedder,
+      usage,
+      ms: msSince(clock, started),
+      memo: false,
+    }
     return shown === undefined ? settled : { ...settled, shown }
   }
   return lookups === undefined ? find() : lookups.look(context, find)

@@ -3,6 +3,7 @@ import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError, ty
 import type { Filtered } from '../domain/filtered.ts'
 import { noUsage } from '../domain/verdict.ts'
 import { NOTHING } from '../ports/budgets.ts'
+import { msSince } from '../ports/clock.ts'
 import type { ModelReply, ModelRequest, Tier } from '../ports/model.ts'
 import type { Unmetered } from '../ports/report.ts'
 import type { Pass, PassFailure } from './breaker.ts'
@@ -117,7 +118,7 @@ export function answered(gateway: GatewayState, context: AskContext, flight: Fli
     raw: settings.keepThoughts ? withThoughts(reply) : reply.text,
     model: reply.model,
     usage: { ...noUsage(), calls: 1, ...charge },
-    ms: clock() - flight.startedAt,
+    ms: msSince(clock, flight.startedAt),
     memo: false,
     ...(reply.remarks === undefined || reply.remarks.length === 0 ? {} : { remarks: [...new Set(reply.remarks)] }),
   }
@@ -168,7 +169,7 @@ function endCall(
   const { stage } = context.now.ask
   const { model } = pass
   const { callId } = flight.reservation
-  const ms = clock() - flight.startedAt
+  const ms = msSince(clock, flight.startedAt)
   signal.removeEventListener('abort', flight.stop)
   flight.unwatch(reply === undefined ? undefined : ms)
   flight.paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../domain/thread.ts'
+import { msSince } from '../ports/clock.ts'
 import type { Memo, MemoEntry } from '../ports/memo.ts'
 import { type AskContext, CallDeferred, type Question, type Settled } from './context.ts'
 import type { GatewayState } from './parts.ts'
@@ -130,7 +131,7 @@ export async function waitForOthers(gateway: GatewayState, context: AskContext):
       costsAttempt: false,
     })
   const owners = others.map(({ key }) => waiter.flightOf(key)?.owner ?? subject)
-  sharing.waitedMs += clock() - began
+  sharing.waitedMs += msSince(clock, began)
   sharing.alone = await anyErased(memo, others, [subject, ...owners])
   if (sharing.alone) return
   for (const [index, question] of others.entries()) {
