@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { Command as Commander, CommanderError, Option } from 'commander'
 import type { Settings } from '../config/schema.ts'
 import { COMMANDS } from './commands/all.ts'
@@ -17,7 +18,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 /** The first request to stop lets the command finish its current work; the second one ends the process at once. */
-const { signal, stopped } = stopRequests(process, performance.now.bind(performance), () => process.exit(130))
+const { signal, stopped, onHangup } = stopRequests(process, performance.now.bind(performance), () => process.exit(130))
 
 /** Ends the process once standard output and error are flushed: `process.exit` drops what a slow reader has not taken. */
 async function leave(code: number): Promise<never> {
@@ -101,12 +102,15 @@ async function perform(command: Command, declared: Commander): Promise<void> {
       settings ??= loadSettings(environment, config)
       return settings
     },
+    reread: () => loadSettings(environment, config),
     settingsFile: config,
     commands: COMMANDS,
     environment,
     terminal: io,
     signal,
     stopped,
+    // A terminal that is closed ends what runs in it.
+    ...([0, 1, 2].some(isatty) ? {} : { onHangup }),
     misused: (message) => declared.error(`error: ${message}`),
   }
   command.print(await command.run(invocation), invocation)

@@ -3,9 +3,13 @@ const SAME_SIGNAL_MS = 100
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type Signal = (typeof SIGNALS)[number]
 
+/** One hangup reaches a process as a signal and, through the launcher, as a message: within this time it is one, in ms. */
+const SAME_HANGUP_MS = 500
+
 /**
  * Listens for requests to stop: `signal` aborts and `stopped` resolves, with the signal's name, on the first one; `end` is
- * called on the second. A hangup or the launcher's death is a request, too, but never counts as the second one.
+ * called on the second. A hangup or the launcher's death is a request, too, but never counts as the second one. Once
+ * `onHangup` was given a listener, a hangup calls that and stops nothing.
  *
  * One Ctrl-C can arrive twice: terminals and service managers signal the whole process group, and the launcher forwards the
  * signal as a message. So signals and messages are counted separately, and the higher count is taken.
@@ -14,18 +18,30 @@ export function stopRequests(
   self: NodeJS.Process,
   clock: () => number,
   end: () => void,
-): { readonly signal: AbortSignal; readonly stopped: Promise<string> } {
+): {
+  readonly signal: AbortSignal
+  readonly stopped: Promise<string>
+  onHangup(listener: () => void): void
+} {
   const stopping = new AbortController()
   const { promise: stopped, resolve } = Promise.withResolvers<string>()
   const begin = (name: string) => {
     stopping.abort()
     resolve(name)
   }
+  let hangup: (() => void) | null = null
+  let hungUp = Number.NEGATIVE_INFINITY
   const counter = () => {
     let requests = 0
     return (name: Signal) => {
-      begin(name)
-      if (name !== 'SIGHUP' && ++requests > 1) end()
+      if (name !== 'SIGHUP') {
+        begin(name)
+        if (++requests > 1) end()
+      } else if (hangup === null) begin(name)
+      else if (clock() - hungUp >= SAME_HANGUP_MS) {
+        hungUp = clock()
+        hangup()
+      }
     }
   }
 
@@ -48,5 +64,11 @@ export function stopRequests(
     // The open channel to the launcher must not keep a finished command alive.
     self.channel.unref()
   }
-  return { signal: stopping.signal, stopped }
+  return {
+    signal: stopping.signal,
+    stopped,
+    onHangup(listener) {
+      hangup = listener
+    },
+  }
 }

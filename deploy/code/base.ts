@@ -32,7 +32,15 @@ export const door = [
 export const record = [
   ...workloadOf({ name: 'record', replicas: 1, cpu: '250m', alone: true }),
   new PersistentVolumeClaim({
-    metadata: { name: 'gavel-record', labels: labelsOf('record') },
+    metadata: {
+      name: 'gavel-record',
+      labels: labelsOf('record'),
+      // What 200 days of the record are in is not deleted with the component.
+      annotations: {
+        'argocd.argoproj.io/sync-options': 'Prune=false',
+        'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+      },
+    },
     // record.maxBytes, and room for its log and for erasing.
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '30Gi' } } },
   }),
@@ -50,8 +58,8 @@ export const networkPolicy = new NetworkPolicy({
     egress: [
       // 5353: OpenShift's name servers.
       { ports: [...ports('UDP', 53, 5353), ...ports('TCP', 53, 5353)] },
-      // Kafka, Redis and its sentinels, models and images, a collector of traces.
-      { ports: ports('TCP', 9092, 9093, 9094, 6379, 6380, 26379, 443, 4318) },
+      // Kafka (9096: Amazon's with SCRAM), Redis and its sentinels, models and images, a collector of traces.
+      { ports: ports('TCP', 9092, 9093, 9094, 9096, 6379, 6380, 26379, 443, 4318) },
     ],
   },
 })
@@ -68,6 +76,8 @@ openai:
 door:
   host: 0.0.0.0
   keys: ${FOLDERS.secrets}/keys.json
+  # Half of what is shipped: with the heap it fits into the pod's memory.
+  bodies: 134217728
 record:
   path: ${FOLDERS.record}/record.sqlite
 protocols:
@@ -82,8 +92,9 @@ export const secretExample = new Secret({
   stringData: {
     'redis-url': 'rediss://gavel:a-password@redis:6379',
     'openai-key': 'the-key-of-your-endpoint',
-    'fences-key': '64-hex-digits-of-openssl-rand-hex-32',
-    'http-token': 'another-secret-that-prometheus-knows-too',
+    // Too short to be taken: whoever forgets to replace them is told at the start.
+    'fences-key': 'CHANGE-ME',
+    'http-token': 'CHANGE-ME',
     'keys.json': '{"the file that gavel keys writes": "with the component door alone"}',
   },
 })

@@ -88,11 +88,18 @@ function containerOf(role: Role): PodSpec['containers'][number] {
     ],
     ports: isDoor ? [PORTS.http, PORTS.door] : [PORTS.http],
     startupProbe: { ...probe('/health/live'), periodSeconds: 2, failureThreshold: 60 },
-    livenessProbe: { ...probe('/health/live'), periodSeconds: 10, failureThreshold: 3 },
-    readinessProbe: { ...probe('/health/ready'), periodSeconds: 5, failureThreshold: 3 },
+    // The port is closed for a while between waiting for Kafka and Redis and being ready.
+    livenessProbe: { ...probe('/health/live'), periodSeconds: 10, failureThreshold: 12 },
+    // A door takes messages while Redis is away, and says itself what it can't do: its Service must go on leading to it.
+    readinessProbe: isDoor
+      ? { tcpSocket: { port: 'door' }, periodSeconds: 5, failureThreshold: 3 }
+      : { ...probe('/health/ready'), periodSeconds: 5, failureThreshold: 3 },
     ...(isDoor ? { lifecycle: { preStop: { sleep: { seconds: DOOR_PRE_STOP } } } } : {}),
     // No limit of CPU: a process that is throttled loses its locks, and others judge again what it judged.
-    resources: { requests: { cpu: role.cpu, memory: '320Mi' }, limits: { memory: '512Mi' } },
+    resources: {
+      requests: { cpu: role.cpu, memory: '320Mi', 'ephemeral-storage': '128Mi' },
+      limits: { memory: '512Mi', 'ephemeral-storage': '1280Mi' },
+    },
     securityContext: {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,

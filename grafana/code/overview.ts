@@ -641,7 +641,14 @@ export const overview = () =>
               says: 'The version, roles, settings and prompts of each replica. Two fingerprints outside a deployment: a replica runs with other settings or prompts than the rest.',
               unit: 'short',
               h: 8,
-              runbooks: ['GavelReplicasDiffer'],
+              runbooks: [
+                'GavelReplicasDiffer',
+                'GavelAllWait',
+                'GavelReplicaWaits',
+                'GavelDoorGone',
+                'GavelRoleGone',
+                'GavelReloadRefused',
+              ],
             },
             {
               instance: 'Replica',
@@ -653,6 +660,29 @@ export const overview = () =>
             },
             [{ name: 'Up', expr: 'max by (instance, version, roles, settings, prompts, host) (gavel_build_info)' }],
             'Up',
+          ),
+          lines(
+            {
+              title: 'Traces',
+              says: 'Cases a second whose trace the collector has accepted, and spans and events that it refused for good. Nothing while traces are off.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelTracesHeld'],
+            },
+            {
+              accepted: 'sum(rate(gavel_traces_total[5m]))',
+              rejected: 'sum(rate(gavel_traces_rejected_total[5m]))',
+            },
+          ),
+          lines(
+            {
+              title: 'Traces that wait',
+              says: 'For how long the oldest published case has waited for the collector to accept its trace. No verdict waits for it.',
+              unit: 's',
+              w: 12,
+              runbooks: ['GavelTracesHeld'],
+            },
+            { '{{instance}}': 'gavel_traces_waiting_seconds' },
           ),
         ],
       },

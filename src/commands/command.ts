@@ -11,6 +11,8 @@ export interface Invocation<Options = object> {
   readonly json: boolean
   /** The settings, read and checked when they are asked for. Throws an `OperatorError` that names every fault. */
   settings(): Settings
+  /** The settings as they are now, for what runs on while they change. Throws likewise. */
+  readonly reread?: () => Settings
   /** The file that is laid over the shipped settings, if one was given. */
   readonly settingsFile?: string | undefined
   /** All commands. */
@@ -21,6 +23,8 @@ export interface Invocation<Options = object> {
   readonly signal: AbortSignal
   /** Resolves on the first request to stop, with the signal's name. */
   readonly stopped: Promise<string>
+  /** Has a hangup call the listener instead of being a request to stop. Absent in a terminal, where it always is one. */
+  readonly onHangup?: ((listener: () => void) => void) | undefined
   /** Ends the command because of a mistake on its command line that no single option can detect. */
   misused(message: string): never
 }

@@ -3,12 +3,13 @@ import { modelsInUse, modelsWithoutKey } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
 import { isLoopbackAddress } from '../service/adapters/http.ts'
 import { logListener } from '../service/adapters/log.ts'
+import { protocolsOf } from '../service/composition/protocols.ts'
 import { type App, DEFAULT_ROLES, ROLES, type Role, startApp } from '../service/composition/service.ts'
 import { OperatorError } from '../service/domain/errors.ts'
 import { dependenciesAnswer } from '../service/operations/dependencies.ts'
 import { identityOf } from '../service/operations/identity.ts'
 import type { Report } from '../service/ports/report.ts'
-import type { Command } from './command.ts'
+import type { Command, Invocation } from './command.ts'
 import { consoleParts } from './console-parts.ts'
 import { listOf } from './options.ts'
 import type { Terminal } from './terminal.ts'
@@ -31,17 +32,29 @@ export const command: Command<Options, void> = {
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
-  async run({ options: { roles, waitForDependencies }, settings: read, terminal, stopped }) {
-    await runService(read(), roles, { waits: waitForDependencies === true, stopped, terminal })
+  async run({ options: { roles, waitForDependencies }, settings: read, terminal, stopped, reread, onHangup }) {
+    await runService(read(), roles, { waits: waitForDependencies === true, stopped, terminal, reread, onHangup })
   },
   print() {},
 }
 
-/** The service in these roles, until it is told to stop; resolves when everything is closed. */
+/** The service in these roles, until it is told to stop; a hangup has it read its settings again. Resolves when everything is closed. */
 export async function runService(
   settings: Settings,
   roles: readonly Role[],
-  { waits, stopped, terminal }: { waits: boolean; stopped: Promise<unknown>; terminal: Terminal },
+  {
+    waits,
+    stopped,
+    terminal,
+    reread,
+    onHangup,
+  }: {
+    waits: boolean
+    stopped: Promise<unknown>
+    terminal: Terminal
+    reread?: Invocation['reread'] | undefined
+    onHangup?: Invocation['onHangup']
+  },
 ): Promise<void> {
   const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
   if (unasked.length > 0 && unasked.length < modelsInUse(settings).length)
@@ -52,12 +65,13 @@ export async function runService(
     throw new OperatorError(
       'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
     )
-  if (waits && !(await dependenciesAnswer(settings, roles, stopped))) return
+  if (waits && !(await dependenciesAnswer(settings, roles, stopped, protocolsOf(settings, '').prompts))) return
   if (roles.includes('console') && settings.console.signIn === 'link')
     throw new OperatorError(
       'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
     )
-  const app = await startApp(settings, roles)
+  const app = await startApp(settings, roles, {}, reread)
+  onHangup?.(app.reload)
   const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
   await stopped
   const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)

@@ -7,10 +7,12 @@ import type { CaseRecord } from '../../src/service/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import type { DeadlineSettings } from '../../src/service/engine/deadline.ts'
+import { generations } from '../../src/service/engine/generations.ts'
 import { type JudgeSettings, judge } from '../../src/service/engine/judge.ts'
 import { type OpenedCases, openedCases } from '../../src/service/engine/opened-cases.ts'
 import { reconciler } from '../../src/service/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/service/engine/script.ts'
+import { versionsOf } from '../../src/service/engine/versions.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
 import { lookups } from '../../src/service/gateway/lookups.ts'
 import { type CaseStore, StoreSuspended } from '../../src/service/ports/cases.ts'
@@ -641,6 +643,27 @@ describe('a case of other versions', () => {
     expect(requests).toHaveLength(5)
     expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 500, completionTokens: 50 })
     expect(argued.turns.flatMap(({ calls }) => calls)).toHaveLength(5)
+  })
+
+  test('ends under its own where they were replaced in this process, and the next one under the new ones', async () => {
+    const { worker, id, published, requests } = await caseOf()
+    const { protocols, replace } = generations([protocolOf()])
+    const own = () => worker({ protocol: protocols[0] as Protocol })
+    for (const staged of await asksOf(own(), id)) await own().answer(staged, attempt())
+    for (const promptsHash of ['q', 'r', 'q']) replace([protocolOf({ promptsHash })])
+    // A process that has nothing of it in memory.
+    expect((await own().pending(id))?.length).toBe(1)
+    await workOff(own(), id)
+    expect((await only(published)).verdict).toMatchObject({ label: 'good', degraded: [], versions: { prompts: 'p' } })
+    expect(requests).toHaveLength(3)
+    expect(versionsOf(protocols[0] as Protocol)).toEqual({ script: 1, prompts: 'q', settings: 's' })
+  })
+
+  test('of which too many were replaced since is handed back like one of another process', async () => {
+    const { worker, id } = await caseOf()
+    const { protocols, replace } = generations([protocolOf()])
+    for (const promptsHash of ['q', 'r', 's', 't', 'u']) replace([protocolOf({ promptsHash })])
+    expect((await worker({ protocol: protocols[0] as Protocol }).advance(id)).next).toBe('later')
   })
 
   test('of the same script is handed back for a while and then restarted', async () => {

@@ -37,6 +37,7 @@ const deployment = z.object({
             env: z.array(z.strictObject({ name: z.string(), value: z.string() })),
             ports: z.array(z.object({ name: z.string(), containerPort: z.number() })),
             lifecycle: z.object({ preStop: z.object({ sleep: z.object({ seconds: z.number() }) }) }).optional(),
+            readinessProbe: z.unknown(),
             resources: z.object({ limits: z.object({ memory: z.string(), cpu: z.undefined().optional() }) }),
             securityContext: z.object({
               readOnlyRootFilesystem: z.literal(true),
@@ -58,6 +59,11 @@ const deployment = z.object({
 })
 type Deployment = z.infer<typeof deployment>
 const configMap = z.object({ kind: z.literal('ConfigMap'), metadata: z.object({ name: z.string() }), data: labels })
+
+const egress = z.object({
+  kind: z.literal('NetworkPolicy'),
+  spec: z.object({ egress: z.array(z.object({ ports: z.array(z.object({ port: z.number() })) })) }),
+})
 
 const kubectl = await findOnPath('kubectl')
 const WITHOUT = 'there is no kubectl on the PATH, so nothing built the manifests'
@@ -95,6 +101,9 @@ async function build(name: string, kustomization?: object): Promise<unknown[]> {
 const deployments = (): Deployment[] => built.flatMap((one) => deployment.safeParse(one).data ?? [])
 const roleOf = ({ spec }: Deployment) => spec.template.metadata.labels['app.kubernetes.io/component'] ?? ''
 
+/** What somebody put in a placeholder's place. */
+const SECRET_VALUE = 'a-secret-that-is-long-enough'
+
 /** The settings as a pod's process reads them: the file, and variables with the files that these name. */
 function settingsOf(one: Deployment): Settings {
   const { containers, volumes } = one.spec.template.spec
@@ -108,7 +117,7 @@ function settingsOf(one: Deployment): Settings {
     const text =
       volume?.secret === undefined
         ? maps.find(({ metadata }) => metadata.name === volume?.configMap?.name)?.data[basename(path)]
-        : secrets[basename(path)]
+        : secrets[basename(path)]?.replace('CHANGE-ME', SECRET_VALUE)
     if (text === undefined) throw new Error(`nothing is mounted at ${path}`)
     const file = join(folder, basename(path))
     writeFileSync(file, text)
@@ -173,6 +182,40 @@ describe.skipIf(kubectl === undefined)('each Deployment', () => {
     for (const other of others) expect(other).toEqual(first)
   })
 
+  test('does not start with the placeholders of the example', () => {
+    const [example] = parseAllDocuments(manifestFiles().get('secrets.example.yaml') ?? '')
+    const { stringData } = z.object({ stringData: labels }).parse(example?.toJS())
+    const { 'fences-key': key = '', 'http-token': token = '' } = stringData
+    expect(() => loadSettings({ GAVEL_FENCES_KEY: key, GAVEL_HTTP_TOKEN: token })).toThrow(/http\.token[\s\S]*fences\.key/)
+  })
+
+  test('is ready by Redis, but for the door: its Service leads to it while Redis is away', () => {
+    for (const one of deployments()) {
+      const [{ readinessProbe }] = one.spec.template.spec.containers
+      expect([roleOf(one), readinessProbe]).toEqual([
+        roleOf(one),
+        roleOf(one) === 'door'
+          ? expect.objectContaining({ tcpSocket: { port: 'door' } })
+          : expect.objectContaining({ httpGet: { path: '/health/ready', port: 'http' } }),
+      ])
+    }
+  })
+
+  test('has more memory than its heap and what a door may hold of bodies', () => {
+    for (const one of deployments()) {
+      const [{ resources }] = one.spec.template.spec.containers
+      const bodies = roleOf(one) === 'door' ? settingsOf(one).door.bodies / 2 ** 20 : 0
+      // Heap and young space as the launcher bounds them; the program itself takes some 60 MiB, what is being sent 32.
+      expect(Number.parseInt(resources.limits.memory, 10)).toBeGreaterThan(192 + 48 + 60 + 32 + bodies)
+    }
+  })
+
+  test('may ask the usual ports of Kafka, also as Amazon has it', () => {
+    const [policy] = built.flatMap((one) => egress.safeParse(one).data ?? [])
+    const open = policy?.spec.egress.flatMap(({ ports }) => ports.map(({ port }) => port))
+    expect(open).toEqual(expect.arrayContaining([9092, 9096, 6379, 443]))
+  })
+
   test('is given the time that its calls and its drain take', () => {
     for (const one of deployments()) {
       const { terminationGracePeriodSeconds, containers } = one.spec.template.spec
@@ -234,13 +277,21 @@ describe('the queries of KEDA', () => {
   const slots = ['a', 'b'].map((instance) =>
     series('gavel_model_slots', `state="busy",instance="${instance}"`, '64x20'),
   )
-  test.each<[string, string, readonly { series: string; values: string }[], number]>([
+  test.each<[string, string, readonly { series: string; values: string }[], number | null]>([
     ['slots that are busy', QUERIES.slots, slots, 128],
-    ['no judge', QUERIES.slots, [], 0],
+    ['no judge', QUERIES.slots, intakes, 0],
+    ['nothing, where no series of Gavel are there', QUERIES.slots, [], null],
+    [
+      'slots that are waited for, as where the endpoint is slow',
+      QUERIES.slots,
+      [...slots, series('gavel_model_slots', 'state="waiting",instance="a"', '54x20')],
+      128,
+    ],
     // 1,200 asks, twenty a second: one judge of two would take two minutes.
     ['asks that wait', QUERIES.backlog, [...waiting, ...answers], 120],
-    ['asks that wait while nobody answers', QUERIES.backlog, waiting, 0],
-    ['nothing', QUERIES.backlog, [], 0],
+    ['asks that wait while nobody answers', QUERIES.backlog, [...intakes, ...waiting], 0],
+    ['nothing', QUERIES.backlog, intakes, 0],
+    ['asks, where no series of Gavel are there', QUERIES.backlog, [], null],
     // A thousand a second each.
     ['messages that are unread', QUERIES.lag, [...intakes, lag, ...reads], 60],
     [
@@ -250,12 +301,13 @@ describe('the queries of KEDA', () => {
       60,
     ],
     ['a stream that has just begun', QUERIES.lag, [...intakes, lag], 600],
-    ['no intake', QUERIES.lag, [], 0],
+    ['nothing unread', QUERIES.lag, intakes, 0],
+    ['messages, where no series of Gavel are there', QUERIES.lag, [], null],
   ])('of %s', async (_, query, input, expected) => {
     const promtool = await findOnPath('promtool')
     if (promtool === undefined) return tell('SKIPPED there is no promtool on the PATH, so no query was tried')
     const file = join(folder, 'queries.test.yml')
-    const samples = [{ labels: '{}', value: expected }]
+    const samples = expected === null ? [] : [{ labels: '{}', value: expected }]
     writeFileSync(
       file,
       stringify({

@@ -34,12 +34,14 @@ export function gatewayOf(
     loadImage?: LoadImage | undefined
     /** Whether asks that no model of their chain answers are held: in a service. */
     holds?: boolean
+    /** The settings as they are now, where limits and budgets can change. */
+    now?: () => Settings
   },
 ): Gateway {
   const { stores, secret, clock, report } = parts
   const learnt = (lesson: Lesson) => report('dialect:learnt', lesson)
   const { model = modelOf(settings, learnt), loadImage = imageLoader(imageSettings(settings)) } = parts
-  const own = gatewaySettings(settings, secret, parts.holds)
+  const own = gatewaySettings(settings, secret, parts.holds, parts.now)
   return gateway({ model, loadImage, ...stores, settings: own, clock, report })
 }
 
@@ -52,13 +54,23 @@ export function memoryGatewayStores(settings: Settings, clock: Clock): GatewaySt
   }
 }
 
-export function gatewaySettings(settings: Settings, secret: string, holds = false): GatewaySettings {
-  const { models, breaker, memo, images, limits, budgets, endpoints } = settings
+export function gatewaySettings(
+  settings: Settings,
+  secret: string,
+  holds = false,
+  now = () => settings,
+): GatewaySettings {
+  const { models, breaker, memo, images, endpoints } = settings
   const dialectOf = dialectsOf(settings)
   return {
     ...models,
-    ...{ breaker, memo, images, limits, secret, holds },
-    whenSpent: budgets.whenSpent,
+    ...{ breaker, memo, images, secret, holds },
+    get limits() {
+      return now().limits
+    },
+    get whenSpent() {
+      return now().budgets.whenSpent
+    },
     thinkingOf: (model) => {
       const { thinkingTokens: tokens, effort } = dialectOf(model)
       return { tokens, effort }
@@ -72,8 +84,33 @@ export function limitLeaseMs(settings: Settings): number {
   return longestCallMs(settings.models) + 30_000
 }
 
-export function budgetSettings({ budgets, cases }: Settings): BudgetSettings {
-  return { ...budgets, keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline + cases.mostHeld }
+export function budgetSettings(settings: Settings, now = () => settings): BudgetSettings {
+  const { cases } = settings
+  return {
+    get verdict() {
+      return now().budgets.verdict
+    },
+    get tenant() {
+      return now().budgets.tenant
+    },
+    get tenants() {
+      return now().budgets.tenants
+    },
+    get total() {
+      return now().budgets.total
+    },
+    keepVerdictMs: (MOST_DEADLINES + 1) * cases.deadline + cases.mostHeld,
+  }
+}
+
+/** Limits and budgets as they are now. */
+export function boundSettings(settings: Settings, now: () => Settings) {
+  return {
+    get limits() {
+      return now().limits
+    },
+    budgets: budgetSettings(settings, now),
+  }
 }
 
 function imageSettings({ images }: Settings) {

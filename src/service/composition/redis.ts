@@ -165,11 +165,12 @@ function storesOn(
 export function redisGatewayStores(
   settings: Settings,
   { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
+  now = () => settings,
 ): GatewayStores {
   return {
     memo: redisMemo(working, keys.under),
     limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
-    budgets: redisBudgets(working, keys.under, budgetSettings(settings)),
+    budgets: redisBudgets(working, keys.under, budgetSettings(settings, now)),
     keptImage: keptImages(working, keys),
   }
 }

@@ -31,15 +31,15 @@ import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
 import { boundsSet } from './bounds-set.ts'
 import { decisionsPart } from './decisions.ts'
-import { budgetSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
+import { boundSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
 import { intakePart, openerOf, pressureSignals } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { kafkaPart } from './kafka.ts'
 import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
-import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+import { reloading } from './reloading.ts'
 import { servedDoor } from './served-door.ts'
 
 export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console'] as const
@@ -60,6 +60,8 @@ export interface Overrides {
 export interface App {
   readonly httpPort: number
   readonly gateway: Gateway
+  /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
+  reload(): void
   /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
   stop(): Promise<void>
 }
@@ -68,15 +70,26 @@ export interface App {
  * The service: intake → cases and stages → publication, for the given roles. Throws an `OperatorError`, with nothing
  * left open, if Kafka or Redis is not reachable.
  */
-export async function startApp(settings: Settings, roles: readonly Role[], overrides: Overrides = {}): Promise<App> {
+export async function startApp(
+  settings: Settings,
+  roles: readonly Role[],
+  overrides: Overrides = {},
+  /** Reads the settings anew. Throws an `OperatorError` that names every fault. */
+  read: () => Settings = () => settings,
+): Promise<App> {
   const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
   if (refusal !== null) throw new OperatorError(refusal)
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
-  const { httpPort, gateway, close } = await closable((keep) =>
-    assemble(settings, roles, { model: overrides.model, report, listen: (one) => void listeners.push(one) }, keep),
+  const { httpPort, gateway, reload, close } = await closable((keep) =>
+    assemble(
+      settings,
+      roles,
+      { model: overrides.model, report, read, listen: (one) => void listeners.push(one) },
+      keep,
+    ),
   )
   const unpriced = roles.includes('judge') ? unpricedFinding(settings) : null
   if (unpriced !== null) report('service:unpriced', { detail: unpriced.detail, advice: unpriced.todo ?? '' })
@@ -88,6 +101,7 @@ export async function startApp(settings: Settings, roles: readonly Role[], overr
   return {
     httpPort,
     gateway,
+    reload,
     async stop() {
       report('service:stopping', { reason: 'stop requested' })
       await close()
@@ -105,6 +119,13 @@ const QUIET_LAG_MS = 5_000
 /** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
 const PARTITIONS_MS = 5_000
 
+interface AssembleParts {
+  readonly model: Model | undefined
+  readonly report: Report
+  readonly read: () => Settings
+  readonly listen: (listener: Listener) => void
+}
+
 /**
  * Opens the parts in reverse order of a post's path, so that verdicts are still published while the rest stops. Metrics
  * need the protocols, the protocols a secret, and the secret Redis: events before that only reach the log.
@@ -112,7 +133,7 @@ const PARTITIONS_MS = 5_000
 async function assemble(
   settings: Settings,
   roles: readonly Role[],
-  { model, report, listen }: { model: Model | undefined; report: Report; listen: (listener: Listener) => void },
+  { model, report, read, listen }: AssembleParts,
   keep: Keep,
 ) {
   const redis = keep(await redisPart(settings, report))
@@ -122,21 +143,22 @@ async function assemble(
   await incarnation.begin(positionsOf(progress), progress.alone, published)
 
   const secret = await redis.secret()
-  const { protocols, samplingRank, routes, prompts } = protocolsOf(settings, secret)
+  const inForce = reloading(settings, secret, { read, judges: roles.includes('judge'), report })
+  const { protocols, samplingRank, routes, now } = inForce
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
     ...boundsSet(settings),
     identity: identityOf(settings, roles),
-    prompts,
+    prompts: inForce.prompts(),
     objectiveSeconds: settings.objectives.latency / 1000,
     endpointOf: (name) => endpointOf(settings, name).baseUrl,
   })
   listen(metrics.listen)
   listen(behindReport(report, clock))
-  const stores = redisGatewayStores(settings, redis)
+  const stores = redisGatewayStores(settings, redis, now)
   const library = keep(libraryOf(settings, clock, erasures))
-  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true })
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true, now })
   const lookups = lookupsOf(settings, { clock, report })
 
   const happening = activity()
@@ -187,7 +209,7 @@ async function assemble(
       usedCapacity: usedCapacity({
         ...stores,
         models,
-        settings: { limits: settings.limits, budgets: budgetSettings(settings) },
+        settings: boundSettings(settings, now),
       }),
       downSince: () => downSince(),
     }),
@@ -218,7 +240,7 @@ async function assemble(
     await serveHttp(settings.http, {
       metrics: metrics.page,
       ...healthOf({
-        ...{ redis: redis.failFast, loops, clock, process: identityOf(settings, roles) },
+        ...{ redis: redis.failFast, loops, clock, process: inForce.identity(roles) },
         downSince: () => downSince(),
         problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
         refusal: () => watch.refusal,
@@ -227,7 +249,7 @@ async function assemble(
       }),
     }),
   )
-  return { httpPort: http.port, gateway }
+  return { httpPort: http.port, gateway, reload: inForce.reload }
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

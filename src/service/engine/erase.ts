@@ -18,7 +18,7 @@ import { prepared } from './prepared.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
-import { versionsOf } from './versions.ts'
+import { protocolOf, versionsOf } from './versions.ts'
 
 /**
  * The erasure is retried if the thread or a case has changed meanwhile. If this many tries fail, something else is
@@ -77,7 +77,7 @@ export function commentEraser(deps: {
     const { record } = found
     const carry = without(record.protocol, record.carry, deleted)
     if (!holds(record.subject, deleted) && JSON.stringify(carry) === JSON.stringify(record.carry)) return null
-    const protocol = protocols.get(record.protocol)
+    const protocol = protocolOf(protocols, record)
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
     const left = filtered(record, deleted, now)

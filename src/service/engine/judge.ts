@@ -23,7 +23,7 @@ import { prepared } from './prepared.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { isHandedBack, isWaiting, otherVersion, versionsOf } from './versions.ts'
+import { isHandedBack, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
 
 export interface JudgeSettings {
@@ -126,7 +126,7 @@ async function takeOn(
   // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
   const seen = known ?? (await cases.peek(caseId))
   if (seen === null) return DONE
-  const protocol = protocols.get(seen.record.protocol)
+  const protocol = protocolOf(protocols, seen.record)
   if (protocol === undefined) return PROTOCOL_OFF
   if (isWaiting(seen.record, clock())) return LATER
   if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
@@ -176,7 +176,7 @@ async function conclude(
   const inTranscript = new Set(end.asked.map(({ key }) => key))
   // The transcript of a case that was given up lacks turns whose calls were made.
   const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
-  const said = protocols.get(record.protocol)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const said = protocolOf(protocols, record)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
   const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)

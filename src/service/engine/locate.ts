@@ -9,7 +9,7 @@ import { prepared } from './prepared.ts'
 import type { KeyedAsk } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { isLeftToOthers, otherVersion } from './versions.ts'
+import { isLeftToOthers, otherVersion, protocolOf } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 /** An ask that has no answer, and the case whose round it belongs to. */
@@ -106,7 +106,7 @@ async function inStore(
     return { end: 'done', advance }
   }
   const taken = await cases.peek(caseId)
-  const protocol = protocols.get(staged.protocol)
+  const protocol = taken === null ? undefined : protocolOf(protocols, taken.record)
   if (taken === null || protocol === undefined) return stale(false)
   const { record, journal } = taken
   // Advanced only while nobody has taken the restarted case: each of many jobs would take it over.
@@ -151,7 +151,7 @@ function openAsk(
     author: authorOf(record),
     attempt: attempt.number,
     last: attempt.last,
-    remember: ask.shared === true || protocols.get(protocol)?.faithful !== true,
+    remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
     signal: attempt.signal,
     async mayAsk() {
       if (isOpen !== undefined && !(await isOpen)) throw new Closed()

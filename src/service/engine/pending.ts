@@ -6,7 +6,7 @@ import { groupsOf } from './ask-groups.ts'
 import { prepared } from './prepared.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { isHandedBack, otherVersion } from './versions.ts'
+import { isHandedBack, otherVersion, protocolOf } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 /**
@@ -32,7 +32,7 @@ export function pendingAsks(deps: {
     if (waiting !== undefined && first !== undefined && (await cases.isOpen(caseId, waiting.run, first)))
       return groupsOf(waiting, { at: 'round', asked: waiting.progress.asked, open: [...waiting.open.values()] })
     const taken = await cases.peek(caseId)
-    const protocol = taken === null ? undefined : protocols.get(taken.record.protocol)
+    const protocol = taken === null ? undefined : protocolOf(protocols, taken.record)
     if (taken === null || protocol === undefined) return null
     if (isHandedBack(taken.record, protocol, clock(), settings.handBack)) return null
     if (otherVersion(taken.record.versions, protocol) !== undefined) return []

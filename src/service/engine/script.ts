@@ -1,7 +1,7 @@
 import type { Answered, Ask } from '../domain/ask.ts'
 import type { StepsUsed } from '../domain/steps.ts'
 import type { Post } from '../domain/thread.ts'
-import type { RuledBy, Ruling } from '../domain/verdict.ts'
+import type { RuledBy, Ruling, Versions } from '../domain/verdict.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
@@ -86,6 +86,8 @@ export interface Protocol {
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string
   readonly settingsHash: string
+  /** As it was with these versions, where its prompts or settings have been replaced since and are still known. */
+  earlier?(versions: Versions): Protocol | undefined
   /**
    * Reads the texts of a subject into caches that its script uses: a script can't be interrupted, and thousands of long
    * texts take long. Yields after each text how many characters it had. For a protocol that reads threads.

@@ -10,6 +10,7 @@ import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, keep, sameVersions } from '.
 import { callsIn } from './lost-calls.ts'
 import { COMMENTS_AT_ONCE } from './open.ts'
 import type { Protocol } from './script.ts'
+import { protocolOf } from './versions.ts'
 
 /** The cleaning is retried if the thread or the case has changed meanwhile; after this many tries something else is wrong. */
 const TRIES = 100
@@ -38,7 +39,7 @@ export function shownCaseCleaner(deps: {
     const all = [...journal.values()].flatMap(({ shown = [] }) => shown.map(({ owner }) => owner))
     const deleted = await owners.deletedAmong([...new Set(all)])
     if (deleted.size === 0) return null
-    const protocol = protocols.get(record.protocol)
+    const protocol = protocolOf(protocols, record)
     const restarted: CaseRecord = {
       ...record,
       // Of an earlier revision, which may have been shown the same.

@@ -18,6 +18,18 @@ export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'n
   return same ? undefined : 'different'
 }
 
+/**
+ * The protocol by which this process goes on with the case: with the case's own prompts and settings where they were replaced here
+ * while it was open, otherwise as it is now. Undefined if it is off.
+ */
+export function protocolOf(
+  protocols: ReadonlyMap<string, Protocol>,
+  { protocol: name, versions }: Pick<CaseRecord, 'protocol' | 'versions'>,
+): Protocol | undefined {
+  const now = protocols.get(name)
+  return now?.earlier?.(versions) ?? now
+}
+
 /** Whether nobody goes on with the case yet. */
 export function isWaiting({ resumeAt = 0 }: CaseRecord, now: number): boolean {
   return resumeAt > now

@@ -3,6 +3,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { serveHttp } from '../adapters/http.ts'
 import { checkBrokers } from '../adapters/kafka/client.ts'
 import { logListener } from '../adapters/log.ts'
+import { waitingMetrics } from '../adapters/prometheus/waiting.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { identityOf } from './identity.ts'
 
@@ -25,6 +26,8 @@ export async function dependenciesAnswer(
   settings: Settings,
   roles: readonly string[],
   stopped: Promise<unknown>,
+  /** The fingerprint of its prompts, by which it is told apart from other replicas while it waits. */
+  prompts: string,
 ): Promise<boolean> {
   const first = missingOf(settings)
   let missing: Missing = await Promise.race([first, sleep(SOON_MS, NO_ANSWER_YET)])
@@ -33,7 +36,7 @@ export async function dependenciesAnswer(
   const log = logListener(settings.log.level, Date.now, identity)
   const stop = stopped.then(() => 'stopped' as const)
   const http = await serveHttp(settings.http, {
-    metrics: async () => ({ type: 'text/plain', text: '' }),
+    metrics: waitingMetrics({ identity, prompts, missing: () => Object.keys(missing ?? {}) }),
     live: async () => ({ ok: true, checks: { loops: 'waiting for dependencies' } }),
     ready: async () => ({ ok: false, checks: missing ?? {}, process: identity }),
   })

@@ -29,7 +29,7 @@ const SECRET = /(?:key|password|token|secrets?)$/i
 const USER_INFO = /\/\/[^/]*@/g
 
 /** Nothing can be guessed about a secret from it: no secret goes into it. */
-function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settings): string {
+export function fingerprint({ http: { host: _, port: __, ...http }, ...others }: Settings): string {
   const canonical = JSON.stringify({ ...others, http }, (name, value: unknown) => {
     if (SECRET.test(name) && (typeof value === 'string' || Array.isArray(value))) return undefined
     if (typeof value === 'string') return value.replace(USER_INFO, '//')

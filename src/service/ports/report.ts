@@ -274,6 +274,11 @@ export interface Events {
   'record:resumed': Record<string, never>
   /** What topics no longer have was missed by the record. */
   'record:holes': { holes: number; advice: string }
+  /** The settings and prompts were read again and are in force: what changed, by its path, and their fingerprints. */
+  'settings:reloaded': { changed: readonly string[]; settings: string; prompts: string }
+  /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
+  'settings:refused': { why: string; advice: string }
+  'settings:fixed': { paths: readonly string[]; advice: string }
   /** Of so many cases the collector has the trace; of so many spans and events it will never take any. */
   'traces:accepted': { count: number }
   'traces:rejected': { count: number; why: string }

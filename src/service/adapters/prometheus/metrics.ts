@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
+import { buildMetrics, type Identity } from './build.ts'
 import { decisionMetrics } from './decisions.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, Measured } from './group.ts'
@@ -36,15 +37,6 @@ const UNUSED = [
   ...['min', 'max', 'mean', 'stddev', 'p90'].map((which) => `nodejs_eventloop_lag_${which}_seconds`),
 ]
 
-/** Which process of which deployment is measured. */
-interface Identity {
-  readonly gavel: string
-  readonly version: string
-  readonly settings: string
-  readonly host: string
-  readonly roles: readonly string[]
-}
-
 /** The metrics as text, in the form that a scraper accepts. */
 export interface MetricsPage {
   readonly type: string
@@ -65,13 +57,6 @@ export function prometheusMetrics({
   // Memory, CPU and the event loop, under prom-client's usual names.
   collectDefaultMetrics({ register: registry })
   for (const name of UNUSED) registry.removeSingleMetric(name)
-  const { version, settings, host, roles } = identity
-  new Gauge({
-    name: 'gavel_build_info',
-    help: 'Always 1; by its labels the version, the roles, the host, and fingerprints of the settings without secrets and of the prompts.',
-    labelNames: ['version', 'settings', 'prompts', 'host', 'roles'],
-    registers: [registry],
-  }).set({ version, settings, prompts, host, roles: roles.join(',') }, 1)
   new Gauge({
     name: 'gavel_host_time_seconds',
     help: "This host's clock at the scrape, by which ages of its timestamps are counted; how wrong it is shows beside the scrape's own time.",
@@ -80,7 +65,8 @@ export function prometheusMetrics({
       this.set(Date.now() / 1000)
     },
   })
-  const groups = GROUPS.map((group): Handlers => group(registry, measured))
+  const build = buildMetrics(registry, { identity, prompts })
+  const groups = [build, ...GROUPS.map((group): Handlers => group(registry, measured))]
   const listen: Listener = (name, event) => {
     for (const handlers of groups) handlers[name]?.(event)
   }

@@ -1,0 +1,83 @@
+import { unpricedRefusal } from '../../../config/models.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { OperatorError } from '../domain/errors.ts'
+import { generations, otherShape } from '../engine/generations.ts'
+import { type Router, router } from '../engine/routes.ts'
+import type { Protocol } from '../engine/script.ts'
+import { changedSettings } from '../operations/changed-settings.ts'
+import { fingerprint, type Identity, identityOf } from '../operations/identity.ts'
+import type { Report } from '../ports/report.ts'
+import { protocolsOf } from './protocols.ts'
+
+/**
+ * The protocols and routes of these settings, and `reload`, which replaces them and what `now` says by what `read` finds. Open cases
+ * end with the prompts and settings that they were opened with. What is read is taken whole or not at all: it changes nothing where it
+ * has a fault, or where part of it needs a restart; either is reported.
+ */
+export function reloading(
+  first: Settings,
+  secret: string,
+  { read, judges, report }: { read: () => Settings; judges: boolean; report: Report },
+) {
+  let settings = first
+  const { protocols: made, samplingRank, prompts: firstPrompts } = protocolsOf(first, secret)
+  let prompts = firstPrompts
+  const { protocols, replace } = generations(made)
+  let routes: Router = router(protocols, first.routes, samplingRank)
+
+  /** Takes what it finds, or names the settings that a restart alone can change. Throws an `OperatorError` that names every fault. */
+  function take(next: Settings): { changed: string[] } | { fixed: string[] } {
+    const refusal = judges ? unpricedRefusal(next) : null
+    if (refusal !== null) throw new OperatorError(refusal)
+    const { paths, fixed } = changedSettings(settings, next)
+    if (fixed.length > 0) return { fixed }
+    const made = protocolsOf(next, secret)
+    const others = made.protocols.flatMap((one) => otherShapeOf(protocols, one))
+    if (others.length > 0) return { fixed: others }
+    const before = new Map(protocols.map((one) => [one.name, one.promptsHash]))
+    const texts = made.protocols.filter((one) => before.get(one.name) !== one.promptsHash)
+    replace(made.protocols)
+    routes = router(protocols, next.routes, samplingRank)
+    settings = next
+    prompts = made.prompts
+    return { changed: [...paths, ...texts.map(({ name }) => `prompts of ${name}`)] }
+  }
+
+  return {
+    protocols,
+    samplingRank,
+    routes: {
+      names: routes.names,
+      of: (...subject) => routes.of(...subject),
+      at: (...subject) => routes.at(...subject),
+    } satisfies Router as Router,
+    now: () => settings,
+    prompts: () => prompts,
+    /** Of this process, with the settings that are in force whenever it is asked. */
+    identity: (roles: readonly string[]): Identity => ({
+      ...identityOf(first, roles),
+      get settings() {
+        return fingerprint(settings)
+      },
+    }),
+    reload(): void {
+      try {
+        const taken = take(read())
+        if ('fixed' in taken) report('settings:fixed', { paths: taken.fixed, advice: NEEDS_RESTART })
+        else report('settings:reloaded', { ...taken, settings: fingerprint(settings), prompts })
+      } catch (error) {
+        report('settings:refused', { why: error instanceof Error ? error.message : String(error), advice: STANDS })
+      }
+    },
+  }
+}
+
+const NEEDS_RESTART =
+  'Nothing of the new settings is in force: these need a restart, one replica after the other. docs/reload.md'
+const STANDS = 'Nothing has changed: mend what is named, and reload again. docs/reload.md'
+
+function otherShapeOf(protocols: readonly Protocol[], next: Protocol): string[] {
+  const one = protocols.find(({ name }) => name === next.name)
+  const other = one === undefined ? 'enabled' : otherShape(one, next)
+  return other === undefined ? [] : [`protocols.${next.name} (${other})`]
+}

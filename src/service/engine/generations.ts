@@ -1,0 +1,49 @@
+import type { Protocol } from './script.ts'
+import { otherVersion, versionsOf } from './versions.ts'
+
+/**
+ * Most earlier prompts and settings of a protocol that are kept for open cases. A case that is older still is handed back and then
+ * restarts, as one of another process does.
+ */
+const MOST_EARLIER = 4
+
+/** Protocols of which prompts and settings can be replaced while cases are open. */
+export interface Generations {
+  /** Each always as it is now, to whoever holds it; `earlier` knows how it was. */
+  readonly protocols: readonly Protocol[]
+  /** Replaces them; there must be one of each name, with the same stages, labels and shelves (`otherShape`). */
+  replace(next: readonly Protocol[]): void
+}
+
+export function generations(first: readonly Protocol[]): Generations {
+  /** By name, the newest first. */
+  const all = new Map(first.map((protocol) => [protocol.name, [protocol]]))
+  const protocols = first.map((protocol) => {
+    const known = () => all.get(protocol.name) ?? [protocol]
+    const earlier: Protocol['earlier'] = (versions) => known().find((one) => otherVersion(versions, one) === undefined)
+    // What holds it reads a property at a time: those that a script needs are read when it begins, of one generation.
+    return new Proxy(protocol, {
+      get: (_, property) => (property === 'earlier' ? earlier : Reflect.get(known()[0] ?? protocol, property)),
+    })
+  })
+  return {
+    protocols,
+    replace(next) {
+      for (const protocol of next) {
+        const others = (all.get(protocol.name) ?? []).filter(
+          (one) => otherVersion(versionsOf(one), protocol) !== undefined,
+        )
+        all.set(protocol.name, [protocol, ...others.slice(0, MOST_EARLIER)])
+      }
+    },
+  }
+}
+
+/** What a protocol has that queues, metrics and stores were made for: the first of these in which the two differ. */
+export function otherShape(one: Protocol, other: Protocol): string | undefined {
+  return SHAPE.find((what) => JSON.stringify(one[what]) !== JSON.stringify(other[what]))
+}
+const SHAPE = [
+  ...(['version', 'stages', 'subject', 'labels', 'peopleLabels', 'decides', 'scales', 'shelves'] as const),
+  ...(['shelfLabels', 'learns'] as const),
+] satisfies (keyof Protocol)[]
