@@ -17,7 +17,7 @@ describe('how sure a verdict is of its label', () => {
     ['no label', null, { hate: 2, nonHate: 2 }, null],
   ])('hate, the share of the perspectives: %s', (_, label, scores, share) => {
     for (const decidedBy of ['judge', 'majority'] as const)
-      expect(confidence('hate', { label, scores, decidedBy })).toBe(share)
+      expect(confidence('hate', { label, scores, decidedBy, models: {} })).toBe(share)
   })
 
   it.each<[string, string | null, Record<string, number>, number | null]>([
@@ -27,13 +27,13 @@ describe('how sure a verdict is of its label', () => {
     ['no score of the arbiter', 'unsafe', { strict: 1, loose: 1 }, null],
     ['no label', null, { final: 0.75 }, null],
   ])('safety, the arbiter’s risk score: %s', (_, label, scores, sure) => {
-    expect(confidence('safety', { label, scores, decidedBy: 'arbiter' })).toBe(sure)
+    expect(confidence('safety', { label, scores, decidedBy: 'arbiter', models: {} })).toBe(sure)
   })
 
   it('rumor does not say', () => {
     const scores = { support: 3, oppose: 0 }
     for (const decidedBy of ['consensus', 'judge'] as const)
-      expect(confidence('rumor', { label: 'rumor', scores, decidedBy })).toBeNull()
+      expect(confidence('rumor', { label: 'rumor', scores, decidedBy, models: {} })).toBeNull()
   })
 
   it('counterspeech has no labels to be sure of', () => {

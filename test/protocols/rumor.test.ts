@@ -151,7 +151,9 @@ describe('the settings that are shipped', () => {
       sampleSize: 40,
       subjectivity: 'apart',
       promptKind: 'auto',
+      stanceReasons: 'given',
       undisputed: 'debated',
+      oneSided: 'debated',
       materialChange: 0,
       debate: true,
       decide: 'debate',
@@ -287,8 +289,14 @@ describe('the defaults', () => {
       fake(),
       fake(),
     ])
-    expect(at(asked, 0, 0)).toEqual([system, user('stance-batch', { claim, comments: '<comment 1|a>\n<comment 2|b>' })])
-    expect(at(asked, 0, 1)).toEqual([system, user('stance-batch', { claim, comments: '<comment 1|c>' })])
+    expect(at(asked, 0, 0)).toEqual([
+      system,
+      user('stance-batch', { claim, comments: '<comment 1|a>\n<comment 2|b>', reasons: 'yes' }),
+    ])
+    expect(at(asked, 0, 1)).toEqual([
+      system,
+      user('stance-batch', { claim, comments: '<comment 1|c>', reasons: 'yes' }),
+    ])
     expect(conclusion.ruling.evidence).toEqual({ support: ['c3', 'c1'], oppose: ['c2'], precedents: [] })
   })
 
@@ -1575,7 +1583,7 @@ describe('a comment that answers another', () => {
     const alone = stanceIn(shown(comments, { batchSize: 1 }).asked).map(({ ask }) => ask.messages)
     expect(alone[1]).toEqual([
       system,
-      user('stance', { claim, comment: "<comment|Don't make it up.>", parent: '<parent|It stands.>' }),
+      user('stance', { claim, comment: "<comment|Don't make it up.>", parent: '<parent|It stands.>', reasons: 'yes' }),
     ])
     expect(wordsOf(alone[0] ?? [])).not.toContain('It answers the comment below')
   })
@@ -1887,7 +1895,8 @@ describe('the prompts carry every point of the paper’s', () => {
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    for (const point of wanted) expect(text(name, { parent: 'P', replies: 'yes', comments: 'C' })).toMatch(point)
+    for (const point of wanted)
+      expect(text(name, { parent: 'P', replies: 'yes', reasons: 'yes', comments: 'C' })).toMatch(point)
   })
 
   test.each(Object.keys(points))('%s does not say the form of its answer, which its last line says', (name) => {

@@ -5,6 +5,7 @@ import type { Protocol } from '../../src/service/engine/script.ts'
 import { withFormat } from '../../src/service/gateway/format.ts'
 import { makeProtocols } from '../../src/service/protocols/make.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { rumor } from '../../src/service/protocols/rumor/index.ts'
 import { changeOf, type Debated } from '../../src/service/protocols/rumor/material-change.ts'
 import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
@@ -70,6 +71,7 @@ function anything({ ask, order }: Asked): unknown {
   const aspect = { reasoning: 'r', score: 2 }
   const tries = [
     { reason: 'r', score: 0.5 },
+    { score: 0.5 },
     { scores: [1, 2].map((comment) => ({ comment, reason: 'r', score: comment === 1 ? 0.5 : -0.5 })) },
     {
       subjectivity: { reason: 'r', answer: 'No' },
@@ -415,6 +417,113 @@ describe('rumor', () => {
     expect(stages(judged({}, thread('hm')).asked).slice(2)).toEqual(['opinion', 'opinion'])
     const alone = wordsOf(asked[2]?.ask.messages ?? [])
     expect(alone).toBe(wordsOf(judged({}, thread('hm')).asked[2]?.ask.messages ?? []))
+  })
+
+  describe('one opinion where all comments take one side', () => {
+    const over = { oneSided: 'alone' }
+
+    test.each([
+      ['support', ['yes 1', 'yes 2', 'hm']],
+      ['oppose it', ['no 1', 'hm', 'no 2']],
+    ])('is given by one agent that reads all of them: they %s', (_, texts) => {
+      const { asked, conclusion } = judged(over, thread(...texts))
+      expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
+      expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
+      const words = wordsOf(asked[2]?.ask.messages ?? [])
+      for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
+      expect(words).toContain('That speaks neither for it nor against it.')
+      expect(words).not.toContain('another debater')
+      expect(conclusion.ruling.evidence).toEqual(judged({}, thread(...texts)).conclusion.ruling.evidence)
+    })
+
+    test.each([
+      ['comments take both sides', ['yes', 'no'], over],
+      ['no comment takes a side', ['hm'], over],
+      ['sides are drawn and not found', ['yes'], { ...over, stance: false }],
+      ['the switch is off', ['yes'], {}],
+    ])('is none where %s', (_, texts, settings) => {
+      const { asked } = judged(settings, thread(...texts))
+      expect(stages(asked).filter((stage) => stage === 'opinion')).toHaveLength(2)
+    })
+
+    test('is none where a comment has no score, or was not asked about: it may be of the other side', () => {
+      const leftOut = cast(({ ask }) =>
+        ask.stage === 'stance' && ask.label?.startsWith('batch')
+          ? { scores: [{ comment: 1, reason: 'r', score: 0.5 }] }
+          : ask.stage === 'stance'
+            ? new Failed()
+            : undefined,
+      )
+      const partly = judged(over, thread('yes', 'no'), leftOut)
+      expect(stages(partly.asked).filter((stage) => stage === 'opinion')).toHaveLength(2)
+      const protocol = made('rumor', { ...over, overloadedComments: 1 })
+      const overloaded = drive(
+        protocol.script(thread('yes 1', 'yes 2'), null, { overloaded: true, tenant: '' }),
+        cast(),
+      )
+      expect(stages(overloaded.asked).filter((stage) => stage === 'opinion')).toHaveLength(2)
+    })
+
+    test('is followed by a debate once the other side has a comment, whatever share of the evidence that is', () => {
+      const settings = { ...over, materialChange: 0.9 }
+      const yes = Array.from({ length: 9 }, (_, at) => `yes ${at}`)
+      const first = judged(settings, thread(...yes))
+      const next = (...more: string[]) =>
+        stages(judged(settings, thread(...yes, ...more), cast(), first.conclusion.carry).asked)
+      expect(next('yes again')).not.toContain('opinion')
+      expect(next('no').filter((stage) => stage === 'opinion')).toHaveLength(2)
+    })
+
+    test('is not contested, as a judge’s decision between two debaters is', () => {
+      const contested = (models: Record<string, string>, decidedBy = 'judge') =>
+        rumor.contested({ label: 'rumor', scores: {}, decidedBy: decidedBy as 'judge', models })
+      expect(contested({ debater: 'm', judge: 'm' })).toBe(true)
+      expect(contested({ debater: 'm', scorer: 'm' })).toBe(false)
+      expect(contested({ debater: 'm' }, 'consensus')).toBe(false)
+    })
+  })
+
+  describe('stances without reasons', () => {
+    const over = { stanceReasons: 'none' }
+    const bare = (settings: object = {}) =>
+      cast(({ ask }) => {
+        if (ask.stage !== 'stance') return undefined
+        const all = [1, 2].map((comment) => ({ comment, score: comment === 1 ? 0.5 : -0.5 }))
+        const tries = [{ subjectivity: NO, scores: all }, { scores: all }, { score: 0.5 }]
+        return tries.find((one) => ask.answer.safeParse(one).success) ?? settings
+      })
+
+    test('ask for number and score alone, and come to the same', () => {
+      const [none, given] = [judged(over, thread('yes', 'no'), bare()), judged({}, thread('yes', 'no'))]
+      const [plain, reasoned] = [none, given].map(({ asked }) => withFormat(asked[0]?.ask as Asked['ask']))
+      expect(JSON.stringify(plain)).not.toContain('reason')
+      expect(JSON.stringify(reasoned)).toContain('a reason of at most ten words')
+      expect(wordsOf(plain ?? [])).toContain('once and in order, give its number and its score.')
+      expect(none.conclusion.ruling).toEqual(given.conclusion.ruling)
+    })
+
+    test('so do comments asked about one at a time, and the batch that asks for the subjectivity', () => {
+      const single = judged({ ...over, batchSize: 1 }, thread('yes'), bare()).asked[0]?.ask
+      expect(wordsOf(single?.messages ?? [])).toMatch(/\nGive the score\./)
+      expect(single?.answer.safeParse({ score: 2 }).success).toBe(false)
+      const joined = judged({ ...over, subjectivity: 'with-stances' }, thread('yes', 'no'), bare())
+      expect(stages(joined.asked)).toEqual(['stance', 'opinion', 'opinion'])
+      expect(joined.asked[0]?.ask.answer.safeParse({ subjectivity: { answer: 'No' }, scores: [] }).success).toBe(false)
+    })
+
+    test('are remembered apart from those with a reason', () => {
+      const [none, given] = [over, {}].map((switches) => {
+        const { batch } = judged(switches, thread('yes', 'no'), switches === over ? bare() : cast()).asked[0]?.ask ?? {}
+        return (
+          batch && [
+            withFormat(batch.subset([])),
+            batch.single.safeParse({ scores: [{ comment: 1, score: 1 }] }).success,
+          ]
+        )
+      })
+      expect(none?.[0]).not.toEqual(given?.[0])
+      expect([none?.[1], given?.[1]]).toEqual([true, false])
+    })
   })
 
   describe('a new debate', () => {

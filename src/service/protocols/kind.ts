@@ -36,7 +36,7 @@ export interface CalibrationParts extends Omit<ProtocolParts, 'samplingRank'> {
 }
 
 /** What a verdict says of how sure it is. */
-export type Judged = Pick<Verdict, 'label' | 'scores' | 'decidedBy'>
+export type Judged = Pick<Verdict, 'label' | 'scores' | 'decidedBy' | 'models'>
 
 /** What was answered in a turn of a case. */
 export type Said = Pick<Transcript['turns'][number], 'stage' | 'role' | 'answer'>

@@ -4,28 +4,57 @@ import { boundedScore } from '../score.ts'
 /** Equation 1: the range of a stance score. In the paper 0 is for what contradicts common knowledge; by default also for what takes no side. */
 const score = boundedScore(-1, 1)
 
+/** Whether a score comes after a reason for it. */
+export type Reasons = 'given' | 'none'
+
+export interface Stance {
+  readonly reason?: string | undefined
+  readonly score: number
+}
+
 export const stanceAnswer = z.object({ reason: z.string(), score })
+const bareStance = z.object({ score })
+
+export function stanceAnswerIn(reasons: Reasons): z.ZodType<Stance> {
+  return reasons === 'given' ? stanceAnswer : bareStance
+}
+
+/** The score of one of several comments, by its number. */
+export interface NumberedStance extends Stance {
+  readonly comment: number
+}
 
 /**
  * Scores for the comments numbered 1 to `count`. An entry with an unreadable reason or score is left out, and affects
  * no other. An unknown or repeated number makes the whole answer unreadable: it is then unclear which comments the
  * other entries mean.
  */
-export function stanceBatchAnswer(count: number): StanceBatchAnswer {
-  const known = batchAnswers.get(count)
+export function stanceBatchAnswer(count: number, reasons: Reasons = 'given'): z.ZodType<StanceBatchAnswer> {
+  const made = batchAnswers[reasons]
+  const known = made.get(count)
   if (known !== undefined) return known
-  const made = batchAnswerOf(count)
-  batchAnswers.set(count, made)
-  return made
+  const answer = batchAnswerOf(count, reasons)
+  made.set(count, answer)
+  return answer
 }
 
-type StanceBatchAnswer = ReturnType<typeof batchAnswerOf>
-const batchAnswers = new Map<number, StanceBatchAnswer>()
+export interface StanceBatchAnswer {
+  readonly scores: readonly NumberedStance[]
+}
+const batchAnswers: Readonly<Record<Reasons, Map<number, z.ZodType<StanceBatchAnswer>>>> = {
+  given: new Map(),
+  none: new Map(),
+}
 
 const numbered = z.array(z.looseObject({ comment: z.int() }))
 
-function batchAnswerOf(count: number) {
-  const entry = z.object({ comment: z.int().min(1).max(count), reason: z.string(), score })
+function entryOf(count: number, reasons: Reasons): z.ZodType<NumberedStance> {
+  const comment = z.int().min(1).max(count)
+  return reasons === 'given' ? z.object({ comment, reason: z.string(), score }) : z.object({ comment, score })
+}
+
+function batchAnswerOf(count: number, reasons: Reasons): z.ZodType<StanceBatchAnswer> {
+  const entry = entryOf(count, reasons)
   const readable = (given: unknown, context: z.RefinementCtx): unknown => {
     const whole = entries.safeParse(given)
     const all = whole.success ? whole : numbered.safeParse(given)
@@ -45,14 +74,13 @@ function batchAnswerOf(count: number) {
 /** The claim's subjectivity, and scores for the comments numbered 1 to `count`: every one of them. */
 export interface StancesAndKind {
   readonly subjectivity?: z.infer<typeof subjectivityAnswer> | undefined
-  readonly scores?: readonly { comment: number; reason: string; score: number }[] | undefined
+  readonly scores?: readonly NumberedStance[] | undefined
 }
 
 /** As a model gives it. Without one of the entries it would be unclear which of the batch's items the others are. */
-export function stancesAndKindAnswer(count: number, turned: boolean): z.ZodType<StancesAndKind> {
-  const entry = z.object({ comment: z.int().min(1).max(count), reason: z.string(), score })
+export function stancesAndKindAnswer(count: number, reasons: Reasons, turned: boolean): z.ZodType<StancesAndKind> {
   const all = z
-    .array(entry)
+    .array(entryOf(count, reasons))
     .length(count)
     .refine((scores) => new Set(scores.map(({ comment }) => comment)).size === count, 'a comment comes twice')
   return z.object({ subjectivity: subjectivityIn(turned), scores: all })
@@ -61,7 +89,7 @@ export function stancesAndKindAnswer(count: number, turned: boolean): z.ZodType<
 /** As it is kept: single items may be missing. */
 export const keptStancesAndKind: z.ZodType<StancesAndKind> = z.object({
   subjectivity: z.object({ reason: z.string(), answer: z.enum(['Yes', 'No']) }).optional(),
-  scores: z.array(z.object({ comment: z.int().min(1), reason: z.string(), score })).optional(),
+  scores: z.array(z.object({ comment: z.int().min(1), reason: z.string().optional(), score })).optional(),
 })
 
 /** What a question of subjectivity, and of a view, may be answered with, in the paper's order. */

@@ -3,14 +3,15 @@ import type { Ask } from '../../domain/ask.ts'
 import type { Comment } from '../../domain/thread.ts'
 import {
   keptStancesAndKind,
+  type Reasons,
+  type StanceBatchAnswer,
   type StancesAndKind,
-  type stanceBatchAnswer,
   stancesAndKindAnswer,
   type subjectivityAnswer,
   subjectivityIn,
 } from './answers.ts'
 
-type StanceBatch = Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
+type StanceBatch = Ask<StanceBatchAnswer>
 
 /** The questions that it is made of, and that its parts are. */
 interface Parts {
@@ -27,14 +28,14 @@ export function besideStances(
   ask: Parts,
   comments: readonly Comment[],
   { answer: _, batch: plain, ...asked }: StanceBatch,
-  turned: boolean,
+  { reasons, turned }: { readonly reasons: Reasons; readonly turned: boolean },
 ): Ask<StancesAndKind> {
   if (plain === undefined) throw new Error('a question about several comments is a batch')
   const { label = '' } = asked
   const last = comments.length
   return {
     ...asked,
-    answer: stancesAndKindAnswer(comments.length, turned),
+    answer: stancesAndKindAnswer(comments.length, reasons, turned),
     kept: keptStancesAndKind,
     batch: {
       count: comments.length + 1,

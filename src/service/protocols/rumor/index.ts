@@ -45,8 +45,8 @@ export const rumor = {
   },
   /** Debaters and judge choose a label without saying how sure they are. */
   confidence: () => null,
-  /** The judge decides where the debaters never agreed. */
-  contested: ({ decidedBy }: Judged) => decidedBy === 'judge',
+  /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
+  contested: ({ decidedBy, models }: Judged) => decidedBy === 'judge' && 'judge' in models,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

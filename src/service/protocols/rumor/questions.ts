@@ -7,8 +7,10 @@ import { inOrder } from '../order.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   FAKE_REAL,
+  type Stance,
+  type StanceBatchAnswer,
   type StancesAndKind,
-  stanceAnswer,
+  stanceAnswerIn,
   stanceBatchAnswer,
   subjectivityIn,
   type View,
@@ -23,8 +25,8 @@ import { noTimes, type TimeOf } from './times.ts'
 /** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {
   system: [],
-  stance: ['claim', 'comment', 'parent?'],
-  'stance-batch': ['claim', 'comments', 'replies?'],
+  stance: ['claim', 'comment', 'parent?', 'reasons?'],
+  'stance-batch': ['claim', 'comments', 'replies?', 'reasons?'],
   subjectivity: ['claim', 'answers?'],
   'subjectivity-beside': ['answers'],
   'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
@@ -55,8 +57,8 @@ const STANCE_SHARE = 80 / 700
 
 /** The questions of the paper about one post, each an ask of its stage. */
 export interface Questions {
-  stance(comment: Comment): Ask<z.infer<typeof stanceAnswer>>
-  stanceBatch(comments: readonly Comment[], label: string): Ask<z.infer<ReturnType<typeof stanceBatchAnswer>>>
+  stance(comment: Comment): Ask<Stance>
+  stanceBatch(comments: readonly Comment[], label: string): Ask<StanceBatchAnswer>
   /** The same with the claim's subjectivity as its last item. */
   stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
   subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
@@ -104,12 +106,10 @@ export function questions(post: Post, parts: QuestionParts): Questions {
     maxTokens,
   })
   const argument = (reply: View) => fence('argument', said(reply))
-  const stanceTokens = (comments: number) =>
-    settings.preset === 'paper'
-      ? settings.answerTokens
-      : Math.ceil(settings.answerTokens * STANCE_SHARE) * (comments + 1)
+  const stanceTokens = (comments: number) => tokensForStances(comments, settings)
   const view = viewIn(turned)
   const offered = inOrder(FAKE_REAL, turned).join(', ')
+  const reasons = settings.stanceReasons === 'given' ? YES : ''
   const listed = (comments: readonly Comment[], times: TimeOf) =>
     settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
 
@@ -119,10 +119,10 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [
         ...system,
         ...render('stance', {
-          ...{ claim, comment: fence('comment', comment.text), parent: parentIn(parentOf(comment), fence) },
+          ...{ claim, comment: fence('comment', comment.text), parent: parentIn(parentOf(comment), fence), reasons },
         }),
       ],
-      answer: stanceAnswer,
+      answer: stanceAnswerIn(settings.stanceReasons),
       about: withParents([comment], parentOf),
     }),
     stanceBatch: (comments, label) => ({
@@ -131,15 +131,15 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [
         ...system,
         ...render('stance-batch', {
-          ...{ claim, comments: listed(comments, noTimes), replies: repliesIn(comments, parentOf) },
+          ...{ claim, comments: listed(comments, noTimes), replies: repliesIn(comments, parentOf), reasons },
         }),
       ],
-      answer: stanceBatchAnswer(comments.length),
+      answer: stanceBatchAnswer(comments.length, settings.stanceReasons),
       about: withParents(comments, parentOf),
       batch: {
         count: comments.length,
         texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
-        single: stanceBatchAnswer(1),
+        single: stanceBatchAnswer(1, settings.stanceReasons),
         subset: (items) =>
           ask.stanceBatch(
             items.flatMap((item) => comments[item] ?? []),
@@ -160,7 +160,8 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       const plain = ask.stanceBatch(comments, label)
       const more = render('subjectivity-beside', { answers: inOrder(YES_NO, turned).join(' or ') })
       const messages = inTurns([...plain.messages, ...more])
-      return besideStances(ask, comments, { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }, turned)
+      const asked = { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }
+      return besideStances(ask, comments, asked, { reasons: settings.stanceReasons, turned })
     },
     subjectivity: () => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
@@ -210,6 +211,11 @@ export function questions(post: Post, parts: QuestionParts): Questions {
         : `${heading}${comments.some(timeOf) ? ', with the time since the post' : ''}:\n${listed(comments, timeOf)}`,
   }
   return ask
+}
+
+/** The longest answer about the stance of so many comments. */
+function tokensForStances(comments: number, { preset, answerTokens }: RumorSettings): number {
+  return preset === 'paper' ? answerTokens : Math.ceil(answerTokens * STANCE_SHARE) * (comments + 1)
 }
 
 /** A view as the other debater and the judge read it. */

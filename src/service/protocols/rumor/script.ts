@@ -6,7 +6,7 @@ import { utterancesOf, weigh } from './brigading.ts'
 import type { RumorCarry } from './carry.ts'
 import { concluded, kept, nothingToJudge, type Reached, undecided } from './conclusion.ts'
 import { Debate } from './debate.ts'
-import { evidenceOf, scored, sizeOf } from './evidence.ts'
+import { type Evidence, evidenceOf, type Scored, scored, sizeOf } from './evidence.ts'
 import { type Hearing, hearing, type RumorParts } from './hearing.ts'
 import { claimOf } from './questions.ts'
 import { sample } from './sides.ts'
@@ -30,8 +30,8 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return kept(heard, found, evidence, before)
   const told = toldOf(heard, found, evidence)
-  const isAlone = settings.undisputed === 'alone' && sizeOf(evidence.sides) === 0
-  if (!settings.debate || isAlone) return conclude(yield* single(ask.opinion('alone', told.both, true)))
+  if (!settings.debate || isUndisputed(heard, found, evidence))
+    return conclude(yield* single(ask.opinion('alone', told.both, true)))
 
   // Lines 10–11, equation 3: the first opinions.
   const debate = new Debate(ask, told)
@@ -61,6 +61,16 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: debate.model, ...reached.models },
   })
+}
+
+/** Whether a debate is saved: no two debaters would read comments of different sides. */
+function isUndisputed({ settings }: Hearing, { asked, scores, unasked }: Scored, { sides }: Evidence): boolean {
+  const { support, oppose } = sides
+  if (sizeOf(sides) === 0) return settings.undisputed === 'alone'
+  // A comment without a score may be of the other side.
+  const isComplete = unasked.length === 0 && asked.every((utterance) => scores.has(utterance))
+  const isOneSided = settings.stance && isComplete && (support.length === 0 || oppose.length === 0)
+  return isOneSided && settings.oneSided === 'alone'
 }
 
 function consensus({ views: [support, oppose] }: Debate): Reached {

@@ -14,10 +14,12 @@ export const rumorSettings = z.strictObject({
   materialChange: z.number().min(0).max(1),
   stance: z.boolean(),
   sampleSize: z.int().min(1).max(400),
+  stanceReasons: z.enum(['given', 'none']),
   subjectivity: z.enum(['apart', 'with-stances']),
   promptKind: z.enum(['auto', 'subjective', 'objective']),
   debate: z.boolean(),
   undisputed: z.enum(['debated', 'alone']),
+  oneSided: z.enum(['debated', 'alone']),
   decide: z.enum(['debate', 'vanilla']),
   foldNearIdentical: z.boolean(),
   perAuthor: z.int().min(1).nullable(),
@@ -41,7 +43,9 @@ export type RumorSettings = z.infer<typeof rumorSettings>
 /** What `preset: thrifty` sets: each a switch of its own, and a row of `gavel eval --rows thrifty`. */
 export const RUMOR_SAVINGS = {
   'subjectivity asked with the first stances': { subjectivity: 'with-stances' },
+  'stances without reasons': { stanceReasons: 'none' },
   'one opinion where no comment takes a side': { undisputed: 'alone' },
+  'one opinion where all comments take one side': { oneSided: 'alone' },
   'new debate only on material change': { materialChange: 0.25 },
 } as const
 
@@ -61,8 +65,10 @@ export function applyPreset(settings: RumorSettings): RumorSettings {
     reuseScores: false,
     keepUnlessEvidenceChanged: false,
     materialChange: 0,
+    stanceReasons: 'given',
     subjectivity: 'apart',
     undisputed: 'debated',
+    oneSided: 'debated',
     foldNearIdentical: false,
     perAuthor: null,
     unnamed: null,
