@@ -300,6 +300,70 @@ webhookContract('in Redis', async () => {
 })
 decisionsContract('in Redis', make)
 
+describe('a transcript in the outbox', () => {
+  const words = (at: number) => `comment ${at} says that this is so, and nothing else. `
+  const long = JSON.stringify({
+    verdictId: 'v',
+    turns: Array.from({ length: 500 }, (_, at) => words(at)),
+    end: 'é 한 👍',
+  })
+
+  async function concluded(stores: Stores, postId: string, transcript: string) {
+    const ref = thread(postId)
+    await stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)
+    const record = await openCase(stores, ref)
+    const { epoch } = await takeCase(stores, record.id)
+    expect(await stores.cases.conclude(record, epoch, { ...endOf(record), transcript })).toBe(true)
+  }
+  const handedOut = async (stores: Stores) =>
+    (await stores.outbox.next('one', 10, 20)).map((entry) => ('transcript' in entry ? entry.transcript : entry.kind))
+
+  it('is compressed where it is long, and is handed out, and adopted, byte for byte', async () => {
+    const stores = await makeRedis()
+    try {
+      for (const [id, text] of [
+        ['a', long],
+        ['b', '{"verdictId":"short"}'],
+      ] as const)
+        await concluded(stores, id, text)
+      const held = await client.xrange(stores.keys.outbox, '-', '+')
+      const [first = '', second] = held.map(([, flat]) => flat[flat.indexOf('transcript') + 1])
+      expect(first.length).toBeLessThan(long.length / 5)
+      expect(first).not.toContain('so')
+      expect(second).toBe('{"verdictId":"short"}')
+      expect(await handedOut(stores)).toEqual([long, second])
+      await stores.pass(20)
+      const adopted = await stores.outbox.adopt('two', 10, 10)
+      expect(adopted.map((entry) => 'transcript' in entry && entry.transcript)).toEqual([long, second])
+    } finally {
+      await stores.close()
+    }
+  })
+
+  it('is read also where it was written plain, and one that cannot be read is no verdict’s and holds up no other', async () => {
+    const stores = await makeRedis()
+    try {
+      for (const transcript of [long, 'zstd:AAAA', `zstd:${Buffer.from(long).toString('base64')}`])
+        await client.xadd(
+          stores.keys.outbox,
+          '*',
+          'kind',
+          'verdict',
+          'case',
+          'c',
+          'verdict',
+          '{}',
+          'transcript',
+          transcript,
+        )
+      await concluded(stores, 'p', long)
+      expect(await handedOut(stores)).toEqual([long, 'unknown', 'unknown', long])
+    } finally {
+      await stores.close()
+    }
+  })
+})
+
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''
   const settings = (change: Partial<Settings['redis']>) => ({ redis: { ...loadSettings({}).redis, ...change } })

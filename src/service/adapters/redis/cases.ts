@@ -16,6 +16,7 @@ import type { Clock } from '../../ports/clock.ts'
 import { shownMember } from './erasures.ts'
 import { type FencingToken, NO_FENCING } from './incarnation.ts'
 import { caseKeys, type Keys, memberOf, PUBLISHERS, threadKeys } from './keys.ts'
+import { packed } from './packed.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
@@ -240,7 +241,10 @@ function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseS
     for (let above: Above | null = null; ; ) {
       const written = above === null ? { verdict, transcript } : proposal(above)
       const reply = concludeReply.parse(
-        await conclude(client, { ...given, ...written, beneath: above?.id ?? '', ...token() }),
+        await conclude(client, {
+          ...{ ...given, ...written, transcript: await packed(written.transcript) },
+          ...{ beneath: above?.id ?? '', ...token() },
+        }),
       )
       if (typeof reply === 'number') return reply === 1
       above = reply === 'verdict' ? null : { id: reply[0], label: reply[1] === '' ? null : reply[1] }

@@ -5,6 +5,7 @@ import { requestIn } from '../../domain/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from './keys.ts'
+import { unpacked } from './packed.ts'
 import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
@@ -142,7 +143,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   }
 
   /** Without the verdicts of withheld cases: those are taken out of the outbox, and their cases begin again. */
-  async function withoutWithheld(read: ReturnType<typeof readEntries>): Promise<ReturnType<typeof readEntries>> {
+  async function withoutWithheld(read: Read[]): Promise<Read[]> {
     const kept = await Promise.all(
       read.map(async ({ entry, of }) => {
         if (of?.shown !== true || (entry.kind !== 'verdict' && entry.kind !== 'proposal')) return true
@@ -153,7 +154,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     return read.filter((_, at) => kept[at])
   }
 
-  function handOut(read: ReturnType<typeof readEntries>): OutboxEntry[] {
+  function handOut(read: readonly Read[]): OutboxEntry[] {
     for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
     return read.map(({ entry }) => entry)
   }
@@ -173,14 +174,14 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
           ...['GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', keys.outbox, '>'],
         ),
       )
-      return erased.without(handOut(await withoutWithheld(readEntries(reply))))
+      return erased.without(handOut(await withoutWithheld(await readEntries(reply))))
     },
     async adopt(publisher, limit, idleMs) {
       await erased.releaseOverdue(idleMs)
       const reply = await withGroup(() =>
         client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
       )
-      return handOut(claimedEntries(reply))
+      return handOut(await claimedEntries(reply))
     },
     async heartbeat(publisher, ids) {
       if (ids.length === 0) return
@@ -233,16 +234,20 @@ const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
 type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
 
 /** What XREADGROUP returned. */
-function readEntries(reply: unknown): Read[] {
-  return reply === null ? [] : readReply.parse(reply)[1].flatMap(entryOf)
+async function readEntries(reply: unknown): Promise<Read[]> {
+  return reply === null ? [] : entriesOf(readReply.parse(reply)[1])
 }
 
 /** What XAUTOCLAIM returned. */
-function claimedEntries(reply: unknown): Read[] {
-  return claimReply.parse(reply)[1].flatMap(entryOf)
+async function claimedEntries(reply: unknown): Promise<Read[]> {
+  return entriesOf(claimReply.parse(reply)[1])
 }
 
-function entryOf([id, flat]: z.infer<typeof rows>[number]): Read[] {
+async function entriesOf(all: z.infer<typeof rows>): Promise<Read[]> {
+  return (await Promise.all(all.map(entryOf))).flat()
+}
+
+async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]> {
   // Claimed by a publisher, and deleted from the stream.
   if (flat === null) return []
   const field = Object.fromEntries(pairs(flat))
@@ -252,7 +257,10 @@ function entryOf([id, flat]: z.infer<typeof rows>[number]): Read[] {
   if (field.kind === 'outcome') return [{ entry: { id, kind: 'outcome', outcome: outcomeOf(field) }, of: null }]
   if (field.kind !== 'verdict' && field.kind !== 'proposal')
     return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
-  const { case: caseId = '', verdict = '', transcript = '', member = '', protocol = '' } = field
+  const { case: caseId = '', verdict = '', member = '', protocol = '' } = field
+  // Those that came before transcripts were packed are plain, as retractions' are.
+  const transcript = await unpacked(field.transcript ?? '')
+  if (transcript === null) return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
   const isVerdict = field.kind === 'verdict'
   return [
     {

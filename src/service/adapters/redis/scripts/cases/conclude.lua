@@ -18,7 +18,7 @@
 --@arg protocol
 --@arg member
 --@arg verdict           JSON
---@arg transcript        JSON
+--@arg transcript        JSON, as packed.ts packs it
 --@arg carry             JSON, what is left to the next revision; empty if nothing
 --@arg beneath           the verdict above it, if this is a proposal; else empty
 --@arg label             empty if it has none
