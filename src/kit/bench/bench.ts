@@ -75,9 +75,9 @@ interface Seen {
 
 /** Enough to know how deep a verdict is. */
 const TRANSCRIPTS_READ = 200
-const FINISH = { GAVEL_CLOCK_AT_END: 'finish', GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_CHECKPOINTS_AGES: '12h' }
+export const FINISH = { GAVEL_CLOCK_AT_END: 'finish', GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_CHECKPOINTS_AGES: '12h' }
 /** No count checkpoint is reached. */
-const NEVER = '1000000'
+export const NEVER = '1000000'
 
 /**
  * Loads the whole pipeline, phase by phase, each with topics and keys of its own: intake alone; verdicts with a model of no
@@ -91,12 +91,11 @@ export async function bench(
   const started = performance.now()
   const { say } = io
   const protocol = protocolOf(loadSettings(environment), plan.protocol)
+  const subjects = subjectsFor(protocol, plan)
   const phase = (name: string, options: Parameters<typeof runPhase>[1]) => {
     say(`${name} …`)
     return runPhase({ ...environment, ...only(plan.protocol) }, options, io)
   }
-  const subjects = (name: string, count: number, from: () => number) =>
-    protocol.subject === 'reply' ? replies(name, count, from) : threads(name, count, commentsEach, from)
   const commentsEach = protocol.subject === 'thread' ? plan.commentsPerPost : 0
   const each = protocol.subject === 'thread' ? `posts with ${commentsEach} comments` : `subjects of ${plan.protocol}`
 
@@ -211,10 +210,10 @@ async function runPhase(
   options: Parameters<typeof serve>[1] & { expected: number },
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<Seen> {
-  const { ticks, kafka, settings, redisCpuMs } = await serve(environment, options, signal)
+  const { ticks, kafka, settings, redis } = await serve(environment, options, signal)
   const troubles = sum(ticks, (tick) => tick.troubles)
   if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
-  return { ticks, redisCpuMs, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
+  return { ticks, redisCpuMs: redis.cpuMs, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
 }
 
 async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, signal: AbortSignal) {
@@ -271,14 +270,22 @@ function partsOf(seen: Seen): Record<string, Percentiles> {
   return Object.fromEntries([...named, ...byHop].map(([name, values]) => [name, percentiles(values)]))
 }
 
+/** What a protocol judges, so many of them. */
+export function subjectsFor({ subject }: Protocol, { commentsPerPost }: Pick<BenchPlan, 'commentsPerPost'>) {
+  return (name: string, count: number, from: () => number) =>
+    subject === 'reply'
+      ? replies(name, count, from)
+      : threads(name, count, subject === 'thread' ? commentsPerPost : 0, from)
+}
+
 /** Switches every other protocol off. */
-function only(name: string): Record<string, string> {
+export function only(name: string): Record<string, string> {
   return Object.fromEntries(
     PROTOCOLS.map((kind) => [`GAVEL_PROTOCOLS_${kind.name.toUpperCase()}_ENABLED`, String(kind.name === name)]),
   )
 }
 
-function protocolOf(settings: Settings, name: string): Protocol {
+export function protocolOf(settings: Settings, name: string): Protocol {
   const found = makeProtocols(settings.protocols, fences('bench', 1_000), samplingRanks('bench')).find(
     (protocol) => protocol.name === name,
   )
@@ -295,7 +302,7 @@ function activeSeconds(ticks: readonly Tick[], happened: (tick: Tick) => number)
 }
 
 /** Verdicts a second between 10 % and 85 % of them. */
-function rateBetween(ticks: readonly Tick[], verdicts: number): number {
+export function rateBetween(ticks: readonly Tick[], verdicts: number): number {
   let published = 0
   const steady = ticks.filter((tick) => {
     published += tick.published.length

@@ -14,6 +14,7 @@ import { faultBench } from './faults.ts'
 import { faultyModelBench, faultyModelTable } from './faulty-model.ts'
 import { gatewayBench } from './gateway.ts'
 import { idleBench, idleTable } from './idle.ts'
+import { latenciesBench, latenciesTable } from './latencies.ts'
 import { promptsBench, promptsTable } from './prompts.ts'
 import { recoveryBench, recoveryTable } from './recovery.ts'
 import { savingsBench, savingsTable } from './savings.ts'
@@ -21,7 +22,7 @@ import { soakBench, soakTable } from './soak.ts'
 import { startBench } from './start.ts'
 import { untilStopped } from './until-stopped.ts'
 
-/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle`, `start` and `door` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle`, `latencies`, `start` and `door` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -46,6 +47,7 @@ export interface BenchOptions {
   readonly soak?: boolean
   readonly minutes: number
   readonly idle?: boolean
+  readonly latencies?: boolean
   readonly processes: number
   readonly start?: boolean
   readonly door?: boolean
@@ -57,6 +59,8 @@ const LONG_CALL_MS = 500
 const SHORT_CALL_MS = 20
 /** …and where slots of a model are measured… */
 const MODEL_CALL_MS = 200
+/** …and where a verdict's own cost is measured: none, a small model's, a large one's, and one that thinks. */
+const LATENCIES_MS = [0, 500, 3_000, 10_000]
 /** …and where they are to be cut off. */
 const SLOW_CALL_MS = 2_000
 
@@ -89,7 +93,7 @@ export const command: Command<BenchOptions, object> = {
     counting('--rate <n>', 'with --gateway: calls a second', 200),
     counting(
       '--seconds <n>',
-      'with --gateway: length of each phase; with --idle: how long; with --door: each phase',
+      'with --gateway: length of each phase; with --idle: how long; with --latencies: how long slots are busy; with --door: each phase',
       20,
     ),
     new Option('--fail-rate <share>', 'instead: every protocol before a model that fails this share of its calls')
@@ -115,6 +119,10 @@ export const command: Command<BenchOptions, object> = {
       'savings',
     ]),
     counting('--minutes <n>', 'with --soak: how long', 10),
+    new Option(
+      '--latencies',
+      'instead: what a verdict costs one process, all slots busy, at 0, 500, 3,000 and 10,000 ms a call; with --latency: at that',
+    ).conflicts(OTHERS),
     new Option('--idle', 'instead: what a service uses that has nothing to do').conflicts(OTHERS),
     counting('--processes <n>', 'with --idle: processes of the service', 1),
     new Option('--start', 'instead: how soon commands begin, in bare starts of Node').conflicts([...OTHERS, 'idle']),
@@ -136,6 +144,7 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --recovery --kills 5 | jq .askedAgain
   $ gavel bench --soak --minutes 10
   $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
+  $ gavel bench --latencies --slots 1024 | jq '.rows[] | {latencyMs, roundTrips, lapsedLocks}'
   $ gavel bench --start | jq .firstCall
   $ gavel bench --door --flood 100000 | jq '{messages, judge, commentsPerSecond}'`,
   run: (invocation) => untilStopped(ioOf(invocation), (io) => measure(invocation, io)),
@@ -160,6 +169,14 @@ async function measure(
   if (options.door) {
     const { seconds, flood: comments } = options
     return withStack(environment, io, (own) => doorBench(own, { seconds, comments }, io))
+  }
+  if (options.latencies) {
+    const { protocol, comments: commentsPerPost, slots, seconds, latency } = options
+    const latenciesMs = latency === undefined ? LATENCIES_MS : [latency]
+    const plan = { protocol, commentsPerPost, slots, seconds, latenciesMs }
+    const report = await withStack(environment, io, (own) => latenciesBench(own, plan, io))
+    terminal.say(latenciesTable(report))
+    return report
   }
   if (options.idle) {
     const { processes, seconds } = options

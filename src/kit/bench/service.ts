@@ -22,8 +22,16 @@ export interface Served {
   readonly ticks: readonly Tick[]
   readonly kafka: Kafka
   readonly settings: Settings
-  /** Processor time that Redis used meanwhile, in ms. */
-  readonly redisCpuMs: number
+  /** What Redis did meanwhile. */
+  readonly redis: RedisWork
+}
+
+interface RedisWork {
+  /** Processor time, in ms. */
+  readonly cpuMs: number
+  /** How often it read from a connection. */
+  readonly reads: number
+  readonly inputBytes: number
 }
 
 const LONGEST_PHASE_MS = 300_000
@@ -66,7 +74,7 @@ export async function serve(
   await makeTopics(kafka, settings)
   if (options.preload !== undefined) await sendAll(kafka, settings, options.preload, { kind: 'flat-out' }, signal)
   const redis = connect(settings.redis, () => {}, 'retrying')
-  const cpuBefore = await redisCpu(redis)
+  const before = await redisWork(redis)
   const worker = forkWorker(own, options.latencyMs, { roles: options.roles })
   try {
     const ticks: Tick[] = []
@@ -79,20 +87,30 @@ export async function serve(
       await sendAll(kafka, settings, options.live.messages, pace, signal)
     }
     await finished(worker, () => options.done(ticks), signal)
-    return { ticks, kafka, settings, redisCpuMs: (await redisCpu(redis)) - cpuBefore }
+    return { ticks, kafka, settings, redis: less(await redisWork(redis), before) }
   } finally {
     await gone(worker)
     redis.disconnect()
   }
 }
 
-/** Processor time that Redis has used so far, in ms; 0 where it does not say. */
-async function redisCpu(redis: Redis): Promise<number> {
-  const info = await redis.info('cpu')
-  const seconds = ['used_cpu_sys', 'used_cpu_user'].map((name) =>
-    Number(new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1] ?? 0),
-  )
-  return seconds.reduce((total, one) => total + one, 0) * 1000
+/** What Redis has done so far; 0 where it does not say. */
+async function redisWork(redis: Redis): Promise<RedisWork> {
+  const info = `${await redis.info('cpu')}\n${await redis.info('stats')}`
+  const of = (name: string) => Number(new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1] ?? 0)
+  return {
+    cpuMs: (of('used_cpu_sys') + of('used_cpu_user')) * 1000,
+    reads: of('total_reads_processed'),
+    inputBytes: of('total_net_input_bytes'),
+  }
+}
+
+function less(after: RedisWork, before: RedisWork): RedisWork {
+  return {
+    cpuMs: after.cpuMs - before.cpuMs,
+    reads: after.reads - before.reads,
+    inputBytes: after.inputBytes - before.inputBytes,
+  }
 }
 
 /** A service in a process of its own; `ready` says when it has started. `tickMs`: how often it tells what happens. */

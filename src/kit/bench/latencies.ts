@@ -1,0 +1,87 @@
+import { loadSettings } from '../../../config/load.ts'
+import { FINISH, NEVER, only, protocolOf, rateBetween, subjectsFor } from './bench.ts'
+import { past } from './load.ts'
+import { mean, round } from './percentiles.ts'
+import { serve, sum } from './service.ts'
+
+export interface LatenciesPlan {
+  readonly protocol: string
+  readonly commentsPerPost: number
+  readonly slots: number
+  readonly latenciesMs: readonly number[]
+  /** How long all slots are busy at each latency, about, in seconds. */
+  readonly seconds: number
+}
+
+/** One process with all slots busy, at a latency; what it used is from its start to its end, by verdict. */
+export interface LatencyRow {
+  readonly latencyMs: number
+  readonly verdicts: number
+  readonly lost: number
+  readonly callsPerVerdict: number
+  readonly verdictsPerSecond: number
+  /** Processor time, in ms. */
+  readonly cpuMs: { readonly node: number; readonly redis: number }
+  /** How often Redis read from a connection: what goes together is read together. */
+  readonly roundTrips: number
+  readonly kibToRedis: number
+  readonly lapsedLocks: number
+  readonly stalledJobs: number
+  readonly rssMiB: number
+}
+
+/** Most calls of a verdict that wait for one another, for the time until the first is published. */
+const LONGEST_SEQUENCE = 6
+/** Verdicts of the row without latency; of the others at least this many. */
+const WITHOUT_LATENCY = 2_000
+const FEWEST = 150
+
+/** The whole service before models of these latencies, one after the other, all of its slots busy. */
+export async function latenciesBench(
+  environment: Readonly<Record<string, string | undefined>>,
+  plan: LatenciesPlan,
+  { say, signal }: { say: (line: string) => void; signal: AbortSignal },
+): Promise<{ readonly rows: readonly LatencyRow[] }> {
+  const subjects = subjectsFor(protocolOf(loadSettings(environment), plan.protocol), plan)
+  const rows: LatencyRow[] = []
+  let calls = LONGEST_SEQUENCE
+  for (const latencyMs of plan.latenciesMs) {
+    const full = latencyMs === 0 ? 0 : ((plan.slots * 1000) / latencyMs / calls) * plan.seconds
+    const verdicts = latencyMs === 0 ? WITHOUT_LATENCY : Math.max(FEWEST, Math.ceil(full))
+    say(`${latencyMs} ms a call, ${plan.slots} slots: ${verdicts} subjects …`)
+    const slots = { GAVEL_MODELS_SLOTS: String(plan.slots), GAVEL_STAGES_DEFAULT_CONCURRENCY: String(plan.slots) }
+    const seen = await serve(
+      { ...environment, ...only(plan.protocol) },
+      {
+        latencyMs,
+        changes: { ...FINISH, ...slots, GAVEL_CHECKPOINTS_COUNTS: NEVER },
+        preload: subjects(`latency-${latencyMs}`, verdicts, past()),
+        done: (ticks) => sum(ticks, ({ published }) => published.length) >= verdicts,
+      },
+      signal,
+    )
+    const published = seen.ticks.flatMap((tick) => tick.published)
+    const count = Math.max(1, published.length)
+    calls = Math.max(1, mean(published.map((one) => one.calls)))
+    rows.push({
+      ...{ latencyMs, verdicts: published.length, lost: verdicts - published.length, callsPerVerdict: round(calls) },
+      verdictsPerSecond: round(rateBetween(seen.ticks, verdicts)),
+      cpuMs: { node: round(sum(seen.ticks, ({ cpuMs }) => cpuMs) / count), redis: round(seen.redis.cpuMs / count) },
+      roundTrips: round(seen.redis.reads / count),
+      kibToRedis: round(seen.redis.inputBytes / 1024 / count),
+      lapsedLocks: sum(seen.ticks, ({ lapsed }) => lapsed),
+      stalledJobs: sum(seen.ticks, ({ stalled }) => stalled),
+      rssMiB: round(Math.max(...seen.ticks.map(({ rssMiB }) => rssMiB))),
+    })
+  }
+  return { rows }
+}
+
+/** The report for people. */
+export function latenciesTable({ rows }: { readonly rows: readonly LatencyRow[] }): string {
+  const lines = rows.map(
+    ({ latencyMs, verdictsPerSecond, cpuMs, roundTrips, kibToRedis, lapsedLocks, lost }) =>
+      `${latencyMs} ms a call: ${verdictsPerSecond} verdicts a second; a verdict: ${cpuMs.node} ms of Node, ${cpuMs.redis} ms of Redis, ${roundTrips} round trips, ${kibToRedis} KiB to Redis; ${lapsedLocks} lapsed locks, ${lost} lost`,
+  )
+  return lines.join('\n')
+}
