@@ -229,7 +229,7 @@ describe('what a model takes is learnt from its refusals', () => {
     await asked(model, { answer: { name: 'x', schema } })
     expect(seen[1]?.response_format).toEqual({
       type: 'json_schema',
-      json_schema: { name: 'x', strict: true, schema: { ...schema, properties: { minimum: { type: 'number' } } } },
+      json_schema: { name: 'answer', strict: true, schema: { ...schema, properties: { minimum: { type: 'number' } } } },
     })
   })
 

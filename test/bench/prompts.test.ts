@@ -25,9 +25,11 @@ describe('what caches would serve of prompts', () => {
     expect(promptShares([one, other])).toMatchObject({ inBlocks: 0, fromThousand: 0 })
     expect(promptShares([one, same]).inBlocks).toBeCloseTo((Math.floor(10_007 / 64) * 64) / all, 5)
     expect(promptShares([one, { ...same, model: 'n' }])).toMatchObject({ inBlocks: 0, fromThousand: 0 })
-    // Its schema and name stand before the words: 512 characters a step.
-    expect(promptShares([one, same]).fromThousand).toBeCloseTo((Math.floor((10_007 + 3) / 512) * 512 - 3) / all, 5)
-    expect(promptShares([one, { ...same, answer: { name: 'b', schema: {} } }]).fromThousand).toBe(0)
+    // Its schema and the one name of all schemas stand before the words: 512 characters a step.
+    const found = (Math.floor((10_007 + 8) / 512) * 512 - 8) / all
+    expect(promptShares([one, same]).fromThousand).toBeCloseTo(found, 5)
+    expect(promptShares([one, { ...same, answer: { name: 'b', schema: {} } }]).fromThousand).toBeCloseTo(found, 5)
+    expect(promptShares([one, { ...same, answer: { name: 'a', schema: { b: 1 } } }]).fromThousand).toBe(0)
   })
 
   test('is nothing at OpenAI below 1,024 tokens', () => {

@@ -101,7 +101,7 @@ describe('the OpenAI model', () => {
   })
 
   it.each([
-    ['json_schema', { type: 'json_schema', json_schema: { name: 'opinion', schema: SCHEMA, strict: true } }],
+    ['json_schema', { type: 'json_schema', json_schema: { name: 'answer', schema: SCHEMA, strict: true } }],
     ['json_object', { type: 'json_object' }],
     ['text', undefined],
   ] as const)('sends what was asked and nothing else: rung %s', async (format, responseFormat) => {

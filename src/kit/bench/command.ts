@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { PROJECT } from '../../../config/load.ts'
 import type { Command, Invocation } from '../../commands/command.ts'
 import { formatOption } from '../../commands/file-options.ts'
-import { positive, protocolName, share } from '../../commands/options.ts'
+import { notNegative, positive, protocolName, share } from '../../commands/options.ts'
 import type { Format } from '../../lab/evaluation/formats.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { startRedis } from '../stack/servers/redis.ts'
@@ -47,7 +47,7 @@ export interface BenchOptions {
   readonly soak?: boolean
   readonly minutes: number
   readonly idle?: boolean
-  readonly latencies?: boolean
+  readonly latencies?: readonly number[]
   readonly processes: number
   readonly start?: boolean
   readonly door?: boolean
@@ -59,8 +59,6 @@ const LONG_CALL_MS = 500
 const SHORT_CALL_MS = 20
 /** …and where slots of a model are measured… */
 const MODEL_CALL_MS = 200
-/** …and where a verdict's own cost is measured: none, a small model's, a large one's, and one that thinks. */
-const LATENCIES_MS = [0, 500, 3_000, 10_000]
 /** …and where they are to be cut off. */
 const SLOW_CALL_MS = 2_000
 
@@ -119,10 +117,10 @@ export const command: Command<BenchOptions, object> = {
       'savings',
     ]),
     counting('--minutes <n>', 'with --soak: how long', 10),
-    new Option(
-      '--latencies',
-      'instead: what a verdict costs one process, all slots busy, at 0, 500, 3,000 and 10,000 ms a call; with --latency: at that',
-    ).conflicts(OTHERS),
+    new Option('--latencies [ms]', 'instead: what a verdict costs one process, all slots busy, at these ms a call')
+      .preset('0,500,3000,10000')
+      .argParser((text: string) => text.split(',').map(notNegative))
+      .conflicts(OTHERS),
     new Option('--idle', 'instead: what a service uses that has nothing to do').conflicts(OTHERS),
     counting('--processes <n>', 'with --idle: processes of the service', 1),
     new Option('--start', 'instead: how soon commands begin, in bare starts of Node').conflicts([...OTHERS, 'idle']),
@@ -171,8 +169,7 @@ async function measure(
     return withStack(environment, io, (own) => doorBench(own, { seconds, comments }, io))
   }
   if (options.latencies) {
-    const { protocol, comments: commentsPerPost, slots, seconds, latency } = options
-    const latenciesMs = latency === undefined ? LATENCIES_MS : [latency]
+    const { protocol, comments: commentsPerPost, slots, seconds, latencies: latenciesMs } = options
     const plan = { protocol, commentsPerPost, slots, seconds, latenciesMs }
     const report = await withStack(environment, io, (own) => latenciesBench(own, plan, io))
     terminal.say(latenciesTable(report))

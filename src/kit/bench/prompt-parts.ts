@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { FORM_NAME } from '../../service/adapters/openai/request-body.ts'
 import type { ModelRequest } from '../../service/ports/model.ts'
 
 /** What a model was asked. */
@@ -34,7 +35,7 @@ export function promptShares(asked: readonly Asked[]): PromptShares {
     const words = messages.map(({ role, content }) => `${role}\n${content}`).join('\n')
     sum.all += messages.reduce((total, { content }) => total + content.length, 0)
     sum.inBlocks += known(ours, model, words, BLOCK.ours)
-    const schema = `${answer.name}${JSON.stringify(answer.schema)}`
+    const schema = `${FORM_NAME}${JSON.stringify(answer.schema)}`
     const found = known(theirs, model, `${schema}${words}`, BLOCK.theirs)
     // Of the schema nothing is paid as a prompt's words.
     if (found >= BLOCK.least) sum.fromThousand += Math.max(0, found - schema.length)

@@ -74,7 +74,10 @@ export function readQuestion({ messages, response_format: format }: ChatRequest)
   }
   const { fences, outside } = lastFences(asked)
   const given = format && 'json_schema' in format ? format.json_schema : undefined
-  const { name, schema } = given ?? formatLine(outside) ?? {}
+  const line = formatLine(outside)
+  // The line names the stage; a schema may have one name for all of them.
+  const { name } = line ?? given ?? {}
+  const { schema } = given ?? line ?? {}
   return {
     stage: name ?? null,
     schema,

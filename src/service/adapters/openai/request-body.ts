@@ -121,11 +121,17 @@ const KEPT = {
   cache_control: { cache_control: { type: 'ephemeral' as const } },
 }
 
+/**
+ * What every answer's schema is called: name and schema are the beginning of a prompt to caches, and asks of several stages that
+ * have one form, as a debate's have, find each other's.
+ */
+export const FORM_NAME = 'answer'
+
 function responseFormat({ answer }: ModelRequest, { form, withoutKeywords }: Dialect): Partial<Body> {
   switch (form) {
     case 'json_schema': {
       const schema = without(withoutKeywords, answer.schema) as Record<string, unknown>
-      return { response_format: { type: 'json_schema', json_schema: { name: answer.name, schema, strict: true } } }
+      return { response_format: { type: 'json_schema', json_schema: { name: FORM_NAME, schema, strict: true } } }
     }
     case 'json_object':
       return { response_format: { type: 'json_object' } }
