@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
+import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { RUMOR_SAVINGS } from '../../src/service/protocols/rumor/settings.ts'
+import { type Asked, drive, plainFence, plainRank } from './drive.ts'
+
+// A planted model, whose answers go by what it is asked about and not by how: each saving changes labels only where its text says.
+
+const { protocols } = loadSettings({})
+const ITEMS = 150
+
+type Draw = (name: string) => number
+const drawsOf =
+  (item: number): Draw =>
+  (name) =>
+    seededRandom(`planted ${item} ${name}`).unit()
+
+function judged(name: string, over: object, subject: Snapshot, answer: (asked: Asked) => unknown) {
+  const [protocol] = makeProtocols(
+    { [name]: { ...protocols[name], enabled: true, ...over } } as typeof protocols,
+    plainFence,
+    plainRank,
+  )
+  if (protocol === undefined) throw new Error(`no protocol ${name}`)
+  return drive(protocol.script(subject, null), answer)
+}
+const subjectOf = (item: number, over: Partial<Post> = {}): Snapshot => ({
+  post: { id: `item-${item}`, text: `the words of ${item}`, createdAt: 0, ...over },
+  comments: [],
+  leftOut: 0,
+})
+const items = Array.from({ length: ITEMS }, (_, item) => item)
+const fitting = (asked: Asked, ...tries: unknown[]) => tries.find((one) => asked.ask.answer.safeParse(one).success)
+
+describe('rumor, before a planted model', () => {
+  /** A comment's words name its stance. */
+  const STANCES = ['yes', 'no', 'hm'] as const
+  const thread = (item: number): Snapshot => {
+    const draw = drawsOf(item)
+    const only = STANCES[Math.floor(draw('side') * 4)]
+    const count = Math.floor(draw('count') * 30)
+    const texts = Array.from({ length: count }, (_, at) => {
+      const stance = STANCES[Math.floor(draw(`comment ${at}`) * 3)] as string
+      return `${only !== undefined && stance !== 'hm' ? only : stance} says number ${at} of them`
+    })
+    const comments = texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at + 1, author: `u${at}` }))
+    return { ...subjectOf(item), comments }
+  }
+  /** A view goes by the claim and the comments that are shown, a turn by those of its conversation, as does whom a debater follows. */
+  const answering = (item: number) => (asked: Asked) => {
+    const draw = drawsOf(item)
+    const { ask } = asked
+    const words = ask.messages.map(({ content }) => content).join('\n')
+    const shown = [...words.matchAll(/<comment \d+\|([^>]*)>/g)].map(([, text = '']) => text)
+    const kind = { reason: 'r', answer: draw('kind') < 0.3 ? 'Yes' : 'No' }
+    if (ask.stage === 'stance') {
+      const values = shown.map((text) => (text.startsWith('yes') ? 0.5 : text.startsWith('no') ? -0.5 : 0))
+      const bare = values.map((score, at) => ({ comment: at + 1, score }))
+      const scores = bare.map((one) => ({ ...one, reason: 'r' }))
+      return fitting(
+        asked,
+        { subjectivity: kind, scores },
+        { subjectivity: kind, scores: bare },
+        { scores },
+        { scores: bare },
+      )
+    }
+    if (ask.stage === 'subjectivity') return kind
+    const turns = ask.messages.filter(({ role }) => role === 'assistant').length
+    const isFake = draw(`${ask.stage === 'judge' ? 'judge' : shown.join()} ${turns} ${ask.draw ?? ''}`) < 0.5
+    return { reasoning: 'r', answer: isFake ? 'Fake' : 'Real' }
+  }
+  const all = items.map((item) => {
+    const [subject, answer] = [thread(item), answering(item)]
+    return (over: object) => judged('rumor', over, subject, answer)
+  })
+  const plain = all.map((judge) => judge({}))
+  const sidesOf = (at: number) => {
+    const { support, oppose } = plain[at]?.conclusion.ruling.evidence ?? { support: [], oppose: [] }
+    return [support, oppose].filter((side) => side.length > 0).length
+  }
+
+  test.each(Object.entries(RUMOR_SAVINGS))('%s', (row, switches) => {
+    const others = all.map((judge) => judge(switches))
+    const changed = items.filter((at) => others[at]?.conclusion.ruling.label !== plain[at]?.conclusion.ruling.label)
+    const calls = (of: typeof plain) => of.reduce((sum, { asked }) => sum + asked.length, 0)
+    const may = row.includes('one side') ? 1 : row.includes('no comment') ? 0 : null
+    for (const at of changed) expect(sidesOf(at)).toBe(may)
+    if (may === null) expect(changed).toEqual([])
+    else expect(changed.length).toBeGreaterThan(0)
+    // Elsewhere it is the same ruling, word for word.
+    for (const at of items.filter((one) => sidesOf(one) !== may))
+      expect(others[at]?.conclusion.ruling).toEqual(plain[at]?.conclusion.ruling)
+    expect(calls(others)).toBeLessThanOrEqual(calls(plain))
+    for (const { conclusion } of others) expect(conclusion.ruling.label).not.toBeNull()
+  })
+})
+
+describe('safety, before a planted model', () => {
+  const subject = (item: number) => subjectOf(item)
+  const scoreOf = (draw: Draw, stage: string, turn: number) => Math.round(draw(`${stage} ${turn}`) * 10) / 10
+  /** The arbiter goes by the last scores that it is shown. */
+  const answering = (item: number) => {
+    const draw = drawsOf(item)
+    const turns = { strict: 0, loose: 0 }
+    let sum = 0
+    return (asked: Asked) => {
+      const { stage, lookup } = asked.ask
+      if (lookup !== undefined) return { shelves: [], weak: null }
+      if (stage === 'brief') return { summary: 's', precedents: [], patterns: 'p' }
+      if (stage === 'strict' || stage === 'loose') {
+        const score = scoreOf(draw, stage, turns[stage]++)
+        sum += score
+        return { reasoning: 'r', score }
+      }
+      const unsafe = draw(`arbiter ${sum.toFixed(1)}`) < 0.5
+      const report = { reasoning: 'r', evidence: [], categories: [] }
+      return unsafe
+        ? { ...report, rule: 'confirmation', score: 0.9, label: 'unsafe' }
+        : { ...report, rule: 'exoneration', score: 0.1, label: 'safe' }
+    }
+  }
+  const labels = (over: object) =>
+    items.map((item) => judged('safety', over, subject(item), answering(item)).conclusion.ruling.label)
+  const plain = labels({})
+
+  test('who the arbiter is changes nothing but the model', () => {
+    expect(labels({ textArbiter: 'small' })).toEqual(plain)
+  })
+
+  test('a second round is missed only where the first left both on one side', () => {
+    const fewer = labels({ furtherRounds: 'straddling' })
+    const changed = items.filter((item) => fewer[item] !== plain[item])
+    expect(changed.length).toBeGreaterThan(0)
+    for (const item of changed) {
+      const [strict, loose] = (['strict', 'loose'] as const).map((stage) => scoreOf(drawsOf(item), stage, 0) - 0.5)
+      expect(Math.sign(strict as number) * Math.sign(loose as number)).toBe(1)
+    }
+  })
+})
+
+test('counterspeech, before a planted model whose scores know no halo, comes to the same in one call', () => {
+  const ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as const
+  const answering = (item: number) => (asked: Asked) => {
+    const scored = (name: string) => ({
+      reasoning: 'r',
+      score: 1 + Math.floor(drawsOf(item)(name) * (name === 'suitableness' ? 3 : 5)),
+    })
+    const alone = ASPECTS.find((name) => asked.ask.label === name)
+    return alone === undefined ? Object.fromEntries(ASPECTS.map((name) => [name, scored(name)])) : scored(alone)
+  }
+  for (const item of items.slice(0, 50)) {
+    const subject = subjectOf(item, { hateSpeech: 'They lie.' })
+    const [one, four] = [4, 1].map((batchSize) => judged('counterspeech', { batchSize }, subject, answering(item)))
+    expect([one?.asked.length, four?.asked.length]).toEqual([1, 4])
+    expect(one?.conclusion).toEqual(four?.conclusion)
+  }
+})
