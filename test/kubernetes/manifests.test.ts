@@ -186,7 +186,9 @@ describe.skipIf(kubectl === undefined)('each Deployment', () => {
     const [example] = parseAllDocuments(manifestFiles().get('secrets.example.yaml') ?? '')
     const { stringData } = z.object({ stringData: labels }).parse(example?.toJS())
     const { 'fences-key': key = '', 'http-token': token = '' } = stringData
-    expect(() => loadSettings({ GAVEL_FENCES_KEY: key, GAVEL_HTTP_TOKEN: token })).toThrow(/http\.token[\s\S]*fences\.key/)
+    expect(() => loadSettings({ GAVEL_FENCES_KEY: key, GAVEL_HTTP_TOKEN: token })).toThrow(
+      /http\.token[\s\S]*fences\.key/,
+    )
   })
 
   test('is ready by Redis, but for the door: its Service leads to it while Redis is away', () => {
