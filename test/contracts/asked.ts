@@ -84,6 +84,25 @@ export function askedContract(name: string, make: MakeStores): void {
       await stores.answers.changed('q-1', left)
     })
 
+    it('tells who works for a request that it was dropped, once, and wakes who waits for it', async () => {
+      const heard: string[] = []
+      const first = Promise.withResolvers<void>()
+      stores.answers.onDropped('q-1', () => {
+        heard.push('one')
+        first.resolve()
+      })
+      stores.answers.onDropped('q-1', () => void heard.push('no more'))()
+      stores.answers.onDropped('q-2', () => void heard.push('another request'))
+      // Whoever listens first may not be heard yet: then it is told again.
+      const telling = setInterval(() => void stores.answers.tellDropped('q-1'), 20)
+      await first.promise
+      clearInterval(telling)
+      const told = stores.answers.changed('q-1', new AbortController().signal)
+      await stores.answers.tellDropped('q-1')
+      await told
+      expect(heard).toEqual(['one'])
+    })
+
     it('asks nothing under the id of a subject that was deleted', async () => {
       const subject = thread('p1', 'acme')
       await stores.threads.putPost(subject, postOf(subject), ARRIVAL, RULES)

@@ -205,6 +205,22 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('b')).toEqual({ state: 'mine' })
     })
 
+    it('lets an asker abandon what nobody else waits for, and nothing of what somebody does', async () => {
+      const keys = ['f.1', 'f.2']
+      await memo.look(keys, 'a', LEASE, p1)
+      expect(await memo.abandon(keys, 'another')).toBe(true)
+      expect((await look('b', p2, 'f.2')).state).toBe('asked')
+      expect(await extend('a', 'f.2')).toBe(true)
+      expect(await memo.abandon(keys, 'a')).toBe(false)
+      expect((await look('c', p2, 'f.1')).state).toBe('asked')
+      expect(await keep('a', p1, 'f.1')).toBe(true)
+      expect(await look('c', p2, 'f.1')).toEqual({ state: 'known', entry: entryOf() })
+      await memo.look(['f.3'], 'a', LEASE, p1)
+      expect(await memo.abandon(['f.3'], 'a')).toBe(true)
+      expect(await look('b', p2, 'f.3')).toEqual({ state: 'mine' })
+      expect(await memo.abandon([], 'a')).toBe(true)
+    })
+
     it('takes no word from who does not hold the lease', async () => {
       await look('a')
       await memo.giveUp(['k'], 'b')

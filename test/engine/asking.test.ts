@@ -21,11 +21,13 @@ const PROTOCOLS = [
 let stores: ReturnType<typeof memoryStores>
 let opened: string[]
 let forgotten: ThreadRef[]
+let told: string[]
 
 beforeEach(() => {
   stores = memoryStores(() => T0)
   opened = []
   forgotten = []
+  told = []
 })
 
 function setUp(onlyAsked = false) {
@@ -51,6 +53,7 @@ function setUp(onlyAsked = false) {
   const door = asking({
     ...{ threads, routes, protocols: PROTOCOLS, rules: RULES, clock: () => T0, wake: () => {} },
     memo: { forget: async (ref) => forgotten.push(ref) },
+    answers: { tellDropped: async (id) => void told.push(id) },
     settings: { keepAnswers: HOUR, keepMemo: HOUR },
   })
   const ask = (asked: Partial<Asked> = {}, tenant = 'acme') =>
@@ -139,6 +142,9 @@ describe('what is asked', () => {
     expect(await stores.threads.read(thread(erased, 'acme', 'asked'))).not.toBeNull()
     expect(await door.erase('acme', erased)).toBe(true)
     expect(forgotten).toEqual([thread(erased, 'acme', 'asked')])
+    // Whoever works for it hears of it, once.
+    await door.leave('acme', 'f'.repeat(32))
+    expect(told).toEqual([left, erased])
     for (const id of ids) expect(await stores.threads.read(thread(id, 'acme', 'asked'))).toBeNull()
   })
 

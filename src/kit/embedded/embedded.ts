@@ -87,7 +87,7 @@ export function startEmbedded(
     const queues = memoryQueues({ stages: stagesOf(protocols), ...RETRY, clock, report })
     keep({ close: () => queues.close(settings.drain / 2) })
     startJudging(settings, {
-      ...{ protocols, cases, gateway, library, queues, loops, clock, report },
+      ...{ protocols, cases, gateway, library, queues, answers, loops, clock, report },
       ...(lookups === null ? {} : { lookups }),
     })
     const { memo } = stores
@@ -106,7 +106,7 @@ export function startEmbedded(
     keep(taking)
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
-    const asking = askingPart(settings, { ...stream, memo, protocols, samplingRank, watch, loops })
+    const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
     const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
       await doorPart(settings, {

@@ -1,9 +1,10 @@
 /** How long one waits for news at most, in ms: announcements may be lost, or not be allowed. */
 const LOOK_AGAIN_MS = 1_000
 
-/** Who waits for news of a request in this process. */
+/** Who waits for news of a request in this process, and who works for it. */
 export function answerWaiters() {
   const waiting = new Map<string, Set<() => void>>()
+  const working = new Map<string, Set<() => void>>()
   const wake = (request: string) => {
     for (const done of [...(waiting.get(request) ?? [])]) done()
   }
@@ -27,6 +28,20 @@ export function answerWaiters() {
       }),
     wakeAll() {
       for (const request of [...waiting.keys()]) wake(request)
+    },
+    /** Wakes who waits for the request, and tells who works for it. */
+    drop(request: string) {
+      wake(request)
+      const listeners = working.get(request) ?? []
+      working.delete(request)
+      for (const listener of listeners) listener()
+    },
+    onDropped(request: string, listener: () => void) {
+      working.set(request, (working.get(request) ?? new Set()).add(listener))
+      return () => {
+        const others = working.get(request)
+        if (others?.delete(listener) && others.size === 0) working.delete(request)
+      }
     },
   }
 }

@@ -12,6 +12,7 @@ import { unworkedCases } from '../engine/unworked.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
 import type { Loops } from '../operations/loop.ts'
+import type { Answers } from '../ports/answers.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Erasures } from '../ports/erasures.ts'
@@ -32,6 +33,7 @@ interface JudgingParts {
   readonly opened?: Pick<OpenedCases, 'use'>
   readonly holding?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'look'>
+  readonly answers?: Pick<Answers, 'onDropped'>
 }
 
 /** How a case's worker processes its jobs. */

@@ -16,7 +16,7 @@ const DECISION_WAIT_MS = 15_000
 /** The door of a service, on its Kafka and Redis, and the record of its machine. */
 export function servedDoor(
   settings: Settings,
-  parts: Parameters<typeof askingPart>[1] &
+  parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> & {
       redis: Pick<RedisPart, 'answers' | 'decisions'>
       kafka: KafkaClient
@@ -33,7 +33,7 @@ export function servedDoor(
     return keep(
       await doorPart(settings, {
         ...{ writer, topics, signals, loops, clock, report },
-        asking: askingPart(settings, judging),
+        asking: askingPart(settings, { ...judging, answers: redis.answers }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
         subjects: { threads, cases, record: recordAt(settings, keep) },

@@ -178,6 +178,7 @@ async function assemble(
   if (roles.includes('judge'))
     startJudging(settings, {
       ...{ protocols, cases, opened, gateway, library, queues, loops, clock, report },
+      answers: redis.answers,
       ...(lookups === null ? {} : { lookups }),
     })
   if (roles.includes('judge'))

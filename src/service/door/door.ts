@@ -81,7 +81,7 @@ export function door(parts: DoorParts): Door {
       return await route.answer({
         ...{ id, caller, body, query, param, charge },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
-        gone: request.signal,
+        ...{ gone: request.signal, closing },
         signal: AbortSignal.any([request.signal, closing]),
         async waiting(work) {
           const since = performance.now()

@@ -134,18 +134,25 @@ async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<R
 /** The answer once it is complete, or as it is after so many seconds, when the client has gone, or when the door closes. */
 async function complete(parts: JudgeParts, call: Call, id: string, seconds: number): Promise<Answer> {
   const { tenant } = call.caller
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
+  const over = new AbortController()
+  const signal = AbortSignal.any([call.signal, over.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
   let hasWaited = false
-  for (;;) {
-    const answer = await stored(parts, parts.answers.read(tenant, id))
-    if (answer === null) throw unknownRequest()
-    if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
-    const isComplete = answer.verdicts.size >= answer.protocols.length
-    // By two clocks, perhaps: never more than it has waited.
-    if (isComplete && hasWaited) call.waitedTooLong(sinceDecided(answer, parts.clock()))
-    if (isComplete || signal.aborted || seconds === 0) return answer
-    hasWaited = true
-    await call.waiting(parts.answers.changed(id, signal).catch(() => undefined))
+  try {
+    for (;;) {
+      // Waited for before it is read: what comes in between is heard.
+      const changed = seconds === 0 ? null : parts.answers.changed(id, signal).catch(() => undefined)
+      const answer = await stored(parts, parts.answers.read(tenant, id))
+      if (answer === null) throw unknownRequest()
+      if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
+      const isComplete = answer.verdicts.size >= answer.protocols.length
+      // By two clocks, perhaps: never more than it has waited.
+      if (isComplete && hasWaited) call.waitedTooLong(sinceDecided(answer, parts.clock()))
+      if (isComplete || signal.aborted || changed === null) return answer
+      hasWaited = true
+      await call.waiting(changed)
+    }
+  } finally {
+    over.abort()
   }
 }
 
@@ -252,7 +259,7 @@ const JUDGE: Operation = {
   operationId: 'judge',
   summary: 'Judges a post, with comments or as a reply, and answers its verdicts',
   description:
-    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and calls in flight end.',
+    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and its calls are stopped unless somebody else waits for the same answer.',
   request: {
     schema: {
       type: 'object',

@@ -35,10 +35,10 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     operation: OPERATION,
     problems: ['invalid', 'refused-content', 'model-unreadable', 'model-away', 'budget'],
     refuse,
-    async answer({ body, caller, charge, signal, waiting }) {
+    async answer({ body, caller, charge, gone, closing, waiting }) {
       const texts = textsIn(body)
       charge(texts.length - 1)
-      const whose = { tenant: caller.tenant, part: caller.id, remember: true, signal }
+      const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone, signal: closing }
       const scored = await waiting(Promise.all(texts.map((text) => scorer.categories({ text, ...whose })))).catch(
         noScore,
       )

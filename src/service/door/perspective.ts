@@ -68,14 +68,14 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
       scope: 'judge',
       operation: ANALYZE,
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget'],
-      async answer({ body, caller, signal, waiting }) {
+      async answer({ body, caller, gone, closing, waiting }) {
         const given = readAs(request, body)
         const { comment, context } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
         const asked = given.languages ?? []
         checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
         const remember = given.doNotStore !== true
-        const whose = { tenant: caller.tenant, part: caller.id, remember, signal }
+        const whose = { tenant: caller.tenant, part: caller.id, remember, gone, signal: closing }
         const { scores, model } = await waiting(parts.scorer.attributes({ text: comment, context, ...whose })).catch(
           noScore,
         )

@@ -27,6 +27,8 @@ export interface Call {
   readonly signal: AbortSignal
   /** Aborts when the client has gone. */
   readonly gone: AbortSignal
+  /** Aborts when the door is about to close. */
+  readonly closing: AbortSignal
   /** Counts so many more requests towards the key's rate. Throws the problem of a rate that is reached. */
   charge(cost: number): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */

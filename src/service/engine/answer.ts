@@ -1,10 +1,11 @@
 import type { Ask, Lookup } from '../domain/ask.ts'
 import { type JournalEntry, usageOf } from '../domain/case.ts'
 import { RetryLaterError } from '../domain/errors.ts'
-import { noUsage } from '../domain/verdict.ts'
+import { noUsage, requestIn } from '../domain/verdict.ts'
 import type { Settled } from '../gateway/context.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
+import type { Answers } from '../ports/answers.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import { msSince } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
@@ -13,7 +14,7 @@ import type { AskOutcome } from '../ports/report.ts'
 import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
 import type { LargeCases, Use } from './large-cases.ts'
-import { Closed, type LocateParts, locate, type OpenAsk, withheld } from './locate.ts'
+import { Closed, type LocatedAttempt, type LocateParts, locate, type OpenAsk, withheld } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
 
@@ -21,6 +22,8 @@ export interface AnswerParts extends LocateParts {
   readonly cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld' | 'answer' | 'loseCalls'>
   readonly gateway: Pick<Gateway, 'ask'>
   readonly library: Pick<Library, 'find' | 'embedder'>
+  /** Absent where nobody asks apart from the stream. */
+  readonly answers?: Pick<Answers, 'onDropped'>
   /** Absent where no lookup is held. */
   readonly lookups?: Pick<Lookups, 'look'>
   readonly pace: Pick<Pacing, 'countAsk'>
@@ -50,6 +53,7 @@ export async function answer(parts: AnswerParts, staged: StagedAsk, attempt: Att
     report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
   report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
   let use: Use | null = null
+  const { unwanted, end: endWatch } = unwantedOf(parts, caseId)
   try {
     use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
     if (use === null) {
@@ -57,19 +61,31 @@ export async function answer(parts: AnswerParts, staged: StagedAsk, attempt: Att
       return { end: 'held', delayMs: LARGE_MS * (1 + Math.random()), why: 'other large threads are being judged' }
     }
     let end: AttemptEnd | null = null
-    while (end === null) end = await answerFound(parts, staged, attempt, { startedAt, ended })
+    while (end === null) end = await answerFound(parts, staged, { ...attempt, unwanted }, { startedAt, ended })
     return end
   } finally {
     use?.end()
+    endWatch()
     answering.delete(id)
   }
+}
+
+/** For an ask of a request apart from the stream: aborts when that was dropped. */
+function unwantedOf(
+  { answers }: Pick<AnswerParts, 'answers'>,
+  caseId: string,
+): { readonly unwanted?: AbortSignal; end(): void } {
+  const asked = requestIn(caseId)
+  if (asked === null || answers === undefined) return { end() {} }
+  const dropped = new AbortController()
+  return { unwanted: dropped.signal, end: answers.onDropped(asked.request, () => dropped.abort()) }
 }
 
 /** Null if the question turned out to be closed: then it is found anew. */
 async function answerFound(
   parts: AnswerParts,
   staged: StagedAsk,
-  attempt: Attempt,
+  attempt: LocatedAttempt,
   { startedAt, ended }: { readonly startedAt: number; readonly ended: (outcome: AskOutcome) => void },
 ): Promise<AttemptEnd | null> {
   const { cases, gateway, scripts, pace, deadlines, clock } = parts

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
-import type { Asked, AskedOutcome, Asking } from '../ports/answers.ts'
+import type { Answers, Asked, AskedOutcome, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { ThreadRules, ThreadStore } from '../ports/threads.ts'
@@ -12,6 +12,7 @@ import type { Protocol } from './script.ts'
 export function asking(deps: {
   readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'paused'>
   readonly memo: Pick<Memo, 'forget'>
+  readonly answers: Pick<Answers, 'tellDropped'>
   readonly protocols: readonly Protocol[]
   readonly routes: Router
   readonly rules: ThreadRules
@@ -21,7 +22,7 @@ export function asking(deps: {
   /** Opens what is due, once something was asked. */
   readonly wake: () => void
 }): Asking {
-  const { threads, memo, rules, clock, settings, wake } = deps
+  const { threads, memo, answers, rules, clock, settings, wake } = deps
 
   return {
     async ask(tenant, { post, comments, protocols, webhook }) {
@@ -47,13 +48,15 @@ export function asking(deps: {
       return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies AskedOutcome
     },
     async leave(tenant, id) {
-      await threads.dropAsked({ tenant, postId: id, kind: 'asked' })
+      if (await threads.dropAsked({ tenant, postId: id, kind: 'asked' })) await answers.tellDropped(id)
     },
     async erase(tenant, id) {
       const ref: ThreadRef = { tenant, postId: id, kind: 'asked' }
       const wasKnown = await threads.dropAsked(ref)
-      if (wasKnown) await memo.forget(ref, settings.keepMemo)
-      return wasKnown
+      if (!wasKnown) return false
+      await answers.tellDropped(id)
+      await memo.forget(ref, settings.keepMemo)
+      return true
     },
   }
 }

@@ -30,6 +30,11 @@ export interface LocateParts {
   readonly settings: { readonly maxTakeovers: number; readonly handBack: number }
 }
 
+/** An attempt, and what aborts when nobody wants its answer for the case itself any more. */
+export interface LocatedAttempt extends Attempt {
+  readonly unwanted?: AbortSignal | undefined
+}
+
 /** The question is not asked: its case has ended or restarted, or another worker has answered it. */
 export class Closed extends Error {}
 
@@ -52,7 +57,7 @@ const OTHER_VERSION_MS = 1_000
 export async function locate(
   parts: LocateParts,
   staged: StagedAsk,
-  attempt: Attempt,
+  attempt: LocatedAttempt,
   ended: (outcome: AskOutcome) => void,
 ): Promise<OpenAsk | AttemptEnd> {
   const { beingFound } = parts
@@ -79,7 +84,7 @@ export async function locate(
 }
 
 /** The question of a script that waits in this process. */
-function inMemory(parts: LocateParts, staged: StagedAsk, attempt: Attempt): OpenAsk | null {
+function inMemory(parts: LocateParts, staged: StagedAsk, attempt: LocatedAttempt): OpenAsk | null {
   const { caseId, run, key } = staged
   const waiting = parts.scripts.of(caseId)
   const asked = waiting?.open.get(key)
@@ -96,7 +101,7 @@ function inMemory(parts: LocateParts, staged: StagedAsk, attempt: Attempt): Open
 async function inStore(
   parts: LocateParts,
   staged: StagedAsk,
-  attempt: Attempt,
+  attempt: LocatedAttempt,
   ended: (outcome: AskOutcome) => void,
 ): Promise<OpenAsk | AttemptEnd> {
   const { protocols, cases, scripts, clock, settings } = parts
@@ -131,7 +136,7 @@ async function inStore(
 function openAsk(
   { protocols, cases }: LocateParts,
   { protocol, caseId, run, key }: StagedAsk,
-  attempt: Attempt,
+  attempt: LocatedAttempt,
   found: {
     readonly asked: KeyedAsk
     readonly record: CaseRecord
@@ -152,7 +157,7 @@ function openAsk(
     attempt: attempt.number,
     last: attempt.last,
     remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
-    signal: attempt.signal,
+    ...{ signal: attempt.signal, unwanted: attempt.unwanted },
     async mayAsk() {
       if (isOpen !== undefined && !(await isOpen)) throw new Closed()
       // Looked at just before it is sent: until then what the case was shown may be deleted.

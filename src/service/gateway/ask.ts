@@ -10,6 +10,7 @@ import type { GatewayState } from './parts.ts'
 import { settledOf } from './questions.ts'
 import { asksFurther, together } from './repair.ts'
 import { mustBeGranted, reserve, settle } from './reservations.ts'
+import { stopWhenUnwanted } from './unwanted.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
 // told in the file that it is imported from. They share the ask's context: what one finds, the next reads there.
@@ -46,12 +47,15 @@ export async function askInTurn(
   askOne: (gateway: GatewayState, context: AskContext) => Promise<Settled>,
 ): Promise<void> {
   findQuestions(gateway, context)
+  const wanted = stopWhenUnwanted(context)
   try {
     while (openQuestions(context).length > 0) {
       // 1. Memo: what is known leaves the list here, and what others are asking.
       const mine = await lookUp(gateway, context)
       if (mine.length > 0) {
-        const end = context.sharing?.lease.hold(mine.map(({ key }) => key))
+        const keys = mine.map(({ key }) => key)
+        const end = context.sharing?.lease.hold(keys)
+        if (context.sharing !== null) context.sharing.mine = keys
         try {
           await writeQuestion(gateway, context, mine)
           keep(context, mine, await askOne(gateway, context))
@@ -61,12 +65,14 @@ export async function askInTurn(
           continue
         } finally {
           end?.()
+          if (context.sharing !== null) context.sharing.mine = []
           await release(context, mine)
         }
       }
       await waitForOthers(gateway, context)
     }
   } finally {
+    wanted()
     context.sharing?.waiter.leave()
   }
 }

@@ -31,6 +31,8 @@ export interface AskContext {
   /** False if every question must reach a model, as in the papers. */
   readonly remember: boolean
   readonly signal: AbortSignal
+  /** Aborts when nobody wants this ask's answer for itself any more: it is stopped then, unless others wait for the answer too. */
+  readonly unwanted?: AbortSignal | undefined
   /** ms since 1970; no call begins after it, and a call in flight is cut off. */
   deadline: number
   /** Awaited before anything is sent anywhere for this ask; rejects if it must not be asked any more. */
@@ -58,6 +60,8 @@ export interface AskContext {
   now: Asking
   /** What models answered, each for the items that it was sent. */
   readonly paid: Settled[]
+  /** Aborts `signal`. */
+  readonly stop: (why: unknown) => void
 }
 
 /** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
@@ -75,6 +79,8 @@ export interface Sharing {
   readonly lease: AskerLease
   /** How long it has waited for others' answers, in ms. */
   waitedMs: number
+  /** Keys of questions that it asks at the moment. */
+  mine: readonly string[]
   /** It joins no calls of others any more: what they answer may quote deleted words. */
   alone: boolean
 }
@@ -119,16 +125,30 @@ export interface Settled {
 /** What is given of an ask; the rest of its context is made of it. */
 export type GivenAsk = Omit<
   AskContext,
-  'asker' | 'chain' | 'left' | 'model' | 'messages' | 'questions' | 'known' | 'asked' | 'sharing' | 'now' | 'paid'
+  | 'asker'
+  | 'chain'
+  | 'left'
+  | 'model'
+  | 'messages'
+  | 'questions'
+  | 'known'
+  | 'asked'
+  | 'sharing'
+  | 'now'
+  | 'paid'
+  | 'stop'
 >
 
 export function askContext(given: GivenAsk): AskContext {
-  const { ask, caseId, author, subject } = given
+  const { ask, caseId, author, subject, signal, unwanted } = given
+  const stopping = new AbortController()
   return {
     ...given,
     asker: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
     ...{ chain: [], left: [], model: '', messages: [], questions: [], known: new Map(), asked: new Set() },
     ...{ sharing: null, paid: [] },
+    signal: unwanted === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
+    stop: (why) => stopping.abort(why),
     now: { ask, messages: [], thinkingTokens: 0, step: 'first', isWidened: false, reply: null },
   }
 }

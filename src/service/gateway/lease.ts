@@ -24,6 +24,8 @@ export interface AskerLease {
   keep(answers: ReadonlyMap<string, MemoEntry>): void
   /** Lets the next asker ask these questions. Never rejects. */
   release(keys: readonly string[]): Promise<void>
+  /** The same, unless another process waits for one of the answers, or nobody knows: false then. Never rejects. */
+  abandon(keys: readonly string[]): Promise<boolean>
 }
 
 /**
@@ -68,6 +70,11 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
           if (tooLong.length > 0) void release(tooLong)
         },
         release,
+        abandon: (keys) =>
+          memo.abandon(keys, asker).catch((error: unknown) => {
+            failed(error)
+            return false
+          }),
       }
     },
 

@@ -28,7 +28,7 @@ export function findQuestions({ questionKeys, flights, leases }: GatewayState, c
   }
   context.sharing ??= {
     ...{ waiter: flights.waiter(subject), lease: leases.lease(subject) },
-    ...{ waitedMs: 0, alone: false },
+    ...{ waitedMs: 0, mine: [], alone: false },
   }
   const frame = batch === undefined ? ask : batch.subset([])
   const found = questionsOf(ask, questionKeys(model, subject.tenant, frame, messages, batch?.texts))

@@ -62,5 +62,9 @@ export interface Answers {
   read(tenant: string, request: string): Promise<Answer | null>
   /** Resolves when the request may have another answer or was dropped, at `signal`, and after a second at the latest. */
   changed(request: string, signal: AbortSignal): Promise<void>
+  /** Tells every process that the request was dropped. May be lost, and is never waited for. */
+  tellDropped(request: string): Promise<void>
+  /** Calls `listener` at most once, if it is told that the request was dropped, until the returned function is called. */
+  onDropped(request: string, listener: () => void): () => void
   close(): Promise<void>
 }

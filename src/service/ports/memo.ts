@@ -40,6 +40,11 @@ export interface Memo {
   /** There will be no answer: the next asker may ask. */
   giveUp(keys: readonly string[], asker: string): Promise<void>
   /**
+   * Like `giveUp`, of questions that have a frame in common. False, with nothing done, if another asker has looked at one of them since this
+   * one has its lease, and so waits for the answer.
+   */
+  abandon(keys: readonly string[], asker: string): Promise<boolean>
+  /**
    * Extends leases, be they of many askers and frames, to `leaseMs` from now, also expired ones that nobody took; false for one that
    * another asker has.
    */

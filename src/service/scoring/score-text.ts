@@ -35,6 +35,9 @@ export interface Scored {
   readonly part: string
   /** False: nothing of the answer is kept. */
   readonly remember: boolean
+  /** Aborts when whoever asks has gone: the call is stopped, unless others wait for the same score. */
+  readonly gone: AbortSignal
+  /** Aborts when no score is waited for any more. */
   readonly signal: AbortSignal
 }
 
@@ -83,6 +86,7 @@ export function scorer(parts: {
     const { tenant, part, remember, text } = given
     const late = AbortSignal.timeout(settings.timeout)
     const signal = AbortSignal.any([given.signal, late])
+    const wanted = AbortSignal.any([signal, given.gone])
     const deadline = clock() + settings.timeout
     const calls: Call[] = []
     const context = {
@@ -96,20 +100,21 @@ export function scorer(parts: {
       },
       protocol: 'score',
       subject: { tenant, postId: `text-${createHash('sha256').update(text).digest('hex')}`, kind: 'post' as const },
-      ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, deadline, calls },
+      ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, unwanted: given.gone },
+      ...{ deadline, calls },
     }
     try {
-      return await slots.run({ name: tenant, part }, signal, async () => {
+      return await slots.run({ name: tenant, part }, wanted, async () => {
         for (let attempt = 1; ; attempt++)
           try {
             const settled = await gateway.ask(askContext({ ...context, attempt }))
             if (settled.failed !== undefined) throw new NoScore(whyOf(settled.failed.code), settled.failed.detail)
             return { scores: answer.parse(settled.answer), model: settled.model }
           } catch (error) {
-            if (!(error instanceof RetryLaterError) || signal.aborted) throw error
+            if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
             const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
             if (clock() + ms >= deadline) throw error
-            await sleep(ms, undefined, { signal })
+            await sleep(ms, undefined, { signal: wanted })
           }
       })
     } catch (error) {

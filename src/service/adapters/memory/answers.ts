@@ -58,6 +58,8 @@ export function memoryAnswers(clock: Clock): Answers & AnswerTable {
       return known
     },
     changed: waiters.wait,
+    tellDropped: async (request) => waiters.drop(request),
+    onDropped: waiters.onDropped,
     async close() {
       waiters.wakeAll()
     },

@@ -5,7 +5,7 @@ import type { KeptAnswer, Looked, Memo, MemoEntry } from '../../ports/memo.ts'
 interface StoredQuestion {
   /** The entry is JSON. */
   answer: { readonly entry: string; readonly until: number } | null
-  lease: { readonly asker: string; readonly until: number } | null
+  lease: { readonly asker: string; readonly until: number; isAwaited: boolean } | null
   readonly subjects: Set<string>
 }
 
@@ -56,8 +56,11 @@ export function memoryMemo(clock: Clock): Memo {
     const question = found ?? begin(key)
     note(key, question, subject)
     const left = question.lease === null || question.lease.asker === asker ? 0 : question.lease.until - clock()
-    if (left > 0) return { state: 'asked', waitMs: left }
-    question.lease = { asker, until: clock() + leaseMs }
+    if (left > 0 && question.lease !== null) {
+      question.lease.isAwaited = true
+      return { state: 'asked', waitMs: left }
+    }
+    question.lease = { asker, until: clock() + leaseMs, isAwaited: false }
     return { state: 'mine' }
   }
   function keep({ key, entry }: KeptAnswer, asker: string, keepMs: number, subject: string): boolean {
@@ -88,11 +91,17 @@ export function memoryMemo(clock: Clock): Memo {
     async giveUp(keys, asker) {
       for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)
     },
+    async abandon(keys, asker) {
+      const own = keys.filter((key) => questions.get(key)?.lease?.asker === asker)
+      if (own.some((key) => questions.get(key)?.lease?.isAwaited)) return false
+      for (const key of own) drop(key)
+      return true
+    },
     async extend(held, leaseMs) {
       return held.map(({ key, asker }) => {
         const question = questions.get(key)
         if (question?.lease?.asker !== asker) return false
-        question.lease = { asker, until: clock() + leaseMs }
+        question.lease = { ...question.lease, until: clock() + leaseMs }
         return true
       })
     },

@@ -17,14 +17,16 @@ export function redisAnswers(
   keys: Keys,
   { subscribe, report }: { subscribe?: () => Redis; report: Report },
 ): Answers {
-  const channel = keys.under('answers')
+  const [channel, dropped] = [keys.under('answers'), keys.under('answers:dropped')]
   const waiters = answerWaiters()
   let subscriber: Redis | undefined
   const listen = async () => {
     if (subscriber !== undefined || subscribe === undefined) return
     subscriber = subscribe()
-    subscriber.on('message', (_, request: string) => waiters.wake(request))
-    await announced(() => subscriber?.subscribe(channel))
+    subscriber.on('message', (of: string, request: string) =>
+      of === dropped ? waiters.drop(request) : waiters.wake(request),
+    )
+    await announced(() => subscriber?.subscribe(channel, dropped))
   }
 
   /** Announcements save waiting: where they are refused, whoever waits looks each second. */
@@ -67,6 +69,13 @@ export function redisAnswers(
     async changed(request, signal) {
       void listen()
       await waiters.wait(request, signal)
+    },
+    async tellDropped(request) {
+      await announced(() => client.publish(dropped, request))
+    },
+    onDropped(request, listener) {
+      void listen()
+      return waiters.onDropped(request, listener)
     },
     async close() {
       waiters.wakeAll()

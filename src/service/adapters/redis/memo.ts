@@ -17,6 +17,7 @@ const keep = script('memo/keep', {
   args: ['keepMs', 'frames[].name', 'frames[].asker', 'frames[].count', 'items[].name', 'items[].entry'],
 })
 const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
+const abandon = script('memo/abandon', { keys: ['frame'], args: ['asker', 'items[]'] })
 const extend = script('memo/extend', {
   keys: ['frames[].frame'],
   args: ['leaseMs', 'recordMs', 'frames[].asker', 'frames[].count', 'items[]'],
@@ -90,6 +91,14 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
         await giveUp(client, { frame: frameAt(name), asker, items: questions.map(({ item }) => item) })
         return questions
       })
+    },
+    async abandon(keys, asker) {
+      const abandoned = await byFrame(keys, itself, async (name, questions) => {
+        const items = questions.map(({ item }) => item)
+        const done = await abandon(client, { frame: frameAt(name), asker, items })
+        return questions.map(() => done === 1)
+      })
+      return abandoned.every((one) => one)
     },
     async extend(held, leaseMs) {
       const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
