@@ -9,7 +9,8 @@ import { scoringPart } from '../../src/service/composition/scoring.ts'
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import { discoveryRoute } from '../../src/service/door/discovery.ts'
 import { moderationsRoute } from '../../src/service/door/moderations.ts'
-import { perspectiveRoutes } from '../../src/service/door/perspective.ts'
+import { type Debate, perspectiveRoutes } from '../../src/service/door/perspective.ts'
+import { Refused } from '../../src/service/door/problem.ts'
 import type { AskContext, Settled } from '../../src/service/gateway/context.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { readPrompts } from '../../src/service/protocols/prompts.ts'
@@ -30,6 +31,7 @@ function answering({ ask }: AskContext): Settled {
 function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = answering) {
   const asked: AskContext[] = []
   const sent: Outgoing[] = []
+  const debates: Parameters<Debate>[] = []
   const gateway = {
     async ask(context: AskContext) {
       asked.push(context)
@@ -49,6 +51,11 @@ function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = 
           },
         },
         feedbackTopic: 'feedback',
+        async debate(...order) {
+          debates.push(order)
+          if (order[2]?.includes('none')) throw new Refused('protocol', 'none is unknown')
+          return { id: 'a'.repeat(32), until: '2026-01-02T01:00:00.000Z', protocols: ['hate'] }
+        },
         languages: settings.door.scores.languages,
         clock: () => NOW,
       }),
@@ -56,7 +63,7 @@ function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = 
       discoveryRoute(),
     ],
   })
-  return { ...door, asked, sent }
+  return { ...door, asked, sent, debates }
 }
 
 const ANALYZE = '/v1alpha1/comments:analyze'
@@ -93,6 +100,34 @@ describe('comments:analyze', () => {
       requestedAttributes: { TOXICITY: {} },
     })
     expect(kind.body.attributeScores.TOXICITY.summaryScore.value).toBeLessThan(0.1)
+  })
+
+  test('orders a debate of the comment, and tells where its verdicts are', async () => {
+    const { ask, debates } = scoringDoor()
+    const request = { comment: RUDE, requestedAttributes: { TOXICITY: {} } }
+    const { body } = await ask('POST', ANALYZE, { ...request, languages: ['de'], debate: ['hate'] })
+    const url = `http://localhost:8420/v1/judgements/${'a'.repeat(32)}`
+    expect(body.gavel.debate).toEqual({
+      id: 'a'.repeat(32),
+      until: '2026-01-02T01:00:00.000Z',
+      protocols: ['hate'],
+      url,
+    })
+    await ask('POST', ANALYZE, { ...request, debate: true })
+    expect(debates).toEqual([
+      ['acme', { text: RUDE.text, language: 'de' }, ['hate']],
+      ['acme', { text: RUDE.text, language: 'en' }, null],
+    ])
+    for (const debate of [false, null])
+      expect((await ask('POST', ANALYZE, { ...request, debate })).body.gavel.debate).toBe(undefined)
+    expect(errorOf(await ask('POST', ANALYZE, { ...request, debate: true, doNotStore: true }))).toEqual([
+      400,
+      'INVALID_ARGUMENT',
+      'INVALID_REQUEST',
+    ])
+    expect(debates).toHaveLength(2)
+    const unknown = await ask('POST', ANALYZE, { ...request, debate: ['none'] })
+    expect([unknown.status, unknown.body.error.status]).toEqual([422, 'FAILED_PRECONDITION'])
   })
 
   test('keeps what a stranger wrote in its fence, context too, and asks as the tenant of the key', async () => {
@@ -225,8 +260,16 @@ describe('moderations', () => {
     expect(Object.keys(results[0]?.category_scores ?? {})).toHaveLength(13)
     const parts = await client.moderations.create({ input: [{ type: 'text', text: RUDE.text }] })
     expect(parts.results).toHaveLength(1)
-    const image = [{ type: 'image_url' as const, image_url: { url: 'https://x.example/a.png' } }]
-    await expect(client.moderations.create({ input: image })).rejects.toMatchObject({ status: 400, code: 'invalid' })
+    const image = { type: 'image_url' as const, image_url: { url: 'https://x.example/a.png' } }
+    const seen = await client.moderations.create({ input: [{ type: 'text', text: RUDE.text }, image] })
+    expect(seen.results.map((one) => one.category_applied_input_types.sexual)).toEqual([['text', 'image']])
+    const [last] = door.asked.slice(-1)
+    expect([last?.ask.role, last?.ask.messages.at(-1)?.images]).toEqual(['describer', [image.image_url.url]])
+    const alone = await client.moderations.create({ input: [image] })
+    expect(alone.results.map((one) => one.category_applied_input_types.violence)).toEqual([['image']])
+    const local = { type: 'image_url' as const, image_url: { url: 'file:///etc/passwd' } }
+    for (const input of [[local], Array.from({ length: 5 }, () => image)])
+      await expect(client.moderations.create({ input })).rejects.toMatchObject({ type: 'invalid_request_error' })
     const stranger = new OpenAI({ baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: 'wrong', maxRetries: 0 })
     await expect(stranger.moderations.create({ input: 'x' })).rejects.toMatchObject({
       status: 401,
@@ -256,6 +299,10 @@ test('the document of these routes is OpenAPI 3.1, and names both forms of their
 
 test('prompts of scores change together with their version', () => {
   const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
+  const { 'moderation-images': images, ...texts } = SCORE_PROMPTS
+  const own = new Map(files.filter(([name]) => name !== 'moderation-images'))
   const hashes: Record<number, string> = { 1: '39fe0570471acb9a' }
-  expect(readPrompts(new Map(files), SCORE_PROMPTS).hash).toBe(hashes[SCORING_VERSION])
+  expect(readPrompts(own, texts).hash).toBe(hashes[SCORING_VERSION])
+  const ofImages = new Map(files.filter(([name]) => name === 'moderation-images'))
+  expect(readPrompts(ofImages, { 'moderation-images': images }).hash).toBe('bcd91f0fe5dc9716')
 })

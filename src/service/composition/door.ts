@@ -9,7 +9,7 @@ import { placeholders } from '../domain/placeholders.ts'
 import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
-import { judgeRoutes } from '../door/judge.ts'
+import { debateOf, type JudgeParts, judgeRoutes } from '../door/judge.ts'
 import { messagesRoute } from '../door/messages.ts'
 import { moderationsRoute } from '../door/moderations.ts'
 import { perspectiveRoutes } from '../door/perspective.ts'
@@ -96,25 +96,27 @@ export function doorPart(
     }
     const { maxTextChars } = settings.threads
     const kept = { maxTextChars, isPlaceholder: placeholders(settings.threads.placeholders) }
+    const judging: JudgeParts = {
+      ...given,
+      ...{ asking, answers, report },
+      kept: {
+        post: (message) => keptPost(message, kept),
+        comment: (message) => keptComment(message, kept),
+        reply: (message) => keptReply(message, kept),
+      },
+      waiting: settings.door.waiting,
+      waitingPerTenant: settings.door.waitingPerTenant,
+    }
     const { fetch } = door({
       settings: settings.door,
       routes: [
         messagesRoute(given),
-        ...judgeRoutes({
-          ...given,
-          ...{ asking, answers, report },
-          kept: {
-            post: (message) => keptPost(message, kept),
-            comment: (message) => keptComment(message, kept),
-            reply: (message) => keptReply(message, kept),
-          },
-          waiting: settings.door.waiting,
-          waitingPerTenant: settings.door.waitingPerTenant,
-        }),
+        ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
         ...(deciding === null ? [] : [decisionsRoute({ deciding, clock })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
+          debate: debateOf(judging),
           sending: given.sending,
           feedbackTopic: topics.feedback,
           languages: settings.door.scores.languages,

@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { didYouMean } from '../domain/did-you-mean.ts'
-import type { Answer, Answers, Asking } from '../ports/answers.ts'
+import { postMessage } from '../domain/messages.ts'
+import type { Answer, Answers, Asked, AskedOutcome, Asking } from '../ports/answers.ts'
 import { StoreSuspended } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
 import { MOST_WAIT, type ReadingParts, USUAL_WAIT, type Wanted, wantedOf } from './judge-body.ts'
+import type { Debate } from './perspective.ts'
 import { Refused } from './problem.ts'
 import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
 import type { Sending } from './sending.ts'
@@ -99,7 +102,31 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
   }
 }
 
-async function askedOf(parts: JudgeParts, tenant: string, wanted: Wanted): Promise<{ id: string; until: number }> {
+/** Has a text debated whose verdicts go to the tenant's webhooks, and are kept like those of a request. */
+export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'clock' | 'report'>): Debate {
+  return async (tenant, { text, language }, protocols) => {
+    const pressure = parts.pressure()
+    if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+    const createdAt = new Date(parts.clock()).toISOString()
+    const id = `text-${randomBytes(9).toString('base64url')}`
+    const message = postMessage.parse({
+      id,
+      tenant,
+      text,
+      createdAt,
+      ...(language !== undefined && { lang: language }),
+    })
+    const asked = { post: parts.kept.post(message), comments: [], protocols, webhook: true }
+    const { id: request, until, protocols: judges } = await askedOf(parts, tenant, asked)
+    return { id: request, until: new Date(until).toISOString(), protocols: judges }
+  }
+}
+
+async function askedOf(
+  parts: Pick<JudgeParts, 'asking' | 'report'>,
+  tenant: string,
+  wanted: Asked,
+): Promise<Extract<AskedOutcome, { kind: 'asked' }>> {
   const { post, comments, protocols, webhook } = wanted
   const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook }))
   switch (outcome.kind) {

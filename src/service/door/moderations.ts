@@ -5,12 +5,17 @@ import { SCORING_VERSION, type Scorer } from '../scoring/score-text.ts'
 import { jsonOf } from './body.ts'
 import { noScore } from './perspective.ts'
 import { headersOf, PROBLEMS, Refused } from './problem.ts'
-import { json, type Operation, type Route } from './route.ts'
+import { json, type Operation, type Route, type Schema } from './route.ts'
 
 /** Most texts of one request, and the longest, in bytes. */
 const [MOST_TEXTS, MOST_BYTES] = [32, 100_000]
+/** Most images of one input. */
+const MOST_IMAGES = 4
 
-const part = z.object({ type: z.string(), text: z.string().optional() })
+const part = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string() }) }),
+])
 const request = z.object({
   input: z.union([z.string(), z.array(z.string()).min(1), z.array(part).min(1)]),
   model: z.string().nullish(),
@@ -24,7 +29,7 @@ export interface ModerationParts {
   readonly promptsHash: string
 }
 
-/** `POST /v1/moderations`, as OpenAI documents it, for texts. */
+/** `POST /v1/moderations`, as OpenAI documents it. */
 export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationParts): Route {
   const version = `gavel-${SCORING_VERSION}-${createHash('sha256').update(promptsHash).digest('hex').slice(0, 8)}`
   return {
@@ -33,16 +38,18 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     scope: 'judge',
     takesBody: true,
     operation: OPERATION,
-    problems: ['invalid', 'refused-content', 'model-unreadable', 'model-away', 'budget'],
+    problems: ['invalid', 'image', 'refused-content', 'model-unreadable', 'model-away', 'budget'],
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
-      const texts = textsIn(body)
-      charge(texts.length - 1)
+      const inputs = inputsIn(body)
+      charge(inputs.length - 1)
       const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone, signal: closing }
-      const scored = await waiting(Promise.all(texts.map((text) => scorer.categories({ text, ...whose })))).catch(
+      const scored = await waiting(Promise.all(inputs.map((input) => scorer.categories({ ...input, ...whose })))).catch(
         noScore,
       )
-      const results = scored.map(({ scores }) => {
+      const results = scored.map(({ scores }, nth) => {
+        const { text = '', images } = inputs[nth] ?? {}
+        const types = [...(text === '' ? [] : ['text']), ...(images === undefined ? [] : ['image'])]
         const of = <Value>(value: (name: Category) => Value) =>
           Object.fromEntries((Object.keys(CATEGORIES) as Category[]).map((name) => [name, value(name)]))
         const score = (name: Category) => scores[CATEGORIES[name]] / 100
@@ -51,7 +58,7 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
           flagged: Object.values(categories).includes(true),
           categories,
           category_scores: of(score),
-          category_applied_input_types: of(() => ['text']),
+          category_applied_input_types: of(() => types),
         }
       })
       return json(200, {
@@ -63,29 +70,39 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
   }
 }
 
-function textsIn(body: Buffer): string[] {
-  const read = request.safeParse(jsonOf(body))
-  if (!read.success) throw new Refused('invalid', "'input' is a string, a list of strings, or a list of parts")
-  const { input } = read.data
-  const texts = typeof input === 'string' ? [input] : partsIn(input)
-  if (texts.length > MOST_TEXTS) throw new Refused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
-  if (texts.some((text) => text.trim() === '')) throw new Refused('invalid', "'input' has an empty text")
-  if (texts.some((text) => Buffer.byteLength(text) > MOST_BYTES))
-    throw new Refused('too-large', "'input' has too long a text")
-  return texts.map((text) => text.toWellFormed())
+interface Input {
+  readonly text: string
+  readonly images?: readonly string[]
 }
 
-/** Parts are one input together; a part that can't be scored refuses it: nothing unseen is called harmless. */
-function partsIn(input: readonly (string | z.infer<typeof part>)[]): string[] {
-  const texts = input.filter((one) => typeof one === 'string')
-  if (texts.length > 0) return texts
-  const parts = input.flatMap((one) => (typeof one === 'string' ? [] : [one]))
-  if (parts.some(({ type }) => type !== 'text'))
+function inputsIn(body: Buffer): Input[] {
+  const read = request.safeParse(jsonOf(body))
+  if (!read.success)
     throw new Refused(
       'invalid',
-      'only parts of the type text are scored; images are judged by POST /v1/judge (protocol safety)',
+      "'input' is a string, a list of strings, or a list of parts of the types text and image_url",
     )
-  return [parts.map(({ text = '' }) => text).join('\n')]
+  const { input } = read.data
+  const inputs = typeof input === 'string' ? [{ text: input }] : listed(input)
+  if (inputs.length > MOST_TEXTS) throw new Refused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
+  for (const { text, images = [] } of inputs) {
+    if (text.trim() === '' && images.length === 0) throw new Refused('invalid', "'input' has an empty text")
+    if (Buffer.byteLength(text) > MOST_BYTES) throw new Refused('too-large', "'input' has too long a text")
+    if (images.length > MOST_IMAGES) throw new Refused('invalid', `'input' has more than ${MOST_IMAGES} images`)
+    if (!images.every((url) => /^(?:https:\/\/|data:image\/)/i.test(url)))
+      throw new Refused('image', 'an image is at an https address, or stands in a data address')
+  }
+  return inputs.map(({ text, ...more }) => ({ text: text.toWellFormed(), ...more }))
+}
+
+/** Strings are an input each; parts are one together. */
+function listed(input: readonly (string | z.infer<typeof part>)[]): Input[] {
+  const texts = input.filter((one) => typeof one === 'string')
+  if (texts.length > 0) return texts.map((text) => ({ text }))
+  const parts = input.filter((one) => typeof one !== 'string')
+  const images = parts.flatMap((one) => (one.type === 'image_url' ? [one.image_url.url] : []))
+  const text = parts.flatMap((one) => (one.type === 'text' ? [one.text] : [])).join('\n')
+  return [images.length === 0 ? { text } : { text, images }]
 }
 
 /** Refusals in the form of OpenAI's errors. */
@@ -103,16 +120,52 @@ function refuse(refused: Refused, id: string): Response {
   return json(status, { error }, { 'x-request-id': id, ...headersOf(refused) })
 }
 
+const PART: Schema = {
+  oneOf: [
+    {
+      type: 'object',
+      required: ['type', 'text'],
+      properties: { type: { const: 'text' }, text: { type: 'string' } },
+    },
+    {
+      type: 'object',
+      required: ['type', 'image_url'],
+      properties: {
+        type: { const: 'image_url' },
+        image_url: {
+          type: 'object',
+          required: ['url'],
+          properties: { url: { type: 'string', description: 'An https address that is public, or a data address.' } },
+        },
+      },
+    },
+  ],
+}
+
 const OPERATION: Operation = {
   operationId: 'moderate',
-  summary: "OpenAI's moderations: categories of texts",
+  summary: "OpenAI's moderations: categories of texts and images",
   request: {
-    schema: { type: 'object', required: ['input'], properties: { input: {}, model: { type: 'string' } } },
+    schema: {
+      type: 'object',
+      required: ['input'],
+      properties: {
+        input: {
+          description: `A text; a list of at most ${MOST_TEXTS}; or parts, with at most ${MOST_IMAGES} images, as one input.`,
+          anyOf: [
+            { type: 'string' },
+            { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: MOST_TEXTS },
+            { type: 'array', items: PART, minItems: 1 },
+          ],
+        },
+        model: { type: ['string', 'null'], description: 'Not read: the settings choose the model.' },
+      },
+    },
     example: { input: 'What a stupid idea.' },
   },
   response: {
     status: 200,
-    description: 'A result for each text.',
+    description: 'A result for each text; one for all parts together.',
     schema: {
       type: 'object',
       properties: {

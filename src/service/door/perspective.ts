@@ -10,6 +10,8 @@ import { json, type Operation, type Route, type Schema } from './route.ts'
 import type { Sending } from './sending.ts'
 
 export interface PerspectiveParts {
+  /** Has a comment judged whose verdict follows. */
+  readonly debate: Debate
   readonly scorer: Scorer
   readonly sending: Sending
   readonly feedbackTopic: string
@@ -17,6 +19,9 @@ export interface PerspectiveParts {
   readonly languages: readonly string[]
   readonly clock: Clock
 }
+
+/** What may be wrong with an order for a debate. */
+const DEBATED = ['protocol-paused', 'protocol', 'store-away', 'back-pressure'] as const
 
 /** Longest comment, in bytes: Perspective's own. */
 const MOST_BYTES = 20_480
@@ -40,12 +45,20 @@ const request = z.object({
   clientToken: z.string().nullish(),
   spanAnnotations: z.boolean().nullish(),
   dropUnsupportedAttributes: z.boolean().nullish(),
+  debate: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(20)]).nullish(),
 })
 const suggestion = request.extend({
   attributeScores: z
     .record(z.string(), z.object({ summaryScore: z.object({ value: z.number().min(0).max(1) }).nullish() }))
     .nullish(),
 })
+
+/** Has the comment debated by the named protocols, or by those that the routes choose; its verdicts go to the tenant's webhooks. */
+export type Debate = (
+  tenant: string,
+  comment: { readonly text: string; readonly language: string | undefined },
+  protocols: readonly string[] | null,
+) => Promise<{ readonly id: string; readonly until: string; readonly protocols: readonly string[] }>
 
 /** An error of Perspective's own, by the type that its clients look at. */
 class PerspectiveError extends Refused {
@@ -67,14 +80,21 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
       path: '/v1alpha1/comments:analyze',
       scope: 'judge',
       operation: ANALYZE,
-      problems: ['refused-content', 'model-unreadable', 'model-away', 'budget'],
-      async answer({ body, caller, gone, closing, waiting }) {
+      problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
+      async answer({ base, body, caller, charge, gone, closing, waiting }) {
         const given = readAs(request, body)
         const { comment, context } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
         const asked = given.languages ?? []
         checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
         const remember = given.doNotStore !== true
+        const wantsDebate = given.debate != null && given.debate !== false
+        if (wantsDebate && !remember)
+          throw new PerspectiveError(
+            'INVALID_REQUEST',
+            'A debate keeps the comment until its verdict was fetched: not with doNotStore.',
+          )
+        if (wantsDebate) charge(1)
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone, signal: closing }
         const { scores, model } = await waiting(parts.scorer.attributes({ text: comment, context, ...whose })).catch(
           noScore,
@@ -88,12 +108,20 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
           const span = { begin: 0, end: comment.length, score }
           return [[name, { ...(given.spanAnnotations === true && { spanScores: [span] }), summaryScore: score }]]
         })
+        gone.throwIfAborted()
+        const language = asked[0] ?? detected[0]
+        const protocols = Array.isArray(given.debate) ? given.debate : null
+        const debate = wantsDebate ? await parts.debate(caller.tenant, { text: comment, language }, protocols) : null
         return json(200, {
           attributeScores: Object.fromEntries(attributeScores),
           languages: asked.length > 0 ? asked : detected,
           detectedLanguages: detected,
           ...(given.clientToken == null ? {} : { clientToken: given.clientToken }),
-          gavel: { model, version: `gavel-score-${SCORING_VERSION}` },
+          gavel: {
+            model,
+            version: `gavel-score-${SCORING_VERSION}`,
+            ...(debate !== null && { debate: { ...debate, url: `${base}/v1/judgements/${debate.id}` } }),
+          },
         })
       },
     },
@@ -189,6 +217,7 @@ function checkLanguages(
 
 /** What is wrong with a model's score, as the problem of the door. */
 const NO_SCORE: Readonly<Record<Unscored, ProblemName>> = {
+  image: 'image',
   filtered: 'refused-content',
   unreadable: 'model-unreadable',
   budget: 'budget',
@@ -198,7 +227,9 @@ const NO_SCORE: Readonly<Record<Unscored, ProblemName>> = {
 
 export function noScore(error: unknown): never {
   if (!(error instanceof NoScore)) throw error
-  throw new Refused(NO_SCORE[error.why], `there is no score: ${error.why}`, { retryAfter: 5 })
+  const why =
+    error.why === 'image' ? 'an image can not be fetched, is none or too large, or the model takes none' : error.why
+  throw new Refused(NO_SCORE[error.why], `there is no score: ${why}`, { retryAfter: 5 })
 }
 
 /** Google's names of statuses. */
@@ -206,6 +237,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
   401: 'UNAUTHENTICATED',
   403: 'PERMISSION_DENIED',
+  409: 'ABORTED',
   408: 'DEADLINE_EXCEEDED',
   413: 'INVALID_ARGUMENT',
   415: 'INVALID_ARGUMENT',
@@ -251,8 +283,24 @@ const ANALYZE: Operation = {
       type: 'object',
       properties: {
         comment: COMMENT,
-        requestedAttributes: { type: 'object' },
-        languages: { type: 'array', items: { type: 'string' } },
+        requestedAttributes: { type: 'object', description: 'By name, each with `scoreThreshold` if you like.' },
+        languages: {
+          type: ['array', 'null'],
+          items: { type: 'string' },
+          description: 'Detected, where there are none.',
+        },
+        context: { type: ['object', 'null'], description: 'What it answers: shown to the model, and not scored.' },
+        doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
+        spanAnnotations: { type: ['boolean', 'null'] },
+        clientToken: { type: ['string', 'null'], description: 'Comes back in the answer.' },
+        debate: {
+          description:
+            'Ours: true, or names of protocols, also has the comment debated. The verdicts follow by webhook, and at the address in the answer.',
+          anyOf: [
+            { type: ['boolean', 'null'] },
+            { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 20 },
+          ],
+        },
       },
     },
     example: EXAMPLE,
@@ -266,6 +314,28 @@ const ANALYZE: Operation = {
         attributeScores: {
           type: 'object',
           additionalProperties: { type: 'object', properties: { summaryScore: SCORE } },
+        },
+        languages: { type: 'array', items: { type: 'string' } },
+        detectedLanguages: { type: 'array', items: { type: 'string' } },
+        clientToken: { type: 'string' },
+        gavel: {
+          type: 'object',
+          required: ['model', 'version'],
+          properties: {
+            model: { type: 'string' },
+            version: { type: 'string' },
+            debate: {
+              type: 'object',
+              description: 'What was ordered, and where its verdicts are until when.',
+              required: ['id', 'url', 'until', 'protocols'],
+              properties: {
+                id: { type: 'string', description: 'The verdicts’ `subjectId`.' },
+                url: { type: 'string' },
+                until: { type: 'string' },
+                protocols: { type: 'array', items: { type: 'string' } },
+              },
+            },
+          },
         },
       },
     },

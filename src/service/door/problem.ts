@@ -72,6 +72,11 @@ export const PROBLEMS = {
     title: 'The header Expect asks for what is not done',
     todo: 'Leave it out, or send Expect: 100-continue.',
   },
+  image: {
+    status: 422,
+    title: 'An image can not be looked at',
+    todo: 'Send a picture at a public https address or in a data address, of at most images.maxBytes, to a model of the role describer that takes images.',
+  },
   'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item says why.' },
   protocol: {
     status: 422,

@@ -16,7 +16,12 @@ import { attributesAnswer, categoriesAnswer } from './attributes.ts'
 export const SCORING_VERSION = 1
 
 /** The prompt files of scores, and the places in each. */
-export const SCORE_PROMPTS = { system: [], perspective: ['context', 'text'], moderation: ['text'] } as const
+export const SCORE_PROMPTS = {
+  system: [],
+  perspective: ['context', 'text'],
+  moderation: ['text'],
+  'moderation-images': ['text'],
+} as const
 
 export interface ScoringSettings {
   /** Longest time for one score, in ms. */
@@ -30,6 +35,8 @@ export interface Scored {
   readonly text: string
   /** What it answers, the oldest first. */
   readonly context?: readonly string[]
+  /** What belongs to it, as https or data addresses: a role that sees is asked then. For categories alone. */
+  readonly images?: readonly string[]
   readonly tenant: string
   /** One of many who ask for the tenant. */
   readonly part: string
@@ -42,7 +49,7 @@ export interface Scored {
 }
 
 /** Why there is no score. */
-export type Unscored = 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
+export type Unscored = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
 
 export class NoScore extends Error {
   override readonly name = 'NoScore'
@@ -59,7 +66,7 @@ export interface Score<Answer> {
   readonly model: string
 }
 
-/** Scores single texts, each by one call. Rejects with a `NoScore`. */
+/** Scores single texts, some with images, each by one call. Rejects with a `NoScore`. */
 export interface Scorer {
   attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
   categories(text: Scored): Promise<Score<z.infer<typeof categoriesAnswer>>>
@@ -83,7 +90,8 @@ export function scorer(parts: {
     messages: readonly ChatMessage[],
     answer: z.ZodType<Answer>,
   ): Promise<Score<Answer>> {
-    const { tenant, part, remember, text } = given
+    const { tenant, part, remember } = given
+    const content = JSON.stringify([given.text, given.images ?? []])
     const late = AbortSignal.timeout(settings.timeout)
     const signal = AbortSignal.any([given.signal, late])
     const wanted = AbortSignal.any([signal, given.gone])
@@ -92,14 +100,14 @@ export function scorer(parts: {
     const context = {
       ask: {
         stage: 'score',
-        role: 'moderator',
+        role: given.images === undefined ? 'moderator' : 'describer',
         messages: [...system, ...messages],
         answer,
         temperature: 0,
         maxTokens: 400,
       },
       protocol: 'score',
-      subject: { tenant, postId: `text-${createHash('sha256').update(text).digest('hex')}`, kind: 'post' as const },
+      subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
       ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, unwanted: given.gone },
       ...{ deadline, calls },
     }
@@ -108,7 +116,8 @@ export function scorer(parts: {
         for (let attempt = 1; ; attempt++)
           try {
             const settled = await gateway.ask(askContext({ ...context, attempt }))
-            if (settled.failed !== undefined) throw new NoScore(whyOf(settled.failed.code), settled.failed.detail)
+            if (settled.failed !== undefined)
+              throw new NoScore(whyOf(settled.failed.code, given), settled.failed.detail)
             return { scores: answer.parse(settled.answer), model: settled.model }
           } catch (error) {
             if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
@@ -120,8 +129,9 @@ export function scorer(parts: {
     } catch (error) {
       if (error instanceof NoScore) throw error
       if (late.aborted) throw new NoScore('late', error)
+      if (given.signal.aborted) throw new NoScore('away', error)
       if (error instanceof PermanentError || error instanceof RetryLaterError)
-        throw new NoScore(whyOf(error.code), error)
+        throw new NoScore(whyOf(error.code, given), error)
       throw error
     }
   }
@@ -132,15 +142,28 @@ export function scorer(parts: {
       const messages = prompts.get('perspective').render({ context, text: fence('text', given.text) })
       return score(given, messages, attributesAnswer)
     },
-    categories: (given) =>
-      score(given, prompts.get('moderation').render({ text: fence('text', given.text) }), categoriesAnswer),
+    categories: (given) => {
+      const { images } = given
+      const prompt = prompts.get(images === undefined ? 'moderation' : 'moderation-images')
+      const messages = prompt.render({ text: fence('text', given.text) })
+      const last = messages.length - 1
+      const shown =
+        images === undefined
+          ? messages
+          : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
+      return score(given, shown, categoriesAnswer)
+    },
   }
 }
 
 const FIRST_WAIT_MS = 200
 
-function whyOf(code: string): Unscored {
+function whyOf(code: string, { images }: Pick<Scored, 'images'>): Unscored {
+  // A model that takes none refuses the question.
+  if (code === 'rejected' && images !== undefined) return 'image'
   switch (code) {
+    case 'image':
+      return 'image'
     case 'content-filter':
     case 'refused':
       return 'filtered'
