@@ -60,6 +60,14 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('../lab/commands/calibrate/calibrate.ts'),
   },
 
+  {
+    path: 'scores',
+    argument: '<file>',
+    argumentIs: 'a table or JSON Lines with texts and labels',
+    description: "the door's scores of texts that people have labelled, by which old thresholds are carried over",
+    load: () => import('../lab/commands/scores/scores.ts'),
+  },
+
   { path: 'cases', description: 'open cases: what each waits for, and what can be done about it' },
   {
     path: 'cases list',

@@ -1,0 +1,176 @@
+import { Option } from 'commander'
+import type { Command } from '../../../commands/command.ts'
+import { labelFieldOption, readingOptions } from '../../../commands/file-options.ts'
+import { watchedModel } from '../../../commands/judging/watched-endpoint.ts'
+import { positive, share } from '../../../commands/options.ts'
+import { counted, printable, table } from '../../../commands/terminal.ts'
+import { withModel } from '../../../commands/with-model.ts'
+import { withRecording } from '../../../commands/with-recording.ts'
+import { OperatorError } from '../../../service/domain/errors.ts'
+import { ATTRIBUTES, type Attribute } from '../../../service/scoring/attributes.ts'
+import { SCORING_VERSION } from '../../../service/scoring/score-text.ts'
+import { type AtThreshold, type CarriedOver, carriedOver, ourThresholds } from '../../evaluation/thresholds.ts'
+import { metered } from '../metered.ts'
+import { badLines, readTexts, type TextFields } from './labelled-texts.ts'
+import { type Scores, scoredTexts } from './scored-texts.ts'
+
+interface ScoresOptions extends TextFields {
+  readonly attribute: Attribute
+  readonly at: readonly number[]
+  readonly out?: string
+  readonly maxCost?: number
+}
+
+interface ScoresResult {
+  readonly attribute: Attribute
+  readonly version: string
+  readonly models: readonly string[]
+  readonly texts: number
+  readonly positive: number
+  readonly unscored: Scores['unscored']
+  readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
+  /** Old thresholds, and ours by which they may be carried over; empty where the file has no old scores. */
+  readonly carried: readonly CarriedOver[]
+  /** What our thresholds do, the strictest first. */
+  readonly thresholds: readonly AtThreshold[]
+}
+
+/** Fewer texts of a kind than these tell a share to no more than ten points or so. */
+const FEW = 100
+/** Steps of the table of our own thresholds. */
+const STEPS = Array.from({ length: 19 }, (_, at) => (19 - at) / 20)
+
+/** `gavel scores`: thresholds of old scores, carried over to the door's by one's own labelled texts. */
+export const command: Command<ScoresOptions, ScoresResult> = {
+  options: [
+    new Option('--attribute <name>', 'which of Perspective’s attributes the labels are about')
+      .choices(Object.keys(ATTRIBUTES))
+      .default('TOXICITY'),
+    ...readingOptions(),
+    labelFieldOption(),
+    new Option(
+      '--positive <labels>',
+      'labels that are to be flagged, with commas between (default: true, yes, and numbers from 0.5)',
+    ).argParser((text) => text.split(',').map((one) => one.trim())),
+    new Option('--old-field <name>', 'the field or column that holds the old score, from 0 to 1 (default: none)'),
+    new Option('--at <thresholds>', 'old thresholds to be carried over')
+      .default([0.9, 0.8, 0.7, 0.6, 0.5], '0.9,0.8,0.7,0.6,0.5')
+      .argParser((text) => text.split(',').map((one) => share(one.trim()))),
+    new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
+    new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+  ],
+  json: true,
+  help: [
+    'The file is a table or JSON Lines with a text and a label a line: 1 or 0, true or false, yes or no, or a share of readers.',
+    '\nExample:',
+    '  $ gavel scores labelled.csv --old-field perspective --at 0.8,0.7 --out .gavel/scores',
+  ].join('\n'),
+  async run({ args, options, settings: load, terminal, signal: stopping }) {
+    const [file = ''] = args
+    const settings = load()
+    const bad = badLines(file, (line) => terminal.say(printable(line, 400)))
+    const texts = await readTexts(file, options, bad.tell)
+    bad.end()
+    const { attribute, out, maxCost = Number.POSITIVE_INFINITY } = options
+    return withModel(settings, terminal, (reachable) =>
+      withRecording(out, terminal, async (recording) => {
+        const [broke, dead] = [new AbortController(), new AbortController()]
+        const endpoint = watchedModel(reachable, () => dead.abort())
+        const meter = metered(endpoint.model, reachable.models, maxCost, () => broke.abort())
+        const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
+        let done = 0
+        const asked = { texts, attribute, model: recording?.model(meter.model) ?? meter.model }
+        const tell = () => {
+          done++
+          const money = meter.spent.usd === 0 ? '' : `, $${meter.spent.usd.toFixed(4)}`
+          terminal.progress(
+            `${done} of ${counted(texts.length, 'text')}, ${counted(meter.spent.calls, 'call')}${money}`,
+          )
+        }
+        try {
+          const scores = await scoredTexts(reachable, asked, { signal, done: tell })
+          if (scores.texts.length === 0)
+            throw new OperatorError(
+              `No text has a score (${why(scores)}): gavel doctor says whether the model answers.`,
+            )
+          return resultOf(attribute, options, scores, meter.spent)
+        } catch (error) {
+          if (!signal.aborted) throw error
+          const gone = endpoint.dead()
+          if (gone !== null && !stopping.aborted) throw gone
+          if (meter.unpriced() !== null)
+            throw new OperatorError(
+              `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+            )
+          const stopped = broke.signal.aborted
+            ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid`
+            : 'Stopped'
+          const how =
+            out === undefined
+              ? 'With --out answers are kept, and another run goes on'
+              : 'The answers are kept: run it again to go on'
+          throw new OperatorError(`${stopped}: ${done} of ${counted(texts.length, 'text')} were scored. ${how}.`)
+        }
+      }),
+    )
+  },
+  print(result, { json, terminal }) {
+    if (json) return terminal.out(JSON.stringify(result))
+    const { attribute, version, models, texts, positive: marked, carried, thresholds } = result
+    terminal.say(
+      `${attribute} of ${counted(texts, 'text')}, ${marked} of them to be flagged, by ${models.map((name) => printable(name, 80)).join(', ')} (${version}).`,
+    )
+    const lost = Object.values(result.unscored).reduce((sum, one) => sum + one, 0)
+    if (lost > 0)
+      terminal.say(`${counted(lost, 'text')} without a score (${why(result)}): they are in no number below.`)
+    if (Math.min(marked, texts - marked) < FEW)
+      terminal.say(`Fewer than ${FEW} texts of a kind: each share below may be off by ten points and more.`)
+    if (carried.length > 0) {
+      terminal.out('Old thresholds, and ours that flag as many, miss no more, or are right as often:')
+      terminal.out(
+        table(
+          ['old', 'its share, precision, recall', 'same share', 'same recall', 'same precision'],
+          carried.map(carriedRow),
+        ),
+      )
+    }
+    terminal.out('What our thresholds do:')
+    const rows = STEPS.flatMap((step) => {
+      // Between two scores a threshold does what the next score above it does.
+      const one = thresholds.findLast(({ threshold }) => threshold >= step)
+      return one === undefined ? [] : [[step.toFixed(2), String(one.flagged), ...shares(one)]]
+    })
+    terminal.out(table(['ours', 'flagged', 'share', 'precision', 'recall'], rows))
+  },
+}
+
+function resultOf(
+  attribute: Attribute,
+  { at, oldField }: ScoresOptions,
+  { texts, unscored, models }: Scores,
+  spent: ScoresResult['spent'],
+): ScoresResult {
+  return {
+    ...{ attribute, version: `gavel-score-${SCORING_VERSION}`, models, unscored, spent: { ...spent } },
+    ...{ texts: texts.length, positive: texts.filter(({ isPositive }) => isPositive).length },
+    carried: oldField === undefined ? [] : carriedOver(texts, at),
+    thresholds: ourThresholds(texts),
+  }
+}
+
+function carriedRow({ old, sameShare, sameRecall, samePrecision }: CarriedOver): string[] {
+  const ours = (one: AtThreshold | null) =>
+    one === null ? 'none' : `${one.threshold.toFixed(2)} (${shares(one).join(', ')})`
+  return [old.threshold.toFixed(2), shares(old).join(', '), ours(sameShare), ours(sameRecall), ours(samePrecision)]
+}
+
+/** Share of all, precision and recall. */
+function shares({ share, precision, recall }: AtThreshold): string[] {
+  return [share, precision, recall].map((one) => (one === null ? '–' : `${(100 * one).toFixed(1)} %`))
+}
+
+function why({ unscored }: Pick<Scores, 'unscored'>): string {
+  return Object.entries(unscored)
+    .map(([name, count]) => `${name}: ${count}`)
+    .join(', ')
+}
