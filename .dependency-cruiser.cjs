@@ -53,6 +53,11 @@ module.exports = {
       'One call a text, through the gateway: no case, no engine.',
     ),
     only(
+      'src/client',
+      ['src/service/domain/'],
+      'Loaded by other programs, in browsers too: it knows types of the service alone, and no package.',
+    ),
+    only(
       'src/service/door',
       ['src/service/domain/', 'src/service/ports/', 'src/service/scoring/'],
       'A door is a function of requests over ports: it can be tried without a server, Kafka or Redis.',

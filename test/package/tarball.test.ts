@@ -72,7 +72,15 @@ describe('the package', () => {
       ],
     ])
       expect(files).toContain(needed)
-    expect(files.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
+    for (const needed of [
+      'client/client.js',
+      'client/client.d.ts',
+      'client/messages.d.ts',
+      'service/domain/verdict.d.ts',
+    ])
+      expect(files).toContain(`dist/src/${needed}`)
+    const others = files.filter((path) => !/^dist\/src\/(client|service\/domain)\/[^/]+\.d\.ts$/.test(path))
+    expect(others.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
   })
 
   it('would be published as it is', () => {

@@ -25,6 +25,7 @@ import type { Model } from '../../service/ports/model.ts'
 import type { Report } from '../../service/ports/report.ts'
 import type { TopicWriter } from '../../service/ports/topic.ts'
 import { stepsOf } from '../../service/record/follow.ts'
+import { embeddedDecisions } from './embedded-decisions.ts'
 
 /** How often an ask is tried, and the wait between tries, in ms. */
 const RETRY = { attempts: 3, backoffMs: 1_000 }
@@ -45,7 +46,7 @@ export function startEmbedded(
     const clock = Date.now
     const secret = settings.fences.key === '' ? randomBytes(32).toString('hex') : settings.fences.key
     const { protocols, samplingRank, routes } = protocolsOf(settings, secret)
-    const { threads, cases, outbox, marks, erasures, answers, webhooks } = memoryStores(clock)
+    const { threads, cases, outbox, marks, erasures, answers, webhooks, decisions } = memoryStores(clock)
     const stores = memoryGatewayStores(settings, clock)
     const library = keep(libraryOf(settings, clock, erasures))
     const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
@@ -107,12 +108,17 @@ export function startEmbedded(
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
     const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
+    const { deciding } = keep(
+      await embeddedDecisions(settings, topics.decisions, {
+        ...{ decisions, threads, protocols, routes, outbox, recorded, clock, report },
+      }),
+    )
     const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
       await doorPart(settings, {
         ...{ writer, topics, signals: [], asking, answers, scoring, loops, clock, report },
         subjects: { threads, cases, record: async () => record },
-        deciding: null,
+        deciding,
       }),
     )
     keep(loops)

@@ -1,3 +1,4 @@
+import type { Clock } from '../../ports/clock.ts'
 import type { Incoming, TopicReader } from '../../ports/topic.ts'
 
 /** A record to be written to a topic. */
@@ -5,9 +6,9 @@ export type Outgoing = Pick<Incoming, 'key' | 'value'>
 
 /**
  * Topics in memory, with one partition each. They number their records as a broker does: consumers treat a number that
- * does not rise as a record that they have already handled.
+ * does not rise as a record that they have already handled. Their timestamps are by `clock`.
  */
-export function memoryTopics(): {
+export function memoryTopics(clock: Clock = () => 0): {
   readonly reader: TopicReader
   /** Passes the records on at once; resolves to their offsets when they have been handled. */
   send(topic: string, records: readonly Outgoing[]): Promise<readonly number[]>
@@ -31,7 +32,7 @@ export function memoryTopics(): {
       const messages = records.map(
         ({ key, value }, at): Incoming => ({
           ...{ topic, partition: 0, offset: String(first + at), key, value },
-          ...{ headers: {}, timestamp: 0 },
+          ...{ headers: {}, timestamp: clock() },
         }),
       )
       const working: Promise<unknown>[] = []

@@ -1,0 +1,180 @@
+import type { z } from 'zod'
+import type { transcript, verdict } from '../service/domain/verdict.ts'
+
+// What goes to the door and comes from it. Times are ISO 8601 with an offset; the tenant is the key's.
+
+export type Verdict = z.infer<typeof verdict>
+export type Transcript = z.infer<typeof transcript>
+
+interface Deletion {
+  readonly deleted: true
+}
+
+export interface Image {
+  readonly kind: 'image'
+  /** An https: or data: URL. */
+  readonly url?: string
+  /** The author's own words for it. */
+  readonly alt?: string
+}
+
+/** A post's own content. It has a text, or media. */
+export interface PostContent {
+  readonly text?: string
+  readonly author?: string
+  readonly authorSince?: string
+  /** A BCP 47 tag. */
+  readonly lang?: string
+  readonly media?: readonly Image[]
+}
+export interface CommentContent {
+  readonly text: string
+  /** The comment that it answers; left out where it answers the post. */
+  readonly parentId?: string
+  readonly author?: string
+  readonly authorSince?: string
+}
+export interface ReplyContent {
+  /** What it answers. */
+  readonly hateSpeech: string
+  readonly text: string
+}
+
+interface PostIds {
+  readonly type: 'post'
+  readonly id: string
+  readonly createdAt: string
+}
+interface CommentIds {
+  readonly type: 'comment'
+  readonly id: string
+  readonly postId: string
+  readonly createdAt: string
+}
+interface CounterspeechIds {
+  readonly type: 'counterspeech'
+  readonly id: string
+  /** The post under which it was written. */
+  readonly postId?: string
+  readonly createdAt: string
+}
+
+export type Post = PostIds & (PostContent | Deletion)
+export type Comment = CommentIds & (CommentContent | Deletion)
+export type Counterspeech = CounterspeechIds & (ReplyContent | Deletion)
+
+/** What a verdict's label should have been. */
+export interface Feedback {
+  readonly type: 'feedback'
+  readonly subjectId: string
+  readonly protocol: string
+  readonly label: string
+  readonly by: string
+  readonly at: string
+  readonly note?: string
+}
+
+/** What became of messages. */
+export interface Sent {
+  readonly accepted: number
+  readonly refused: number
+  readonly items: readonly {
+    /** Its place in the request, from 0. */
+    readonly index: number
+    readonly id: string | null
+    readonly status: 'acknowledged' | 'refused'
+    /** Fields that nobody reads. */
+    readonly ignored?: readonly string[]
+    readonly problem?: { readonly type: string; readonly detail: string }
+  }[]
+}
+
+interface JudgingOptions {
+  /** Who judges; left out, as the routes have it. */
+  readonly protocols?: readonly string[]
+  /** Seconds, 0 to 60. */
+  readonly wait?: number
+  /** Puts it on the topics, too. */
+  readonly stream?: boolean
+  /** Sends its verdicts to the webhooks of the tenant, too. */
+  readonly webhook?: boolean
+}
+
+/** What is to be judged: a post, with comments if there are some, or a reply. Ids and times may be left out. */
+export type Judging = JudgingOptions &
+  (
+    | {
+        readonly post: PostContent & { readonly id?: string; readonly createdAt?: string }
+        readonly comments?: readonly (CommentContent & {
+          readonly id?: string
+          readonly postId?: string
+          readonly createdAt?: string
+        })[]
+      }
+    | { readonly reply: ReplyContent & { readonly id?: string; readonly postId?: string; readonly createdAt?: string } }
+  )
+
+/** Verdicts so far. */
+export interface Judged {
+  readonly id: string
+  /** Where it is answered, and until when. */
+  readonly url: string
+  readonly until: string
+  readonly done: boolean
+  /** As on the topic; `subject` is the id that you gave. */
+  readonly verdicts: readonly (Verdict & { readonly subject: string })[]
+  /** Protocols whose verdict is to come. */
+  readonly missing: readonly string[]
+  readonly transcripts?: readonly Transcript[]
+  readonly ignored?: readonly string[]
+}
+
+/** What is known of a streamed post or reply. */
+export interface Subject {
+  readonly id: string
+  readonly kind: 'post' | 'reply'
+  readonly tenant: string
+  readonly deleted: boolean
+  readonly status: string
+  readonly comments: { readonly accepted: number; readonly kept: number; readonly late: number }
+  readonly final: boolean
+  readonly dueSince: string | null
+  readonly nextAge: string | null
+  readonly waitsFor: readonly string[]
+  readonly open: readonly {
+    readonly id: string
+    readonly protocol: string
+    readonly revision: number
+    readonly final: boolean
+    readonly openedAt: string | null
+    readonly decided: boolean
+  }[]
+  readonly revisions: Readonly<Record<string, { readonly revision: number; readonly final: boolean }>>
+  /** Verdicts that stand, where the record is kept. */
+  readonly standing?: readonly Verdict[]
+  readonly transcripts?: readonly Transcript[]
+}
+
+/** A person's verdict in place of the machines', or its withdrawal. */
+export type Decision = {
+  readonly subjectId: string
+  readonly protocol: string
+  /** The revision that the person saw; 0 for none. */
+  readonly against: number
+  readonly why: string
+  readonly kind?: 'post' | 'reply'
+  /** A repeat has the same. */
+  readonly at?: string
+  readonly force?: boolean
+  readonly opinion?: boolean
+} & ({ readonly label: string } | { readonly withdraw: true })
+
+/** What came of a decision. */
+export interface Decided {
+  /** Where it stands on the topic of decisions: PARTITION@OFFSET. */
+  readonly of: string
+  readonly by: string
+  /** `unheard`: it stands on its topic, and is carried out as soon as it is read. */
+  readonly outcome: 'stands' | 'withdrawn' | 'noted' | 'duplicate' | 'unheard'
+  readonly verdict?: string | null
+}
