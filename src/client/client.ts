@@ -1,15 +1,4 @@
-import type {
-  Comment,
-  Counterspeech,
-  Decided,
-  Decision,
-  Feedback,
-  Judged,
-  Judging,
-  Post,
-  Sent,
-  Subject,
-} from './messages.ts'
+import type { Decided, Decision, Judged, Judging, Message, Sent, Subject } from './messages.ts'
 
 export type * from './messages.ts'
 
@@ -69,10 +58,7 @@ export class GavelProblem extends Error {
 /** A typed client of Gavel's HTTP door. Every method rejects with a `GavelProblem` where the door refuses. */
 export interface GavelClient {
   /** Sends messages; resolves when Kafka has acknowledged them. Safe to repeat: the same message again is one. */
-  send(
-    messages: Post | Comment | Counterspeech | Feedback | readonly (Post | Comment | Counterspeech | Feedback)[],
-    options?: RequestOptions,
-  ): Promise<Sent>
+  send(messages: Message | readonly Message[], options?: RequestOptions): Promise<Sent>
   /** Judges a post or a reply now. `done` is false where verdicts are to come: ask `judgement`, or `judgeToEnd`. */
   judge(body: Judging, options?: RequestOptions): Promise<Judged>
   /** The same, asked again until every verdict is there. */

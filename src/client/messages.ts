@@ -74,6 +74,14 @@ export interface Feedback {
   readonly note?: string
 }
 
+/** Anything that is sent. A decision among messages says when, and needs a key that may decide. */
+export type Message =
+  | Post
+  | Comment
+  | Counterspeech
+  | Feedback
+  | (Decision & { readonly type: 'decision'; readonly at: string })
+
 /** What became of messages. */
 export interface Sent {
   readonly accepted: number

@@ -59,6 +59,8 @@ export function askedContract(name: string, make: MakeStores): void {
       await answer('hate')
       expect([...((await read())?.verdicts.keys() ?? [])].sort()).toEqual(['hate', 'rumor'])
       expect((await read())?.transcripts.get('hate')).toBe('{"turns":[]}')
+      const short = await stores.answers.read('acme', 'q-1', { transcripts: false })
+      expect(short).toEqual({ ...(await read()), transcripts: new Map() })
     })
 
     it('shows an answer to its own tenant alone', async () => {

@@ -53,6 +53,7 @@ export function testDoor(options: TestDoorOptions = {}) {
           timeoutMs: options.timeoutMs ?? 1_000,
         }),
         topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
+        decisionsTopic: 'decisions',
         limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
         items: options.items ?? 1_000,
         pressure: options.pressure ?? (() => null),

@@ -39,6 +39,38 @@ describe('messages', () => {
     expect(JSON.parse(String(records[0]?.value))).toEqual({ ...post, tenant: 'acme' })
   })
 
+  test('of people’s decisions go to theirs in the name of the key, if it may decide', async () => {
+    const { ask, keyOf, records } = testDoor()
+    const decision = { type: 'decision', subjectId: 'p1', protocol: 'rumor', label: 'rumor', against: 1, why: 'Seen.' }
+    const at = POST.createdAt
+    const list = [
+      { ...decision, at },
+      { ...decision, at, by: 'somebody' },
+      decision,
+      { ...decision, at, withdraw: true },
+      POST,
+    ]
+    const as = { authorization: `Bearer ${keyOf('acme', ['send', 'decide'])}` }
+    const { body } = await ask('POST', '/v1/messages', list, as)
+    expect(body.items.map(({ id, status }: { id: string; status: string }) => [id, status])).toEqual([
+      ['p1', 'acknowledged'],
+      ['p1', 'refused'],
+      ['p1', 'refused'],
+      ['p1', 'refused'],
+      ['p1', 'acknowledged'],
+    ])
+    expect(body.items[1].problem.detail).toContain('leave it out')
+    expect(records.map(({ topic, key }) => [topic, key])).toEqual([
+      ['decisions', 'p1'],
+      ['posts', 'p1'],
+    ])
+    const { type: _, ...said } = decision
+    expect(JSON.parse(String(records[0]?.value))).toEqual({ ...said, at, tenant: 'acme', by: 'acme-backend' })
+    const without = await ask('POST', '/v1/messages', [{ ...decision, at }, POST])
+    expect(without.body.items[0].problem.type).toBe('/problems/scope')
+    expect(records).toHaveLength(3)
+  })
+
   test('one by itself needs no list, and its fault is the answer', async () => {
     const { ask, records } = testDoor()
     expect((await ask('POST', '/v1/messages', POST)).body).toMatchObject({ accepted: 1 })

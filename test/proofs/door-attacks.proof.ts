@@ -106,6 +106,16 @@ describe.each(ATTACKS.map(({ kind, lang, text }, nth) => ({ nth: nth + 1, kind, 
       // In names that are looked up nothing is found, and nothing breaks.
       const hostile = await Promise.all([
         ask('acme', 'POST', '/v1/judge', { post: { text: 'x' }, protocols: [text.slice(0, 64)], wait: 0 }),
+        ask('acme', 'POST', '/v1alpha1/comments:analyze', {
+          ...{ comment: { text: 'x' }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
+          debate: [text.slice(0, 64)],
+        }),
+        ask('acme', 'POST', '/v1/moderations', {
+          input: [
+            { type: 'text', text: 'x' },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${text.slice(0, 1_000)}` } },
+          ],
+        }),
         ask('acme', 'GET', `/v1/judgements/${encodeURIComponent(text.slice(0, 200).toWellFormed())}`),
         ask('acme', 'GET', `/v1/subjects/${encodeURIComponent(`x${text.slice(0, 200).toWellFormed()}`)}`),
         ask('acme', 'POST', '/v1/messages', [{ type: text, id: text, text }]),

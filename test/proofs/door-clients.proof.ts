@@ -28,7 +28,7 @@ beforeAll(async () => {
   missing = await broughtClients()
   if (missing !== null) tell(`SKIPPED the door's proof with others' clients: ${missing}`)
   const path = join(ownFolder('door-clients'), 'keys.json')
-  const scopes = ['send', 'judge', 'read'] as const
+  const scopes = ['send', 'judge', 'read', 'decide'] as const
   const createdAt = new Date().toISOString()
   const made = newApiKey({ tenant: 'acme', scopes: [...scopes], by: 'acme', createdAt, expiresAt: null })
   const rate = { perSecond: 100_000, burst: 1_000_000 }

@@ -23,7 +23,7 @@ export async function embeddedDecisions(
     outbox: Pick<Outbox, 'putDeadLetters'>
     recorded: (topic: string, message: Outgoing) => Promise<void>
   },
-): Promise<{ deciding: Deciding; close(): Promise<void> }> {
+): Promise<{ deciding: Deciding; take(decision: Outgoing): Promise<unknown>; close(): Promise<void> }> {
   const { decisions, clock, report } = parts
   const { reader, send } = memoryTopics(clock)
   const consumer = decisionsConsumer({
@@ -43,5 +43,5 @@ export async function embeddedDecisions(
     },
     ...{ topic, told: decisions.told, waitMs: WAIT_MS },
   })
-  return { deciding, close: () => consumer.close() }
+  return { deciding, take: (decision) => send(topic, [decision]), close: () => consumer.close() }
 }

@@ -59,10 +59,12 @@ export function startEmbedded(
           const one = { key: key === null ? null : String(key), value: Buffer.from(value) }
           await recorded(topic, one)
           if (taken.has(topic)) await send(topic, [one])
+          if (topic === topics.decisions) await decided(one)
         }
       },
       close: async () => {},
     }
+    let decided: (decision: Outgoing) => Promise<unknown> = async () => {}
     const taken = new Set([topics.posts, topics.comments, topics.counterspeech])
 
     const record = keep(memoryRecord({ ...settings.record, ...settings.review }))
@@ -108,11 +110,12 @@ export function startEmbedded(
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
     const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
-    const { deciding } = keep(
+    const { deciding, take } = keep(
       await embeddedDecisions(settings, topics.decisions, {
         ...{ decisions, threads, protocols, routes, outbox, recorded, clock, report },
       }),
     )
+    decided = take
     const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
       await doorPart(settings, {

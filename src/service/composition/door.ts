@@ -38,7 +38,7 @@ export function doorPart(
   parts: {
     /** Takes messages for the topics. */
     writer: Pick<TopicWriter, 'send'>
-    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback'>
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions'>
     /** What intake is paused by. */
     signals: readonly (() => Promise<PressureSignal>)[]
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
@@ -110,7 +110,7 @@ export function doorPart(
     const { fetch } = door({
       settings: settings.door,
       routes: [
-        messagesRoute(given),
+        messagesRoute({ ...given, decisionsTopic: deciding === null ? null : topics.decisions }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
         ...(deciding === null ? [] : [decisionsRoute({ deciding, clock })]),

@@ -2,23 +2,10 @@ import { decisionMessage, MAX_WHY_CHARS } from '../domain/decisions.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding, Heard } from '../ports/deciding.ts'
 import { jsonOf } from './body.ts'
+import { DECISION_FIELDS } from './messages.ts'
 import { Refused } from './problem.ts'
 import { json, type Operation, type Route } from './route.ts'
 import { checkKnown } from './unknown-fields.ts'
-
-const FIELDS = [
-  'subjectId',
-  'tenant',
-  'kind',
-  'protocol',
-  'label',
-  'withdraw',
-  'against',
-  'why',
-  'at',
-  'force',
-  'opinion',
-]
 
 /** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
 export function decisionsRoute({ deciding, clock }: { deciding: Deciding; clock: Clock }): Route {
@@ -34,7 +21,7 @@ export function decisionsRoute({ deciding, clock }: { deciding: Deciding; clock:
       if (typeof given !== 'object' || given === null || Array.isArray(given))
         throw new Refused('invalid', 'the body is no object: send one decision')
       if ('by' in given) throw new Refused('invalid', 'by: it is the key that decides: leave it out')
-      checkKnown(Object.keys(given), FIELDS)
+      checkKnown(Object.keys(given), DECISION_FIELDS)
       const written = given as Readonly<Record<string, unknown>>
       if ((written.tenant ?? caller.tenant) !== caller.tenant)
         throw new Refused('tenant', `the decision names another tenant than ${caller.tenant}`)

@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { z } from 'zod'
+import { decisionMessage } from '../domain/decisions.ts'
 import { MESSAGE_TYPES } from './messages.ts'
 import { PROBLEMS, type ProblemName } from './problem.ts'
 import type { Route, Schema } from './route.ts'
@@ -47,15 +48,18 @@ export function documentOf(
 }
 
 function components(): Record<string, Schema> {
-  const types = Object.entries(MESSAGE_TYPES).map(([type, { schema }]) => {
+  const all = [...Object.entries(MESSAGE_TYPES), ['decision', { schema: decisionMessage }] as const]
+  const types = all.map(([type, { schema }]) => {
     const { $schema: _, ...whole } = z.toJSONSchema(schema, {
       io: 'input',
       target: 'draft-2020-12',
       unrepresentable: 'any',
     })
-    const { odd: __, ...properties } = whole.properties ?? {}
+    const { odd: __, by, ...others } = whole.properties ?? {}
+    // Who decides is the key's.
+    const properties = by === undefined || type === 'decision' ? others : { ...others, by }
     const name = `${type[0]?.toUpperCase()}${type.slice(1)}`
-    const required = ['type', ...(whole.required ?? [])]
+    const required = ['type', ...(whole.required ?? []).filter((field) => field in properties)]
     return [name, { ...whole, required, properties: { type: { const: type }, ...properties } }] as const
   })
   return {

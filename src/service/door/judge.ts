@@ -65,8 +65,9 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         const wait = waitIn(query.get('wait') ?? '0')
         const done = waiters.enter(caller.tenant, wait)
         try {
-          const answer = await complete(parts, call, id, wait)
-          return said(call, id, answer, { withTranscripts: query.get('transcript') === 'true' })
+          const withTranscripts = query.get('transcript') === 'true'
+          const answer = await complete(parts, call, id, wait, withTranscripts)
+          return said(call, id, answer, { withTranscripts })
         } finally {
           done()
         }
@@ -159,7 +160,13 @@ async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<R
 }
 
 /** The answer once it is complete, or as it is after so many seconds, when the client has gone, or when the door closes. */
-async function complete(parts: JudgeParts, call: Call, id: string, seconds: number): Promise<Answer> {
+async function complete(
+  parts: JudgeParts,
+  call: Call,
+  id: string,
+  seconds: number,
+  transcripts = false,
+): Promise<Answer> {
   const { tenant } = call.caller
   const over = new AbortController()
   const signal = AbortSignal.any([call.signal, over.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
@@ -168,7 +175,7 @@ async function complete(parts: JudgeParts, call: Call, id: string, seconds: numb
     for (;;) {
       // Waited for before it is read: what comes in between is heard.
       const changed = seconds === 0 ? null : parts.answers.changed(id, signal).catch(() => undefined)
-      const answer = await stored(parts, parts.answers.read(tenant, id))
+      const answer = await stored(parts, parts.answers.read(tenant, id, { transcripts }))
       if (answer === null) throw unknownRequest()
       if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
       const isComplete = answer.verdicts.size >= answer.protocols.length

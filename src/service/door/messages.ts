@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decisionMessage } from '../domain/decisions.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { writtenFields } from '../domain/json-walk.ts'
 import {
@@ -15,7 +16,7 @@ import type { Outgoing } from '../ports/topic.ts'
 import { entriesOf } from './body.ts'
 import { type ProblemName, Refused } from './problem.ts'
 import { inOrder, pauses } from './reading.ts'
-import { json, type Route } from './route.ts'
+import { type Caller, json, type Route } from './route.ts'
 import type { Sending } from './sending.ts'
 import { IGNORED, ignoredIn, unknownIn } from './unknown-fields.ts'
 
@@ -33,21 +34,34 @@ export const MESSAGE_TYPES = {
   feedback: { schema: feedbackMessage, fields: 'subjectId tenant protocol label by at note'.split(' ') },
 } as const satisfies Record<MessageType, { schema: z.ZodType<{ createdAt: number }>; fields: readonly string[] }>
 
-const TYPES = Object.keys(MESSAGE_TYPES)
+/** A person's verdict among messages. Who decides is the key's. */
+export const DECISION_FIELDS = 'subjectId tenant kind protocol label withdraw against why at force opinion'.split(' ')
+
+const TYPES = [...Object.keys(MESSAGE_TYPES), 'decision']
 
 /** Any message, by its `type`. */
-const anyMessage = z.unknown().transform((json, context): { type: MessageType; createdAt: number } => {
+const anyMessage = z.unknown().transform((json, context): { type: MessageType | 'decision'; createdAt: number } => {
   const type = typeof json === 'object' && json !== null && 'type' in json ? json.type : undefined
   const known = typeof type === 'string' ? entryOf(MESSAGE_TYPES, type) : undefined
-  if (known === undefined) {
+  const schema = type === 'decision' ? decisionOfKey : known?.schema
+  if (schema === undefined) {
     context.addIssue({ code: 'custom', path: ['type'], message: `one of ${TYPES.join(', ')}` })
     return z.NEVER
   }
-  const read = known.schema.safeParse(json)
-  if (read.success) return { type: type as MessageType, createdAt: read.data.createdAt }
+  const read = schema.safeParse(json)
+  if (read.success) return { type: type as MessageType | 'decision', createdAt: read.data.createdAt }
   for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message })
   return z.NEVER
 })
+
+const decisionOfKey = z
+  .unknown()
+  .refine((json) => typeof json !== 'object' || json === null || !('by' in json), {
+    path: ['by'],
+    error: 'it is the key that decides: leave it out',
+  })
+  .transform((json): unknown => (typeof json === 'object' ? { ...json, by: 'the key' } : json))
+  .pipe(decisionMessage)
 
 /** A message that may be sent, or why it may not. */
 type Item =
@@ -60,6 +74,8 @@ const PROBLEM_OF = { 'too-large': 'too-large', 'not-json': 'not-json' } as const
 export interface MessageParts {
   readonly sending: Sending
   readonly topics: Readonly<Record<MessageType, string>>
+  /** Where decisions go; null where nobody carries them out. */
+  readonly decisionsTopic: string | null
   readonly limits: ReadLimits
   /** Most messages in one request. */
   readonly items: number
@@ -92,7 +108,7 @@ export function messagesRoute(parts: MessageParts): Route {
         const items: Item[] = []
         const pause = pauses()
         for (const bytes of entries ?? [body]) {
-          items.push(itemOf(bytes, caller.tenant, parts, now))
+          items.push(itemOf(bytes, caller, parts, now))
           await pause(bytes.length)
         }
         const foreign = items.some((item) => 'refused' in item && item.refused.problem === 'tenant')
@@ -122,23 +138,32 @@ function refusedItem(index: number, id: string | null, { problem, message }: Ref
   return { index, id, status: 'refused' as const, problem: { type: `/problems/${problem}`, detail: message } }
 }
 
-function itemOf(bytes: Buffer, tenant: string, { topics, limits }: MessageParts, now: number): Item {
+function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits }: MessageParts, now: number): Item {
+  const { tenant } = caller
   const read = readValue(bytes, anyMessage, limits, now)
   if (!read.ok)
     return { id: writtenId(bytes), refused: new Refused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail) }
   const given = read.json as Readonly<Record<string, unknown>>
   const { type } = read.message
-  const own = type === 'feedback' ? given.subjectId : given.id
+  const own = type === 'feedback' || type === 'decision' ? given.subjectId : given.id
   const id = typeof own === 'string' ? own : null
   const named = given.tenant
   if (named !== undefined && named !== null && named !== tenant)
     return { id, refused: new Refused('tenant', "another tenant than the key's") }
-  const message = sentAs(type, given, tenant)
+  if (type === 'decision' && !caller.scopes.has('decide'))
+    return { id, refused: new Refused('scope', 'this key may not decide') }
+  if (type === 'decision' && decisionsTopic === null)
+    return { id, refused: new Refused('invalid', 'type: nobody carries decisions out here') }
+  const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)
+  const fields = type === 'decision' ? DECISION_FIELDS : MESSAGE_TYPES[type].fields
   const value = JSON.stringify(message)
   if (Buffer.byteLength(value) > limits.maxMessageBytes)
     return { id, refused: new Refused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
-  const record = { topic: topics[type], key: keyOf(type, message), value }
-  return { id, record, ignored: unknownIn(given, ['type', ...MESSAGE_TYPES[type].fields]) }
+  const record =
+    type === 'decision'
+      ? { topic: decisionsTopic ?? '', key: String(message.subjectId), value }
+      : { topic: topics[type], key: keyOf(type, message), value }
+  return { id, record, ignored: unknownIn(given, ['type', ...fields]) }
 }
 
 /** Longer ids are not shown of a message that can't be read. */
@@ -163,11 +188,25 @@ export function sentAs(
   given: Readonly<Record<string, unknown>>,
   tenant: string,
 ): Readonly<Record<string, unknown>> {
-  const known = MESSAGE_TYPES[type].fields.flatMap((field) => {
+  return { ...knownOf(given, MESSAGE_TYPES[type].fields), tenant }
+}
+
+function decisionAs(
+  given: Readonly<Record<string, unknown>>,
+  { tenant, by }: Caller,
+): Readonly<Record<string, unknown>> {
+  return { ...knownOf(given, DECISION_FIELDS), tenant, by }
+}
+
+function knownOf(
+  given: Readonly<Record<string, unknown>>,
+  fields: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const known = fields.flatMap((field) => {
     const value = entryOf(given, field)
     return value === undefined ? [] : [[field, value]]
   })
-  return { ...Object.fromEntries(known), tenant }
+  return Object.fromEntries(known)
 }
 
 const ITEM = {
@@ -188,9 +227,9 @@ const ITEM = {
 
 const OPERATION: Route['operation'] = {
   operationId: 'sendMessages',
-  summary: 'Sends posts, comments, replies, deletions and feedback',
+  summary: 'Sends posts, comments, replies, deletions, feedback and decisions',
   description:
-    'One message or a list. Answered when Kafka has acknowledged them; errors are by item. An id that is sent again with the same content is the same message, with other content an edit, with "deleted": true a deletion.',
+    'One message or a list. Answered when Kafka has acknowledged them; errors are by item. An id that is sent again with the same content is the same message, with other content an edit, with "deleted": true a deletion. A decision needs the scope decide as well, is made in the name of the key, and has its `at`; what comes of it tells /v1/decisions.',
   request: {
     schema: {
       anyOf: [

@@ -58,8 +58,8 @@ export interface Answers {
     readonly verdict: string
     readonly transcript: string
   }): Promise<boolean>
-  /** Null if this tenant has no such request, or it has been forgotten. */
-  read(tenant: string, request: string): Promise<Answer | null>
+  /** Null if this tenant has no such request, or it has been forgotten. Without `transcripts` it has none of them. */
+  read(tenant: string, request: string, options?: { readonly transcripts?: boolean }): Promise<Answer | null>
   /** Resolves when the request may have another answer or was dropped, at `signal`, and after a second at the latest. */
   changed(request: string, signal: AbortSignal): Promise<void>
   /** Tells every process that the request was dropped. May be lost, and is never waited for. */

@@ -97,6 +97,7 @@ export function scorer(parts: {
     const wanted = AbortSignal.any([signal, given.gone])
     const deadline = clock() + settings.timeout
     const calls: Call[] = []
+    let isImageAwaited = false
     const context = {
       ask: {
         stage: 'score',
@@ -121,6 +122,7 @@ export function scorer(parts: {
             return { scores: answer.parse(settled.answer), model: settled.model }
           } catch (error) {
             if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
+            isImageAwaited = error.code === 'image'
             const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
             if (clock() + ms >= deadline) throw error
             await sleep(ms, undefined, { signal: wanted })
@@ -128,7 +130,7 @@ export function scorer(parts: {
       })
     } catch (error) {
       if (error instanceof NoScore) throw error
-      if (late.aborted) throw new NoScore('late', error)
+      if (late.aborted) throw new NoScore(isImageAwaited ? 'image' : 'late', error)
       if (given.signal.aborted) throw new NoScore('away', error)
       if (error instanceof PermanentError || error instanceof RetryLaterError)
         throw new NoScore(whyOf(error.code, given), error)

@@ -4,9 +4,14 @@ import type { Answers } from '../../ports/answers.ts'
 import type { Report } from '../../ports/report.ts'
 import { answerWaiters } from '../answer-waiters.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
+import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
-const putAnswer = script('answers/put', { keys: ['answers'], args: ['protocol', 'verdict', 'transcript'] })
+const putAnswer = script('answers/put', {
+  keys: ['answers'],
+  args: ['protocol', 'verdict', 'transcript', 'channel', 'request'],
+})
+const readAnswer = script('answers/read', { keys: ['answers'], args: [] })
 
 /**
  * Answers in Redis: a hash for each request, which expires. `subscribe` opens a connection of its own, once somebody waits for
@@ -41,13 +46,16 @@ export function redisAnswers(
   return {
     async put({ tenant, request, protocol, verdict, transcript }) {
       const member = memberOf({ tenant, postId: request, kind: 'asked' })
-      const given = { answers: keys.answers(member), protocol, verdict, transcript }
-      const [kept, hooked] = z.tuple([z.number(), z.number()]).parse(await putAnswer(client, given))
-      if (kept === 1) await announced(() => client.publish(channel, request))
+      const given = { answers: keys.answers(member), protocol, verdict, transcript, channel, request }
+      const [, hooked, told] = z.tuple([z.number(), z.number(), z.number()]).parse(await putAnswer(client, given))
+      if (told === 0) report('error', { where: 'answers', error: new Error(`Redis refuses PUBLISH to ${channel}`) })
       return hooked === 1
     },
-    async read(tenant, request) {
-      const fields = await client.hgetall(keys.answers(memberOf({ tenant, postId: request, kind: 'asked' })))
+    async read(tenant, request, { transcripts = true } = {}) {
+      const at = keys.answers(memberOf({ tenant, postId: request, kind: 'asked' }))
+      const fields: Readonly<Record<string, string>> = transcripts
+        ? await client.hgetall(at)
+        : Object.fromEntries(pairs(z.array(z.string()).parse(await readAnswer(client, { answers: at }))))
       const { opened, until, protocols, subject, erased } = fields
       if (opened === undefined) return null
       const of = (prefix: string) =>
