@@ -25,6 +25,8 @@ export interface FieldError {
   readonly message: string
 }
 
+type ProblemField = 'type' | 'title' | 'detail' | 'instance' | 'todo' | 'errors' | 'items'
+
 /** A request that the door refused (RFC 9457). `type` is stable, `/problems/NAME`; `todo` says what to do. */
 export class GavelProblem extends Error {
   override readonly name = 'GavelProblem'
@@ -40,15 +42,15 @@ export class GavelProblem extends Error {
   /** Seconds after which it may be tried again; null where the door names none. */
   readonly retryAfter: number | null
 
-  constructor(status: number, said: Partial<Record<string, unknown>>, retryAfter: number | null) {
-    const text = (name: string, otherwise = '') => (typeof said[name] === 'string' ? said[name] : otherwise)
-    const title = text('title', `the door answered ${status}`)
-    super([title, text('detail')].filter((part) => part !== '').join(': '))
+  constructor(status: number, said: Partial<Record<ProblemField, unknown>>, retryAfter: number | null) {
+    const text = (value: unknown, otherwise = '') => (typeof value === 'string' ? value : otherwise)
+    const title = text(said.title, `the door answered ${status}`)
+    super([title, text(said.detail)].filter((part) => part !== '').join(': '))
     this.status = status
-    this.type = text('type', 'about:blank')
+    this.type = text(said.type, 'about:blank')
     this.title = title
-    this.todo = text('todo')
-    this.instance = text('instance')
+    this.todo = text(said.todo)
+    this.instance = text(said.instance)
     this.errors = Array.isArray(said.errors) ? said.errors : []
     this.items = Array.isArray(said.items) ? said.items : []
     this.retryAfter = retryAfter

@@ -59,7 +59,7 @@ function components(): Record<string, Schema> {
     // Who decides is the key's.
     const properties = by === undefined || type === 'decision' ? others : { ...others, by }
     const name = `${type[0]?.toUpperCase()}${type.slice(1)}`
-    const required = ['type', ...(whole.required ?? []).filter((field) => field in properties)]
+    const required = ['type', ...(whole.required ?? []).filter((field) => Object.keys(properties).includes(field))]
     return [name, { ...whole, required, properties: { type: { const: type }, ...properties } }] as const
   })
   return {

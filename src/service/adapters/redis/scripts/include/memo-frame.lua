@@ -34,6 +34,11 @@ local function with_subject(subjects, subject)
   return commas + 2 > MOST_SUBJECTS and '*' or subjects .. ',' .. subject
 end
 
+-- Of a lease: whether others wait for the answer; its item's subjects with that noted, and without.
+local function is_awaited(item) return names(item.subjects, AWAITED) end
+local function awaited_by_others(item) return with_subject(item.subjects, AWAITED) end
+local function subjects_alone(item) return (string.gsub(item.subjects, ',%' .. AWAITED, '')) end
+
 -- How many more items the frame can hold.
 local function room_in(frame) return MOST_ITEMS - redis.call('HLEN', frame) end
 

@@ -6,7 +6,7 @@
 local given_up = {}
 for i, one in ipairs((read_items(redis_now(), frame, items))) do
   if one.kind == 'l' and one.text == asker then
-    if names(one.subjects, AWAITED) then return 0 end
+    if is_awaited(one) then return 0 end
     given_up[#given_up + 1] = items[i]
   end
 end

@@ -20,7 +20,7 @@ for _, under in ipairs(frames) do
     local entry = entries[from + i]
     if one.kind == 'l' and one.text == under.asker then
       answered[#answered + 1] = items_of[i]
-      answered[#answered + 1] = text_of('a', at + tonumber(keep_ms), (string.gsub(one.subjects, ',%' .. AWAITED, '')), entry)
+      answered[#answered + 1] = text_of('a', at + tonumber(keep_ms), subjects_alone(one), entry)
       reply[from + i] = 1
     else
       reply[from + i] = one.kind == 'a' and one.text == entry and 1 or 0

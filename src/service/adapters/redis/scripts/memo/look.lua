@@ -25,8 +25,8 @@ for i, one in ipairs(read) do
     end
   elseif noted and one.kind == 'l' and one.text ~= asker and one.expires > at then
     state, detail = 'asked', tostring(one.expires - at)
-    if not names(one.subjects, AWAITED) then
-      redis.call('HSET', frame, items[i], text_of('l', one.expires, with_subject(one.subjects, AWAITED), one.text))
+    if not is_awaited(one) then
+      redis.call('HSET', frame, items[i], text_of('l', one.expires, awaited_by_others(one), one.text))
     end
   elseif noted and (one.kind or room > 0) then
     written[#written + 1] = items[i]
