@@ -123,3 +123,65 @@ it('three processes under load are started anew one after the other: nothing is 
   expect(ledger.invented).toEqual([])
   expect(ledger.orphans).toEqual([])
 })
+
+it('a hangup in the midst of debates: what is open ends by the settings it began with, what opens has the new ones, and nothing restarts', {
+  timeout: 120_000,
+}, async () => {
+  const file = join(folder, 'reload.yaml')
+  const own = (rounds: number) => writeFileSync(file, `protocols: { rumor: { rounds: ${rounds} } }\n`)
+  own(1)
+  const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
+  const service = await startService(environment, undefined, undefined, ['--config', file])
+  services.push(service)
+  const before = stack.understudy?.calls().length ?? 0
+  const metric = async (name: string) => {
+    const page = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
+    return page.split('\n').find((line) => line.startsWith(name)) ?? ''
+  }
+  const built = await metric('gavel_build_info')
+  const send10 = async (name: string) => {
+    const lines = Array.from({ length: 10 }, (_, n) => {
+      const createdAt = new Date(Date.UTC(2025, 3, 1, 10, n)).toISOString()
+      return { type: 'post', id: `${name}-${n}`, text: `The tower ${n} has come down, they say.`, createdAt }
+    })
+    const path = join(folder, `${name}.jsonl`)
+    writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    await send(environment, path, 'gavel', { kind: 'rate', perSecond: 1_000 })
+  }
+  const finals = async () => (await verdictsOf(environment)).filter(({ final }) => final)
+
+  await send10('early')
+  await eventually(async () => (stack.understudy?.calls().length ?? 0) > before, 30_000)
+  expect(await finals()).toEqual([])
+  writeFileSync(file, 'protocols: { rumor: { rounds: [\n')
+  service.process.kill('SIGHUP')
+  await eventually(async () => service.log.some((line) => line.includes('settings:refused')), 10_000)
+  expect(await metric('gavel_build_info')).toBe(built)
+  expect(await metric('gavel_reload_refused')).toMatch(/ 1$/)
+
+  own(2)
+  // Hangups within half a second are one.
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  service.process.kill('SIGHUP')
+  await eventually(async () => service.log.some((line) => line.includes('settings:reloaded')), 10_000)
+  expect(service.log.find((line) => line.includes('settings:reloaded'))).toContain('"protocols.rumor.rounds"')
+  expect(await metric('gavel_reload_refused')).toMatch(/ 0$/)
+  expect(await metric('gavel_build_info')).not.toBe(built)
+  await send10('late')
+  await eventually(
+    async () => (await finals()).length === 20,
+    60_000,
+    () => service.log.join('\n'),
+  )
+  await service.kill('SIGTERM')
+
+  const settingsOf = (name: string, all: Awaited<ReturnType<typeof finals>>) =>
+    new Set(all.filter(({ subjectId }) => subjectId.startsWith(name)).map(({ versions }) => versions.settings))
+  const all = await finals()
+  expect(settingsOf('early', all).size).toBe(1)
+  expect(settingsOf('late', all).size).toBe(1)
+  expect(settingsOf('late', all)).not.toEqual(settingsOf('early', all))
+  // A case that restarts throws away what it was answered.
+  const ledger = ledgerOf((stack.understudy?.calls() ?? []).slice(before), await transcriptsOf(environment))
+  expect(ledger).toMatchObject({ orphans: [] })
+})

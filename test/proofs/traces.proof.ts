@@ -170,6 +170,15 @@ async function produce(environment: Record<string, string>): Promise<void> {
   await producer.disconnect()
 }
 
+/** A broker on a busy machine leads no partition for a moment, and is asked again. */
+function soon(yes: () => Promise<boolean>): () => Promise<boolean> {
+  return () =>
+    yes().catch((error: unknown) => {
+      if ((error as { retriable?: unknown }).retriable === true) return false
+      throw error
+    })
+}
+
 async function published(
   environment: Record<string, string>,
 ): Promise<Map<string, { verdict: Verdict; header: string }>> {
@@ -182,7 +191,7 @@ async function published(
   return found
 }
 
-it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, async () => {
+it(`has one whole trace of each of ${CASES} cases`, { timeout: 2_400_000 }, async () => {
   const environment = environmentOn(stack, {
     ...protocolsOn('safety', 'counterspeech'),
     GAVEL_NAME: NAME,
@@ -203,7 +212,10 @@ it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, asyn
       await start(role)
     }
   await producing
-  await eventually(async () => (await published(environment)).size >= CASES, 240_000)
+  await eventually(
+    soon(async () => (await published(environment)).size >= CASES),
+    600_000,
+  )
   const publishedAfterMs = Date.now() - awaySince
   expect(answered).toBe(before)
   await sleep(Math.max(0, AWAY_MS - publishedAfterMs))
@@ -224,7 +236,7 @@ it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, asyn
     await admin.disconnect()
     return offsets?.partitions.every(({ partition, offset }) => ends.get(String(partition)) === offset) ?? false
   }
-  await eventually(caughtUp, 120_000)
+  await eventually(soon(caughtUp), 240_000)
 
   const verdicts = await published(environment)
   const all = decoded()
@@ -237,7 +249,8 @@ it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, asyn
     for (const other of others) expect({ ...other, end: 0 }).toEqual({ ...first, end: 0 })
   expect(new Set(spans.map(({ service }) => service))).toEqual(new Set([NAME]))
   expect(traces.size).toBe(verdicts.size)
-  let [worst, links, kept] = [0, 0, 0]
+  let [links, kept] = [0, 0]
+  const off: { share: number; of: string }[] = []
   for (const { verdict, header } of verdicts.values()) {
     const traceId = header.split('-')[1] ?? ''
     const own = [...new Map((traces.get(traceId) ?? []).map((span) => [span.spanId, span])).values()]
@@ -259,18 +272,22 @@ it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, asyn
       round.reduce((a, b) => (lasts(b) + held(b) > lasts(a) + held(a) ? b : a)),
     )
     const sum = (of: (span: Span) => number) => slowest.reduce((total, span) => total + of(span), 0)
-    const pairs: [spans: number, timing: number][] = [
-      [opening, Date.parse(openedAt) - Date.parse(receivedAt)],
-      [judging, Date.parse(decidedAt) - Date.parse(openedAt)],
-      [parts.reduce((a, b) => a + b), lasts(root)],
-      [sum(lasts), modelMs],
-      [Math.max(0, opening + judging - sum(lasts) - sum(held)), overheadMs],
+    const pairs: [what: string, spans: number, timing: number][] = [
+      ['opening', opening, Date.parse(openedAt) - Date.parse(receivedAt)],
+      ['judging', judging, Date.parse(decidedAt) - Date.parse(openedAt)],
+      ['the whole', parts.reduce((a, b) => a + b), lasts(root)],
+      ['modelMs', sum(lasts), modelMs],
+      ['overheadMs', Math.max(0, opening + judging - sum(lasts) - sum(held)), overheadMs],
     ]
     // Times are told in whole milliseconds.
-    for (const [told, timing] of pairs) worst = Math.max(worst, (Math.abs(told - timing) - 1) / Math.max(1, timing))
+    for (const [what, told, timing] of pairs) {
+      const share = Math.max(0, (Math.abs(told - timing) - 1) / Math.max(1, timing))
+      off.push({ share, of: `${what} of ${verdict.id}: ${told} ms, and ${timing}` })
+    }
     // As a collector that samples a quarter by trace id keeps it: whole or not at all.
     if (Number.parseInt(traceId.slice(-2), 16) < 64) kept++
   }
+  const [worst] = off.sort((a, b) => b.share - a.share)
   const labelled = [...verdicts.values()].filter(({ verdict }) => verdict.label !== null)
   const told = new Set(
     events.flatMap(({ attributes }) =>
@@ -278,9 +295,9 @@ it(`has one whole trace of each of ${CASES} cases`, { timeout: 1_200_000 }, asyn
     ),
   )
   tell(
-    `${KILLS * ROLES.length + 1} kills; collector away ${Math.round(awayMs / 1000)} s, all ${verdicts.size} verdicts published ${Math.round(publishedAfterMs / 1000)} s after it went; ${traces.size} traces, ${spans.length} spans (${repeats.length} told of more than once, with the same ids), ${links} links, ${events.length} evaluations; spans off their verdict's timing by at most ${(Math.max(0, worst) * 100).toFixed(2)} %; sampled by id ${kept}`,
+    `${KILLS * ROLES.length + 1} kills; collector away ${Math.round(awayMs / 1000)} s, all ${verdicts.size} verdicts published ${Math.round(publishedAfterMs / 1000)} s after it went; ${traces.size} traces, ${spans.length} spans (${repeats.length} told of more than once, with the same ids), ${links} links, ${events.length} evaluations; spans off their verdict's timing by at most ${((worst?.share ?? 1) * 100).toFixed(2)} % (${worst?.of}); sampled by id ${kept}`,
   )
-  expect(worst).toBeLessThanOrEqual(0.01)
+  expect(off.filter(({ share }) => share > 0.01)).toEqual([])
   expect(told.size).toBe(labelled.length)
   expect(kept).toBeGreaterThan(CASES / 8)
   expect(readFileSync(requests.traces, 'utf8')).not.toContain('harbour')
