@@ -186,7 +186,7 @@ describe('the manifests', () => {
     const measured = [...page.matchAll(/(\d+) MiB (?:resident|while)/g)].map(([, mib]) => Number(mib))
     expect(measured).toEqual([204, 238])
     const bench = readFileSync(join(PROJECT, 'docs', 'bench.md'), 'utf8')
-    expect(bench).toMatch(/^\| one \| .*\b204\b/m)
+    expect(bench).toContain('over ten minutes, to 204 MiB resident')
     expect(bench).toContain('at most 238 MiB resident')
     expect(Number.parseInt(gavel.resources.limits.memory, 10)).toBeGreaterThan(Math.max(...measured) + 50)
   })

@@ -92,6 +92,19 @@ const KUSTOMIZATIONS = new Map<string, object>([
     },
   ],
   [
+    // For a ConfigMap that keeps its name when it changes: pods take it without a restart.
+    'components/reload',
+    {
+      ...component,
+      patches: [
+        {
+          target: deployments,
+          patch: inYaml([{ op: 'add', path: '/spec/template/spec/containers/0/args/-', value: '--watch' }]),
+        },
+      ],
+    },
+  ],
+  [
     'components/keda',
     {
       ...{ ...component, resources: resourcesIn('components/keda') },

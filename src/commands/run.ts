@@ -7,6 +7,7 @@ import { protocolsOf } from '../service/composition/protocols.ts'
 import { type App, DEFAULT_ROLES, ROLES, type Role, startApp } from '../service/composition/service.ts'
 import { OperatorError } from '../service/domain/errors.ts'
 import { dependenciesAnswer } from '../service/operations/dependencies.ts'
+import { fileWatch } from '../service/operations/file-watch.ts'
 import { identityOf } from '../service/operations/identity.ts'
 import type { Report } from '../service/ports/report.ts'
 import type { Command, Invocation } from './command.ts'
@@ -20,6 +21,7 @@ const FORCE_AFTER_MS = 1_000
 interface Options {
   readonly roles: readonly Role[]
   readonly waitForDependencies?: true
+  readonly watch?: true
 }
 
 /** `gavel run`: the service, until the signal; resolves when everything is closed. */
@@ -29,13 +31,28 @@ export const command: Command<Options, void> = {
       .argParser(listOf(ROLES, 'roles'))
       .default([...DEFAULT_ROLES]),
     new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
+    new Option('--watch', 'read settings and prompts again when their files change, as at a SIGHUP'),
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
-  async run({ options: { roles, waitForDependencies }, settings: read, terminal, stopped, reread, onHangup }) {
-    await runService(read(), roles, { waits: waitForDependencies === true, stopped, terminal, reread, onHangup })
+  async run({ options: { roles, waitForDependencies, watch }, settings: read, terminal, stopped, ...given }) {
+    const waits = waitForDependencies === true
+    const { reread, onHangup, settingsFile: file } = given
+    const settings = read()
+    const watched = watch === true ? () => [...(file === undefined ? [] : [file]), ...ownFolders(settings)] : null
+    await runService(settings, roles, { waits, stopped, terminal, reread, onHangup, watched })
   },
   print() {},
+}
+
+/** Watched files are looked at this often, in ms. */
+const LOOK_MS = 5_000
+
+/** The folders of a user's own with prompts, perspectives and the like. */
+function ownFolders({ protocols }: Settings): string[] {
+  return Object.values(protocols).flatMap((own) =>
+    Object.entries(own).flatMap(([name, value]) => (name.endsWith('Path') && typeof value === 'string' ? [value] : [])),
+  )
 }
 
 /** The service in these roles, until it is told to stop; a hangup has it read its settings again. Resolves when everything is closed. */
@@ -48,12 +65,15 @@ export async function runService(
     terminal,
     reread,
     onHangup,
+    watched = null,
   }: {
     waits: boolean
     stopped: Promise<unknown>
     terminal: Terminal
     reread?: Invocation['reread'] | undefined
     onHangup?: Invocation['onHangup']
+    /** The files and folders at whose change the settings are read again; null: none. */
+    watched?: (() => string[]) | null
   },
 ): Promise<void> {
   const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
@@ -72,6 +92,7 @@ export async function runService(
     )
   const app = await startApp(settings, roles, {}, reread)
   onHangup?.(app.reload)
+  if (watched !== null) setInterval(fileWatch(watched, app.reload).look, LOOK_MS).unref()
   const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
   await stopped
   const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)

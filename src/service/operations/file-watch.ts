@@ -1,0 +1,37 @@
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Looks whether files, or what lies in folders, have changed since the last look; `changed` is called once they have stayed so for
+ * another one, since several are seldom written at once. What is not there counts as such.
+ */
+export function fileWatch(paths: () => readonly string[], changed: () => void): { look(): void } {
+  let known = stateOf(paths())
+  let last = known
+  return {
+    look() {
+      const now = stateOf(paths())
+      const settled = now === last
+      last = now
+      if (!settled || now === known) return
+      known = now
+      changed()
+    },
+  }
+}
+
+function stateOf(paths: readonly string[]): string {
+  return JSON.stringify(
+    paths.map((path) => [statOf(path), ...entriesOf(path).map((name) => [name, statOf(join(path, name))])]),
+  )
+}
+
+/** Of a link what it leads to: a mounted ConfigMap changes by its links alone. */
+function statOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false })
+  return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeMs}`
+}
+
+function entriesOf(path: string): string[] {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(path).sort() : []
+}

@@ -1,0 +1,48 @@
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, vi } from 'vitest'
+import { fileWatch } from '../../src/service/operations/file-watch.ts'
+import { ownFolder } from '../support/own-folder.ts'
+
+it('tells of a changed file, of one that is new in a folder and of one that is gone, once each, when they have stayed so', () => {
+  const folder = ownFolder('watch')
+  const [file, prompts] = [join(folder, 'gavel.yaml'), join(folder, 'prompts')]
+  writeFileSync(file, 'name: a\n')
+  mkdirSync(prompts)
+  const changed = vi.fn()
+  const { look } = fileWatch(() => [file, prompts], changed)
+  look()
+  look()
+  expect(changed).not.toHaveBeenCalled()
+  writeFileSync(file, 'name: other\n')
+  look()
+  expect(changed).not.toHaveBeenCalled()
+  writeFileSync(join(prompts, 'judge.md'), 'Decide.\n')
+  look()
+  expect(changed).not.toHaveBeenCalled()
+  for (let n = 0; n < 3; n++) look()
+  expect(changed).toHaveBeenCalledTimes(1)
+  renameSync(file, `${file}.away`)
+  for (let n = 0; n < 3; n++) look()
+  expect(changed).toHaveBeenCalledTimes(2)
+})
+
+it('tells of a mounted ConfigMap that was replaced: only the link to its folder is another one', () => {
+  const folder = ownFolder('watch')
+  for (const [name, text] of [
+    ['..1', 'name: a\n'],
+    ['..2', 'name: b\n'],
+  ] as const) {
+    mkdirSync(join(folder, name))
+    writeFileSync(join(folder, name, 'gavel.yaml'), text)
+  }
+  symlinkSync('..1', join(folder, '..data'))
+  symlinkSync('..data/gavel.yaml', join(folder, 'gavel.yaml'))
+  const changed = vi.fn()
+  const { look } = fileWatch(() => [join(folder, 'gavel.yaml')], changed)
+  symlinkSync('..2', join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  look()
+  look()
+  expect(changed).toHaveBeenCalledTimes(1)
+})
