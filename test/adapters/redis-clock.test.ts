@@ -20,6 +20,19 @@ describe('the time that all processes share', () => {
     expect(now() - Date.now()).toBeLessThan(3_600_000 + 500)
   })
 
+  it('does not jump where the answer alone took long', async () => {
+    const { now, sync } = redisClock({
+      time: async () => {
+        const asked = Date.now()
+        await new Promise((resolve) => setTimeout(resolve, 1_000))
+        return [Math.floor(asked / 1000), (asked % 1000) * 1000]
+      },
+    })
+    const before = now() - performance.now()
+    await sync()
+    expect(Math.abs(now() - performance.now() - before)).toBeLessThan(100)
+  })
+
   it('does not jump when this machine’s wall clock does', async () => {
     const { now, sync } = clockBeside({ ms: 0 })
     await sync()

@@ -18,8 +18,10 @@ export function redisClock(client: Pick<Redis, 'time'>): { readonly now: Clock; 
       const asked = performance.now()
       const [seconds, micros] = await client.time()
       const there = Number(seconds) * 1000 + Number(micros) / 1000
-      const off = there - (epoch + (asked + performance.now()) / 2)
-      if (Math.abs(off) > NOTICED_MS) epoch += off
+      const took = performance.now() - asked
+      const off = there - (epoch + asked + took / 2)
+      // All of it may have been spent on the way there, or on the way back.
+      if (Math.abs(off) > NOTICED_MS + took / 2) epoch += off
     },
   }
 }
