@@ -679,6 +679,27 @@ export function recordContract(
         expect(await listed()).toEqual([])
       })
 
+      it('lets nobody hold more than twenty, and counts one again that is renewed or given back', async () => {
+        for (let n = 0; n < 23; n++) await topics.judged({ subjectId: `q${n}`, decidedBy: 'none', label: null }, 'x')
+        const claim = (by: string, n: number | null, now = NOW) =>
+          queue.claim(n === null ? null : `rumor~q${n}~r1`, { for: by }, NOW + 9, now)
+        for (let n = 0; n < 20; n++) expect((await claim('ann', n)).outcome).toBe('claimed')
+        expect(await claim('ann', 20)).toEqual({ outcome: 'many' })
+        expect((await claim('ann', 3)).outcome).toBe('claimed')
+        expect((await claim('ann', null)).outcome).toBe('claimed')
+        expect((await claim('ben', 20)).outcome).toBe('claimed')
+        expect(await queue.release('rumor~q3~r1', 'ann', false, NOW)).toBe(true)
+        expect((await claim('ann', 21)).outcome).toBe('claimed')
+        expect((await claim('ann', 22)).outcome).toBe('many')
+        expect((await claim('ann', 22, NOW + 9)).outcome).toBe('claimed')
+      })
+
+      it('lists one item alone', async () => {
+        for (const subjectId of ['q1', 'q2']) await topics.judged({ subjectId, decidedBy: 'none', label: null }, 'x')
+        expect((await queue.list({ verdict: 'rumor~q2~r1' }, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~q2~r1' }])
+        expect((await queue.list({ verdict: 'none' }, 9, NOW)).items).toEqual([])
+      })
+
       it('draws machines’ verdicts for audit', async () => {
         await stop()
         await start({ auditShare: 1, blindShare: 0 })

@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import { recordReaderOf, reviewQueueOf } from '../../service/composition/record.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
-import type { ReviewItem } from '../../service/ports/review.ts'
+import { MOST_CLAIMS, type ReviewItem } from '../../service/ports/review.ts'
 import type { Command } from '../command.ts'
 import { protocolName } from '../options.ts'
 import { counted, printable, printableJson } from '../terminal.ts'
@@ -92,5 +92,7 @@ function refusal(claimed: { outcome: string; by?: string; until?: number }, item
     return `${printable(claimed.by ?? '', 100)} has it until ${new Date(claimed.until ?? 0).toISOString()}.`
   if (claimed.outcome === 'own')
     return 'It is a second opinion on a verdict of their own: somebody else has to give it.'
+  if (claimed.outcome === 'many')
+    return `They have ${MOST_CLAIMS} items already. Decide them, or give some back with "gavel review release".`
   return item === undefined ? 'Nothing waits that this person may take.' : 'No such item waits.'
 }

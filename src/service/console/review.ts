@@ -26,7 +26,7 @@ export interface ReviewParts {
   readonly claimFor: number
 }
 
-/** Items that a page of the queue lists, and among which one's own are looked for. */
+/** Items that a page of the queue lists, and among which the next one is looked for. */
 const [LISTED, LOOKED] = [30, 1_000]
 /** How long the record may take to read a decision, in ms; most decisions of which that is known. */
 const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
@@ -65,8 +65,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
     return claimed
   }
   const own = async (id: string, session: Session): Promise<ReviewItem | null> => {
-    const { items } = await queue.list(filter(session), LOOKED, clock())
-    return items.find(({ verdict, claim: held }) => verdict === id && held?.by === session.by) ?? null
+    const { items } = await queue.list({ ...filter(session), verdict: id }, 1, clock())
+    return items.find(({ claim: held }) => held?.by === session.by) ?? null
   }
   /** Gives one's own item back; a lead, anybody's. */
   const released = async (id: string, session: Session): Promise<void> => {
@@ -83,6 +83,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       if (verdict === but || decided.isRecent(session.by, verdict)) continue
       const claimed = await claim(verdict, session)
       if (claimed.outcome === 'claimed') return { to: link('/review/item', { id: verdict, said: done }) }
+      if (claimed.outcome === 'many') return { to: link('/review', { said: 'many' }) }
     }
     return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
   }
@@ -106,7 +107,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
       right: 'decide',
       async answer(asked) {
         const claimed = await claim(idIn(asked), asked.session)
-        if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
+        if (claimed.outcome !== 'claimed')
+          return { to: link('/review', { said: claimed.outcome === 'many' ? 'many' : 'gone' }) }
         return { to: link('/review/item', { id: claimed.item.verdict }) }
       },
     },
@@ -165,6 +167,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
     // Nobody waits for the next any more.
     if (signal.aborted) return { to: '/review' }
     blinds.open(session.by, subject)
+    // An opinion leaves the item in the queue, for somebody else.
+    if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, false, clock())
     decided.note(session.by, item.verdict)
     return next(session, 'done')
   }
@@ -174,7 +178,7 @@ function isBlind({ reasons }: ReviewItem): boolean {
   return reasons.includes('second-opinion')
 }
 
-const SAID = ['gone', 'none', 'done', 'last', 'back'] as const
+const SAID = ['gone', 'none', 'many', 'done', 'last', 'back'] as const
 
 function notice(said: string | null): Part {
   const name = SAID.find((one) => one === said)

@@ -224,6 +224,7 @@ export const TEXTS = {
     held: 'taken by',
     gone: 'It waits no more, or somebody else has it.',
     none: 'Nothing waits that you may take.',
+    many: 'You have taken as many as one person may have. Decide them, or give some back.',
     done: 'Decided. This is the next.',
     last: 'Decided. Nothing more waits.',
     back: 'Given back.',

@@ -34,18 +34,23 @@ export interface ReviewItem {
 export interface QueueFilter {
   readonly tenants?: readonly string[]
   readonly protocol?: string
+  /** This item alone. */
+  readonly verdict?: string
   /** What this person may take: nothing that somebody else has claimed, and no second opinion on a verdict of their own. */
   readonly for?: string
 }
 
 /**
  * `claimed`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
- * their own verdict; `gone`: nothing like this waits.
+ * their own verdict; `many`: they hold `MOST_CLAIMS` others; `gone`: nothing like this waits.
  */
 export type Claimed =
   | { readonly outcome: 'claimed'; readonly item: ReviewItem }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
-  | { readonly outcome: 'own' | 'gone' }
+  | { readonly outcome: 'own' | 'many' | 'gone' }
+
+/** Most items that one person holds at once, so that nobody takes all that waits. */
+export const MOST_CLAIMS = 20
 
 /** How the queue stands, and how people's verdicts compare, by protocol. */
 export interface ReviewState {

@@ -115,7 +115,7 @@ export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'ta
 /** The rows that fit, the dearest first. */
 export function ranked(
   rows: readonly QueueRow[],
-  { tenants, protocol, for: person }: QueueFilter,
+  { tenants, protocol, verdict, for: person }: QueueFilter,
   costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
   now: number,
 ): ReviewItem[] {
@@ -124,6 +124,7 @@ export function ranked(
       (row) =>
         (tenants === undefined || tenants.includes(row.tenant)) &&
         (protocol === undefined || row.protocol === protocol) &&
+        (verdict === undefined || row.verdict === verdict) &&
         (person === undefined || mayTake(row, person, now) === 'yes'),
     )
     .map((row) => itemOf(row, scoreOf(row, costs, now), now))

@@ -1,5 +1,5 @@
 import type { RulingEntry, SaidEntry, Shown } from '../../ports/record.ts'
-import type { ReviewQueue, ReviewState } from '../../ports/review.ts'
+import { MOST_CLAIMS, type ReviewQueue, type ReviewState } from '../../ports/review.ts'
 import { type Costs, costsOf, lookAt, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
 
 /** What the queue is made of. */
@@ -79,6 +79,10 @@ export function memoryReview(
       const [first] = ranked(wanted, filter, own, now)
       const ruling = first === undefined ? undefined : claimOf(first.verdict)
       if (first === undefined || ruling === undefined) return { outcome: 'gone' }
+      const others = [...claims].filter(
+        ([key, held]) => key !== claimKey(ruling) && held.by === filter.for && held.until > now,
+      )
+      if (first.claim?.by !== filter.for && others.length >= MOST_CLAIMS) return { outcome: 'many' }
       claims.set(claimKey(ruling), { by: filter.for, until })
       return { outcome: 'claimed', item: { ...first, claim: { by: filter.for, until } } }
     },

@@ -1,4 +1,4 @@
-import type { Claimed, QueueFilter, ReviewState } from '../../ports/review.ts'
+import { type Claimed, MOST_CLAIMS, type QueueFilter, type ReviewState } from '../../ports/review.ts'
 import { type Costs, costsOf, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
 import { QUEUED } from './queue.ts'
 import { writingBeside } from './schema.ts'
@@ -27,12 +27,14 @@ export class Claims {
     return { items: items.slice(0, most), waiting: rows.length < RANKED ? items.length : this.#count(filter) }
   }
 
-  #rows({ tenants, protocol }: QueueFilter): QueueRow[] {
+  #rows({ tenants, protocol, verdict }: QueueFilter): QueueRow[] {
     const conditions = [
       ...(tenants === undefined ? [] : [`queue.tenant IN (${tenants.map(() => '?').join(', ')})`]),
       ...(protocol === undefined ? [] : ['protocol = ?']),
+      ...(verdict === undefined ? [] : ['queue.verdict = ?']),
     ]
-    const values = [...(tenants ?? []), ...(protocol === undefined ? [] : [protocol])]
+    const named = [protocol, verdict].filter((one) => one !== undefined)
+    const values = [...(tenants ?? []), ...named]
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
     return this.#sql.all<QueueRow>(`SELECT ${QUEUED} ${where} ORDER BY weight DESC LIMIT ?`, ...values, RANKED)
   }
@@ -60,6 +62,7 @@ export class Claims {
       if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
     }
     for (const wanted of ranked(rows, filter, this.#costs, now)) {
+      if (wanted.claim?.by !== filter.for && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
       const { changes } = this.#sql.run(
         'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
         ...[filter.for, until, wanted.verdict, filter.for, now],
@@ -67,6 +70,14 @@ export class Claims {
       if (Number(changes) > 0) return { outcome: 'claimed', item: { ...wanted, claim: { by: filter.for, until } } }
     }
     return { outcome: 'gone' }
+  }
+
+  #held(by: string, now: number): number {
+    const held = this.#sql.get<{ n: number }>(
+      'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
+      ...[by, now],
+    )
+    return held?.n ?? 0
   }
 
   release(item: string, by: string, anyone: boolean, now: number): boolean {
