@@ -25,7 +25,17 @@ interface VerdictsOptions {
   readonly degraded?: true
   readonly record?: true
   readonly search?: string
+  readonly until?: number
+  readonly contested?: true
+  readonly author?: string
+  readonly lang?: string
+  readonly model?: string
+  readonly prompts?: string
+  readonly fault?: string
 }
+
+/** Options that the record alone can answer. */
+const OF_RECORD = ['search', 'until', 'contested', 'author', 'lang', 'model', 'prompts', 'fault'] as const
 
 /** How many verdicts were found, or what a check of them found. */
 type Found = number | VerdictAudit
@@ -53,8 +63,15 @@ export const command: Command<VerdictsOptions, Found> = {
       '--search <words>',
       'with --record: only standing verdicts where all of these are found in post, comments or rationale; in quotation marks, as one',
     ),
+    new Option('--until <time>', 'with --record: only those decided before this time (ISO 8601)').argParser(time),
+    new Option('--contested', 'with --record: only near things, as perspectives that split 3 to 2'),
+    new Option('--author <name>', 'with --record: only of posts and replies by this author'),
+    new Option('--lang <tag>', 'with --record: only of those in this language'),
+    new Option('--model <name>', 'with --record: only those that rest on this model'),
+    new Option('--prompts <hash>', 'with --record: only those under these prompts (versions.prompts)'),
+    new Option('--fault <class>', 'with --record: only those that are degraded by this fault (ours, model, evidence)'),
     new Option('--check', 'only look whether an id stands there with two contents').conflicts([
-      ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last', 'record', 'search'],
+      ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last', 'record', ...OF_RECORD],
     ]),
   ],
   json: true,
@@ -65,11 +82,13 @@ export const command: Command<VerdictsOptions, Found> = {
     '  $ gavel verdicts --label unsafe --tenant acme',
     '  $ gavel verdicts --check',
     '  $ gavel verdicts --record --search "dam broken"',
+    '  $ gavel verdicts --record --contested --lang ko --until 2026-01-31T12:00:00Z',
     '  $ gavel verdicts --since 2026-01-31T12:00:00Z --json | jq -r ".degraded[]"',
   ].join('\n'),
   async run({ options, json, settings: read, terminal, signal, misused }) {
-    const { follow = false, since, last, check = false, record = false, search, ...wanted } = options
-    if (search !== undefined && !record) misused('--search goes with --record.')
+    const { follow = false, since, last, check = false, record = false, ...wanted } = options
+    const alone = record ? undefined : OF_RECORD.find((name) => options[name] !== undefined)
+    if (alone !== undefined) misused(`--${alone} goes with --record.`)
     const settings = read()
     if (record) return fromRecord(settings, options, json, terminal)
     const kafka = await readingClient(settings, terminal)
@@ -99,9 +118,10 @@ export const command: Command<VerdictsOptions, Found> = {
     else for (const one of newest?.all() ?? []) print(one)
     return count
   },
-  print(found, { options: { follow = false, protocol, label, tenant, degraded, search }, json, signal, terminal }) {
+  print(found, { options, json, signal, terminal }) {
     if (typeof found !== 'number') return printAudit(found, json, terminal)
-    const like = [protocol, label, tenant, degraded, search].some((one) => one !== undefined) ? ' like this' : ''
+    const { follow = false, record: _, last: __, since: ___, check: ____, ...wanted } = options
+    const like = Object.values(wanted).some((one) => one !== undefined) ? ' like this' : ''
     if (found === 0 && !follow && !signal.aborted) terminal.say(`There are no verdicts${like}.`)
   },
 }
@@ -112,18 +132,16 @@ const FROM_RECORD = 50
 /** Prints the newest verdicts of the record that fit, the newest last. */
 async function fromRecord(
   settings: Settings,
-  { protocol, label, tenant, degraded, since, search, last = FROM_RECORD }: VerdictsOptions,
+  { label, tenant, search, last = FROM_RECORD, follow: _, check: __, record: ___, ...others }: VerdictsOptions,
   json: boolean,
   terminal: Terminal,
 ): Promise<number> {
   const record = await recordReaderOf(settings)
   try {
     const filter = {
-      ...(protocol === undefined ? {} : { protocol }),
+      ...others,
       ...(label === undefined ? {} : { label: label === NO_LABEL ? null : label }),
       ...(tenant === undefined ? {} : { tenants: [tenant] }),
-      ...(degraded === undefined ? {} : { degraded }),
-      ...(since === undefined ? {} : { since }),
     }
     const { found, stoppedEarly } =
       search === undefined

@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { meaningsOf } from '../../src/commands/show/meanings.ts'
+import { printRecord } from '../../src/commands/show/of-record.ts'
 import { printInspection } from '../../src/commands/show/print.ts'
 import { printTranscript } from '../../src/commands/show/transcript.ts'
 import type { Transcript } from '../../src/service/domain/verdict.ts'
 import type { Shown } from '../../src/service/inspection/standing.ts'
+import type { SubjectRecord } from '../../src/service/ports/record.ts'
+import { TEXTS } from '../bystander/registry.ts'
+import { ATTACKS } from '../gateway/attacks.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const AT = Date.UTC(2026, 0, 1, 12)
@@ -102,4 +106,55 @@ test('the verdict comes first, earlier ones and messages last, and where records
   expect(at('Messages')).toBeGreaterThan(at('Earlier verdicts'))
   expect(lines.join('\n')).not.toMatch(/7@3|posts\/7/)
   expect(print(true).join('\n')).toMatch(/as 7@31;.*posts\/7@30.*read: 1 of posts\/7/s)
+})
+
+test('what people said, and their names, are words in a line, whatever they are', () => {
+  const attacks = [
+    ...ATTACKS.map(({ text }) => text),
+    ...TEXTS.map(({ make }) => make(2_000)),
+    '\u001b]0;x\u0007',
+    'a\nb\r\n  c',
+  ]
+  const linesOf = (text: string): string[] => {
+    const decision = { by: text, against: text, of: '0@0' }
+    const change = { rationale: text, decidedBy: 'human' as const, label: text, decision }
+    const human = aVerdict(new Date(AT).toISOString(), { id: 'rumor~p~r2', revision: 2, ...change })
+    const restored = { from: 'rumor~p~r1', by: text, why: text, of: '0@1' }
+    const again = aVerdict(new Date(AT).toISOString(), { id: 'rumor~p~r3', revision: 3, restored })
+    const published = { publishedAt: AT, partition: 7, offset: '31', records: 1 }
+    const reviews = [{ why: 'refused', verdict: text, label: text, by: text, at: text }]
+    const shown = {
+      ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT, paused: [] },
+      ...{ messages: [], thread: null, cases: [], deleted: false, read: [], transcripts: [] },
+      verdicts: [human, again].map((verdict) => ({ verdict, ...published })),
+      ...{ proposals: [{ id: text, label: text, differs: true, beneath: text }], reviews },
+    } as unknown as Shown
+    const flags = { standing: true, contested: false, conflicting: false, erased: false, sampled: false }
+    const word = {
+      said: 'decision' as const,
+      id: text,
+      protocol: text,
+      label: text,
+      by: text,
+      at: AT,
+      message: { why: text },
+    }
+    const record: SubjectRecord = {
+      ...{ subject: { tenant: text, postId: text, kind: 'post' }, lang: null, deletedAt: null },
+      ...{ verdicts: [{ verdict: human, ...flags }], said: [word] },
+    }
+    const calls: string[] = []
+    const terminal = { out: (line: unknown) => void calls.push(String(line)), say() {}, progress() {} }
+    printInspection({ ...shown, verdicts: shown.verdicts.slice(0, 1) }, {}, { terminal, meanings: MEANINGS })
+    printInspection(shown, {}, { terminal, meanings: MEANINGS })
+    printRecord(record, terminal)
+    return calls.flatMap((call) => call.split('\n'))
+  }
+  const harmless = linesOf('a word').length
+  for (const text of attacks) {
+    const lines = linesOf(text)
+    expect(lines.length, text).toBe(harmless)
+    for (const line of lines)
+      expect(line).not.toMatch(/[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/u)
+  }
 })

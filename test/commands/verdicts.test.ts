@@ -1,6 +1,13 @@
+import { randomBytes } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { printAudit } from '../../src/commands/verdicts.ts'
+import { command, printAudit } from '../../src/commands/verdicts.ts'
+import { recordStoreOf } from '../../src/service/composition/record.ts'
 import type { VerdictAudit } from '../../src/service/recovery/audit.ts'
+import { at, feed } from '../contracts/record.ts'
+import { perform } from '../support/commands.ts'
+import { settingsOf, silent } from '../support/pipeline.ts'
 
 const CLEAN: VerdictAudit = { records: 4, unreadable: 0, ids: 3, repeats: 1, contested: [] }
 const open = { id: 'rumor~p~r1', contents: 2, superseded: false }
@@ -31,4 +38,35 @@ test('a check counts what it could not read, in words and as JSON', () => {
   const damaged = { ...CLEAN, records: 6, unreadable: 2 }
   expect(printed(damaged).out[1]).toBe('2 records without a schema-1 verdict: what stood there is not known')
   expect(printed(damaged, true)).toEqual({ out: [JSON.stringify(damaged)], error: null })
+})
+
+test('the record is asked for verdicts by what the topic can’t be asked for', async () => {
+  const path = join(tmpdir(), `gavel-verdicts-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const settings = settingsOf({ GAVEL_RECORD_PATH: path })
+  const store = await recordStoreOf(settings)
+  const topics = feed(store)
+  const versions = { script: 1, prompts: 'abc', settings: '' }
+  await topics.judged(
+    { subjectId: 'a', decidedBy: 'consensus', faults: ['model'] },
+    'x',
+    {},
+    { author: 'ann', lang: 'ko' },
+  )
+  await topics.judged({ subjectId: 'b', seconds: 9, models: { judge: 'large' }, versions }, 'x', {}, { lang: 'de' })
+  await store.close()
+  const found = async (options: Parameters<typeof command.run>[0]['options']) => {
+    const ids: string[] = []
+    const terminal = {
+      ...silent,
+      out: (line: unknown) => void ids.push((JSON.parse(String(line)) as { subjectId: string }).subjectId),
+    }
+    await perform(command, settings, [], { json: true, ...options }, { terminal, signal: new AbortController().signal })
+    return ids.join(' ')
+  }
+  expect(await found({ record: true })).toBe('a b')
+  for (const options of [{ author: 'ann' }, { lang: 'ko' }, { fault: 'model' }, { until: Date.parse(at(5)) }] as const)
+    expect(await found({ record: true, ...options }), JSON.stringify(options)).toBe('a')
+  for (const options of [{ model: 'large' }, { prompts: 'abc' }, { contested: true }] as const)
+    expect(await found({ record: true, ...options }), JSON.stringify(options)).toBe('b')
+  await expect(found({ model: 'large' })).rejects.toThrow('--model goes with --record.')
 })

@@ -68,6 +68,11 @@ export async function attackEverywhere(text: string, at: number): Promise<void> 
     decide: async () => ({ of: '0@0', decided: { outcome: 'refused', why: text } }),
   })
   const verdict = await console.judged(judgedWith(text, protocol, `p${at}`))
+  // What people said of it, and who.
+  const word = text.toWellFormed().slice(0, 200)
+  const said = { subjectId: `p${at}`, protocol, against: 1, by: word, why: word, at: verdict.timing.decidedAt }
+  for (const more of [{ withdraw: true }, { label: word.slice(0, 64), opinion: true }])
+    await console.topics.send('decisions', `p${at}`, { ...said, ...more }, 900)
   const undecided = judgedWith(text, protocol, `q${at}`)
   const waits = await console.judged({
     ...undecided,

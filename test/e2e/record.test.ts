@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -126,6 +126,12 @@ describe('the record on real topics', () => {
     expect(await rebuilt()).toContain(`${MANY} verdicts`)
     expect((await exported()).split('\n').toSorted()).toEqual(before.split('\n').toSorted())
     expect(written()).not.toMatch(/xylozebra/i)
+
+    writeFileSync(path, 'no database at all, but words')
+    for (const name of ['-wal', '-shm']) rmSync(path + name, { force: true })
+    expect(await exported()).toMatch(/is damaged .*gavel record rebuild/)
+    expect(await rebuilt()).toContain(`${MANY} verdicts`)
+    expect((await exported()).split('\n')).toHaveLength(MANY)
   })
 
   it('brings what people should look at to one of them, and what they decide back, as a verdict that stands', {

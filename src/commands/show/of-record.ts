@@ -47,8 +47,12 @@ export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecor
 }
 
 function wordOf({ said, id, protocol, label, by, at, message }: RecordedWord): string {
-  const { why, opinion } = message as { why?: unknown; opinion?: unknown }
-  const what = said === 'decision' && opinion === true ? 'second opinion' : said
+  const { why, opinion, withdraw, outcome } = message as Partial<
+    Record<'why' | 'opinion' | 'withdraw' | 'outcome', unknown>
+  >
+  const isDecision = said === 'decision'
+  const kind = isDecision && opinion === true ? 'second opinion' : isDecision && withdraw === true ? 'withdrawal' : said
+  const what = said === 'outcome' && typeof outcome === 'string' ? `outcome: ${printable(outcome, 20)}` : kind
   return [
     `${new Date(at).toISOString()} ${what} (${printable(protocol, 64)})`,
     ...(label === null ? [] : [printable(label, 64)]),
