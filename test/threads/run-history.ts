@@ -143,7 +143,10 @@ export function runOn(
         ? null
         : {
             label: withdraw ? 'restored' : label,
-            verdict: JSON.stringify([on.number, on.published, on.machine, on.isLive, label]),
+            verdict: JSON.stringify({
+              ...{ rationale: 'words', evidence: [] },
+              on: [on.number, on.published, on.machine, on.isLive, label],
+            }),
             transcript: '{}',
           },
     )
