@@ -293,6 +293,14 @@ describe('a recovery', () => {
       expect(steps.filter((step) => step.startsWith('decide'))).toEqual([])
     })
 
+    it('counts as carried out what stands by it, or is withdrawn, and nothing else', async () => {
+      for (const [offset, label] of ['good', 'bad', 'good', 'bad'].entries()) decision(offset, label, offset)
+      const ends = [{ outcome: 'noted' }, { outcome: 'late', last: 3 }, { outcome: 'stands', verdict: null }] as const
+      let at = 0
+      const decide: Run['decide'] = async () => ends[at++] ?? { outcome: 'withdrawn', verdict: null }
+      expect(await recoverStore(runOf({ decide }))).toMatchObject({ decidedAgain: 2 })
+    })
+
     it('waits for verdicts that are on their way, and takes what comes after them in order', async () => {
       decision(0)
       decision(1, 'bad', 2)
@@ -306,7 +314,7 @@ describe('a recovery', () => {
         isOut = true
         return hold.release(progress)
       }
-      await recoverStore(runOf({ decide, hold: { ...hold, release } }))
+      expect(await recoverStore(runOf({ decide, hold: { ...hold, release } }))).toMatchObject({ decidedAgain: 2 })
       expect(steps.slice(-4)).toEqual(['decide good', 'release', 'decide good', 'decide bad'])
     })
   })

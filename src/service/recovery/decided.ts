@@ -201,21 +201,26 @@ export async function restoreDecided(run: Run, { subjects }: DecidedFound): Prom
 
 /**
  * Carries out those decisions that the store has lost, in their order. Returns those that wait for a verdict which is on its way
- * out.
+ * out, and how many stand, or are withdrawn, by it: of the others nothing was to be carried out.
  */
-export async function decideAgain({ decide, signal }: Run, lost: readonly Lost[]): Promise<Lost[]> {
+export async function decideAgain(
+  { decide, signal }: Run,
+  lost: readonly Lost[],
+): Promise<{ readonly waiting: readonly Lost[]; readonly carriedOut: number }> {
   const waiting: Lost[] = []
+  let carriedOut = 0
   const held = new Set<string>()
   for (const one of lost) {
     signal.throwIfAborted()
     const { message, place } = one
     const about = JSON.stringify([message.tenant, message.subjectId, message.protocol])
-    if (held.has(about) || (await decide(message, place)).outcome === 'waiting') {
-      held.add(about)
-      waiting.push(one)
-    }
+    const outcome = held.has(about) ? 'waiting' : (await decide(message, place)).outcome
+    if (outcome === 'stands' || outcome === 'withdrawn') carriedOut++
+    if (outcome !== 'waiting') continue
+    held.add(about)
+    waiting.push(one)
   }
-  return waiting
+  return { waiting, carriedOut }
 }
 
 /** How many human verdicts stand. */

@@ -112,38 +112,43 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
     await hold.setRevisionsComplete(await holdsAllVerdicts(run, published))
     if (run.since !== null) await noteEarlierDeletions(run, accepted, progress)
   }
+  let decidedAgain = dryRun ? decided.lost.length : 0
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
     await settleRevisions(run, live, touched)
-    const waiting = await decideAgain(run, decided.lost)
+    const again = await decideAgain(run, decided.lost)
+    decidedAgain = again.carriedOut
     // Otherwise what was taken here is read again by whoever comes first.
     if (chosen !== null) await run.setProgress(progress)
     if (!(await hold.release(progress))) return null
-    await decideWhenPublished(run, waiting)
+    decidedAgain += await decideWhenPublished(run, again.waiting)
   }
   const contested = [...subjects.values()].flatMap(({ last }) => [...last.values()].filter((one) => one.contested))
   return {
     ...{ dryRun, subjects: subjects.size, over: over.size, ...restored, messages, outcomes, forecast },
-    ...{ standing: standing(decided), decidedAgain: decided.lost.length },
+    ...{ standing: standing(decided), decidedAgain },
     contested: contested.map(({ id }) => id),
     unknownOffsets: chosen?.isUnknown ?? false,
   }
 }
 
-/** The services publish what decisions wait for. */
-async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promise<void> {
+/** The services publish what decisions wait for. Returns how many were carried out. */
+async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promise<number> {
   const until = run.clock() + PUBLISHED_WITHIN_MS
-  let waiting = lost
+  let [waiting, carriedOut] = [lost, 0]
   while (waiting.length > 0) {
     if (run.clock() > until) {
       run.say(
         `${waiting.length} decisions wait for verdicts that no service has published yet. Run "gavel recover" again when they are.`,
       )
-      return
+      return carriedOut
     }
     await sleep(RETRY_MS, undefined, { signal: run.signal })
-    waiting = await decideAgain(run, waiting)
+    const again = await decideAgain(run, waiting)
+    waiting = again.waiting
+    carriedOut += again.carriedOut
   }
+  return carriedOut
 }
 
 function whatIsMissing(topic: string, missing: number): string {
