@@ -804,6 +804,18 @@ export function recordContract(
         await isGone()
       })
 
+      it('of one that was judged under a clock that was ahead', async () => {
+        await topics.send('verdicts', 'p', aVerdict(at(600), { rationale: SECRET }), 5)
+        await topics.send('transcripts', 'p', aTranscript('rumor~p~r1', SECRET, {}, 600), 5)
+        await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+        await isGone()
+        await topics.send('verdicts', 'p', aVerdict(at(900), { revision: 2, rationale: SECRET }), 61)
+        const gone = { label: null, decidedBy: 'deleted', degraded: ['deleted'] }
+        await topics.send('verdicts', 'p', aVerdict(at(59), { revision: 3, ...gone }), 62)
+        await isGone()
+        expect((await subject())?.verdicts.map(({ verdict }) => verdict.id)).toEqual(['rumor~p~r3'])
+      })
+
       it('of the life before, where an id comes back', async () => {
         await topics.judged({ rationale: SECRET }, SECRET)
         await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)

@@ -75,10 +75,19 @@ function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies
       accepted: counts.accepted,
       restores: read.data.restored?.from ?? null,
       marks: marksOf(read.data),
-      openedAt: msOf(timing.openedAt, timestamp),
+      openedAt: openedAtOf(read.data, timestamp),
       decidedAt: msOf(timing.decidedAt, timestamp),
     },
   ]
+}
+
+/**
+ * By the broker's time where that is to the side of erasing: a case may have opened under a clock that was ahead, and what came
+ * before a retraction goes with it.
+ */
+function openedAtOf({ timing, decidedBy }: Pick<Verdict, 'timing' | 'decidedBy'>, timestamp: number): number {
+  const opened = msOf(timing.openedAt, timestamp)
+  return decidedBy === 'deleted' ? Math.max(opened, timestamp) : Math.min(opened, timestamp)
 }
 
 function marksOf({ models, versions, faults }: Verdict): RulingMark[] {
@@ -124,7 +133,7 @@ function transcriptEntries(
       ...known,
       // Its questions quote comments also where its subject was cut to fit.
       comments: known.words === null && turns.length > 0 ? null : known.comments,
-      askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one)),
+      askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one), timestamp),
     },
   ]
 }
@@ -159,7 +168,7 @@ function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplie
   const json = value.toString('utf8')
   const read = proposal.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
-  const { id, tenant, subjectId, protocol, label, timing } = read.data
+  const { id, tenant, subjectId, protocol, label } = read.data
   const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
   const subject = { tenant, postId: subjectId, kind }
   return [
@@ -171,7 +180,7 @@ function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplie
       protocol,
       label,
       by: '',
-      at: msOf(timing.openedAt, timestamp),
+      at: openedAtOf(read.data, timestamp),
       json,
     },
   ]
