@@ -213,6 +213,15 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await published()).toContain('proposal rumor~p1~p2 beneath rumor~p1~r1')
     })
 
+    it('come before the first verdict while its case is open, which ends as a proposal', async () => {
+      await put()
+      const record = await openCase(stores, ref)
+      expect(await decide({ against: 0 })).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+      expect(await published()).toEqual(['verdict rumor~p1~r2', 'outcome stands 0@0 r2 non-rumor'])
+      await conclude(record, 'non-rumor')
+      expect(await published()).toEqual(['proposal rumor~p1~p1 beneath rumor~p1~r2'])
+    })
+
     it('hold back the next case until they are published', async () => {
       await judged()
       await put('so it is not')

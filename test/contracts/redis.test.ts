@@ -577,6 +577,41 @@ describe('in Redis', () => {
         T0,
         ({ number }) => ({ label: 'rumor', verdict: `{"number":${number}}`, transcript: '{}' }),
       )
+    it('numbers the next case behind the last proposal', async () => {
+      await judgeOnce(stores, p1)
+      await restore()
+      expect(await client.hget(stores.keys.thread(memberOf(p1)), 'rev:rumor')).toBe('6')
+    })
+
+    it('leaves decisions to be written anew where what machines said last changes meanwhile', async () => {
+      await judgeOnce(stores, p1)
+      await restore()
+      const seen: (string | null)[] = []
+      const decided = await stores.decisions.decide(
+        {
+          ...{
+            ref: p1,
+            protocol: 'rumor',
+            place: { ...place, offset: '9' },
+            same: 'another',
+            withdraw: true,
+            label: null,
+          },
+          ...{ against: 3, force: false, opinion: false, by: 'ben', why: 'Ticket 89.' },
+        },
+        'rumor~p1~r',
+        T0,
+        ({ machine }) => {
+          seen.push(machine)
+          // Sent before the script that carries the decision out.
+          if (seen.length === 1) void client.hset(stores.keys.decided(memberOf(p1)), 'machine:rumor', '{"newer":1}')
+          return { label: 'rumor', verdict: `{"of":${machine}}`, transcript: '{}' }
+        },
+      )
+      expect(decided).toMatchObject({ outcome: 'withdrawn' })
+      expect(seen).toEqual([null, '{"newer":1}'])
+    })
+
     const later = { partition: 0, offset: '6', timestamp: T0 + 1 }
     const all = async () => {
       const entries = await stores.outbox.next('the publisher', 100, 10)
