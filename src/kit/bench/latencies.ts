@@ -30,11 +30,12 @@ export interface LatencyRow {
   readonly rssMiB: number
 }
 
-/** Most calls of a verdict that wait for one another, for the time until the first is published. */
-const LONGEST_SEQUENCE = 6
-/** Verdicts of the row without latency; of the others at least this many. */
+/** Calls of a verdict that wait for one another, about, and of the first row all of its calls. */
+const SEQUENCE = 6
+/** How often all slots are filled anew by other verdicts, at least: at their start and end not all are busy. */
+const WAVES = 3
+/** Verdicts of the row without latency. */
 const WITHOUT_LATENCY = 2_000
-const FEWEST = 150
 
 /** The whole service before models of these latencies, one after the other, all of its slots busy. */
 export async function latenciesBench(
@@ -44,10 +45,11 @@ export async function latenciesBench(
 ): Promise<{ readonly rows: readonly LatencyRow[] }> {
   const subjects = subjectsFor(protocolOf(loadSettings(environment), plan.protocol), plan)
   const rows: LatencyRow[] = []
-  let calls = LONGEST_SEQUENCE
+  let calls = SEQUENCE
   for (const latencyMs of plan.latenciesMs) {
-    const full = latencyMs === 0 ? 0 : ((plan.slots * 1000) / latencyMs / calls) * plan.seconds
-    const verdicts = latencyMs === 0 ? WITHOUT_LATENCY : Math.max(FEWEST, Math.ceil(full))
+    const perSecond = (plan.slots * 1000) / latencyMs / calls
+    const atLeast = (WAVES * plan.slots * SEQUENCE) / calls
+    const verdicts = latencyMs === 0 ? WITHOUT_LATENCY : Math.ceil(Math.max(perSecond * plan.seconds, atLeast))
     say(`${latencyMs} ms a call, ${plan.slots} slots: ${verdicts} subjects …`)
     const slots = { GAVEL_MODELS_SLOTS: String(plan.slots), GAVEL_STAGES_DEFAULT_CONCURRENCY: String(plan.slots) }
     const seen = await serve(
