@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { tenantName } from '../src/service/domain/messages.ts'
 import { ROLES } from '../src/service/domain/person-roles.ts'
 import { hostName } from './door.ts'
-import { count, wait } from './values.ts'
+import { count, duration, wait } from './values.ts'
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 /** Without TLS only what does not leave the machine. */
@@ -54,6 +54,7 @@ export const console = z
       .strictObject({ idle: wait, longest: wait })
       .refine(({ idle, longest }) => idle <= longest, { path: ['idle'], error: 'is more than longest' }),
     streams: count.max(10_000),
+    auditKeep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
   })
   .refine(({ signIn, oidc }) => signIn !== 'oidc' || (oidc.issuer !== '' && oidc.clientId !== ''), {
     path: ['oidc'],

@@ -14,6 +14,7 @@ export function topicsOf(settings: Settings) {
     transcripts: named('transcripts'),
     proposals: named('proposals'),
     reviews: named('reviews'),
+    audit: named('audit'),
     deadLetters: named('dead-letters'),
   }
 }

@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { auditProducer } from '../../producers/audit.ts'
 import { decisionsProducer } from '../../producers/decisions.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { redisAddresses } from '../service/adapters/redis/connect.ts'
@@ -10,6 +11,7 @@ import { commandRedis } from '../service/composition/redis.ts'
 import type { Standing } from '../service/console/health.ts'
 import { closable, type Keep } from '../service/operations/closable.ts'
 import { namedLoops } from '../service/operations/loop.ts'
+import type { Audit } from '../service/ports/audit.ts'
 import type { Deciding } from '../service/ports/deciding.ts'
 import type { Report } from '../service/ports/report.ts'
 import { readingClient } from './reading-client.ts'
@@ -42,13 +44,23 @@ export function consoleParts(
       : keep(await topParts(settings, () => readingClient(settings, terminal), places)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
-    return keep(await consolePart(settings, { record, queue, look, decide, link, loops, clock: Date.now, report }))
+    const audit = isAlone ? null : await auditOf(settings, terminal, keep)
+    return keep(
+      await consolePart(settings, { record, queue, look, decide, audit, link, loops, clock: Date.now, report }),
+    )
   })
 }
 
 async function notConnected(): Promise<Standing> {
   const unknown = { lag: null, firing: null, stages: null, openCases: null, due: null, outbox: null, paused: null }
   return { at: Date.now(), away: [], replicas: [], isConnected: false, ...unknown }
+}
+
+async function auditOf(settings: Settings, terminal: Terminal, keep: Keep): Promise<Audit> {
+  const kafka = await readingClient(settings, terminal)
+  await makeTopics(kafka, settings)
+  const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+  return auditProducer({ writer, topic: topicsOf(settings).audit })
 }
 
 /** Connects when somebody first decides: until then nothing of the service needs to be there. */

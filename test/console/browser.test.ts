@@ -70,6 +70,7 @@ async function served() {
   const part = await consolePart(settings, {
     ...{ record, queue: record.review, loops, clock: Date.now, report: () => {} },
     look: async () => WELL,
+    audit: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: {
       async decide(message) {

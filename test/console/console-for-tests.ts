@@ -8,10 +8,12 @@ import type { Kinds } from '../../src/service/console/kinds.ts'
 import { livePages } from '../../src/service/console/live.ts'
 import { reviewPages } from '../../src/service/console/review.ts'
 import { searchPage } from '../../src/service/console/search.ts'
+import { notedQueue, notedRecord } from '../../src/service/console/seen.ts'
 import { Sessions } from '../../src/service/console/sessions.ts'
 import type { Way } from '../../src/service/console/sign-in.ts'
 import { Arriving } from '../../src/service/console/stream.ts'
 import { verdictPages } from '../../src/service/console/verdict.ts'
+import type { AuditEntry } from '../../src/service/domain/audit.ts'
 import type { Named } from '../../src/service/domain/person-roles.ts'
 import type { Turn, Verdict } from '../../src/service/domain/verdict.ts'
 import { noUsage } from '../../src/service/domain/verdict.ts'
@@ -76,6 +78,7 @@ export function aConsole({
   way,
   people = [],
   publicUrl = '',
+  note,
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
@@ -86,12 +89,16 @@ export function aConsole({
   way?: Way
   people?: readonly Named[]
   publicUrl?: string
+  /** What comes of a note of who saw what; without it all are kept. */
+  note?: () => Promise<void>
 } = {}) {
   const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
   const topics = feed(record)
+  const audited: AuditEntry[] = []
+  const shown = notedRecord(record)
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
-  const arriving = new Arriving(record)
+  const arriving = new Arriving(shown)
   const lists = { kinds, disturbing: new Disturbing(kinds) }
   const blinds = new Blinds(() => now)
   const closing = new AbortController()
@@ -103,17 +110,17 @@ export function aConsole({
     bytes: new TextEncoder().encode(`/* ${name} */`),
   })
   const pages = [
-    ...livePages({ record, arriving, ...lists, streams }),
-    ...verdictPages({ record, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
-    searchPage({ record, ...lists }),
+    ...livePages({ record: shown, arriving, ...lists, streams }),
+    ...verdictPages({ record: shown, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
+    searchPage({ record: shown, ...lists }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...(isAlone
       ? []
       : reviewPages({
-          ...{ queue: record.review, record, kinds, blinds, deciding: { decide } },
+          ...{ queue: notedQueue(record.review), record: shown, kinds, blinds, deciding: { decide } },
           ...{ clock: () => now, claimFor: 900_000 },
         })),
-    decidePage({ record, kinds, blinds, deciding: { decide }, clock: () => now }),
+    decidePage({ record: shown, kinds, blinds, deciding: { decide }, clock: () => now }),
   ]
   const { fetch } = consoleOf({
     ...{ pages, sessions },
@@ -124,7 +131,13 @@ export function aConsole({
       asset('icon.svg', 'image/svg+xml'),
     ],
     way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },
-    ...{ people, publicUrl },
+    ...{ people, publicUrl, clock: () => now },
+    audit: {
+      async note(entry) {
+        await note?.()
+        audited.push(entry)
+      },
+    },
     closing: closing.signal,
     report: (name, event) => void reported.push('error' in event ? `${name}: ${String(event.error)}` : name),
   })
@@ -146,7 +159,7 @@ export function aConsole({
       headers: { 'sec-fetch-site': 'same-origin', ...headers },
     })
   return {
-    ...{ record, topics, arriving, sessions, pages, reported, printed, ask, post },
+    ...{ record, topics, arriving, sessions, pages, reported, printed, audited, ask, post },
     pass(ms: number) {
       now += ms
     },

@@ -112,7 +112,13 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
     console.pages
       .find((page) => page.path === path && page.method === 'GET')
       ?.answer({
-        ...{ query: new URLSearchParams(query), form: new URLSearchParams(), session, lastEventId: null },
+        ...{
+          query: new URLSearchParams(query),
+          form: new URLSearchParams(),
+          session,
+          lastEventId: null,
+          told: async () => true,
+        },
         signal: new AbortController().signal,
       })
   for (const path of ['/verdict', '/verdict/file', '/thread'])

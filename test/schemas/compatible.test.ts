@@ -10,7 +10,7 @@ import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
 const RELEASED = join(PROJECT, 'test', 'schemas', 'released')
 
 /** Contracts of topics that no release has yet. */
-const NEW = ['decision-outcomes', 'decisions', 'proposals', 'reviews'].map((topic) => `${topic}.schema.json`)
+const NEW = ['audit', 'decision-outcomes', 'decisions', 'proposals', 'reviews'].map((topic) => `${topic}.schema.json`)
 
 const READ = ['verdicts', 'transcripts', 'dead-letters']
 const sideOf = (file: string) => (READ.includes(file.replace('.schema.json', '')) ? 'read' : 'written')

@@ -11,6 +11,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { examplesIn } from '../../src/kit/contracts/examples.ts'
+import { auditEntry } from '../../src/service/domain/audit.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/service/domain/decisions.ts'
 import { parseMessage } from '../../src/service/domain/message-json.ts'
 import {
@@ -42,6 +43,7 @@ const TOPICS = {
   transcripts: transcript,
   proposals: proposal,
   reviews: review,
+  audit: auditEntry,
   'dead-letters': deadLetter,
 }
 const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions'] as const
@@ -74,7 +76,7 @@ describe('the contracts as files', () => {
   })
 
   it('describe every field of a message that is read', () => {
-    const topics = ['verdicts', 'dead-letters', 'transcripts', 'proposals', 'reviews', 'decision-outcomes'] as const
+    const topics = ['verdicts', 'dead-letters', 'transcripts', 'proposals', 'reviews', 'decision-outcomes', 'audit'] as const
     for (const topic of topics) {
       const { properties } = read(`${topic}.schema.json`)
       expect(Object.keys(properties).sort()).toEqual(Object.keys(TOPICS[topic].shape).sort())

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { auditEntry } from '../../service/domain/audit.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../service/domain/decisions.ts'
 import {
   commentMessage,
@@ -201,6 +202,14 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     key: 'The subjectId.',
     messages: { review: { title: 'Request for a review', ...jsonSchemaOf(review, 'output') } },
     headers: SUBJECT_HEADERS,
+  },
+  {
+    topic: 'audit',
+    side: 'read',
+    description: 'Who saw and did what in the console: ids alone, kept for console.auditKeep.',
+    key: 'The person.',
+    messages: { auditEntry: { title: 'Entry of the audit', ...jsonSchemaOf(auditEntry, 'output') } },
+    headers: {},
   },
   {
     topic: 'dead-letters',

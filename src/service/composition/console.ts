@@ -14,6 +14,7 @@ import type { Kinds } from '../console/kinds.ts'
 import { livePages } from '../console/live.ts'
 import { reviewPages } from '../console/review.ts'
 import { searchPage } from '../console/search.ts'
+import { notedQueue, notedRecord } from '../console/seen.ts'
 import { Sessions } from '../console/sessions.ts'
 import type { Way } from '../console/sign-in.ts'
 import { Arriving } from '../console/stream.ts'
@@ -23,6 +24,7 @@ import { OperatorError } from '../domain/errors.ts'
 import { labelsForPeople } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
+import type { Audit } from '../ports/audit.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { RecordReader } from '../ports/record.ts'
@@ -58,6 +60,8 @@ export function consolePart(
     look: () => Promise<Standing>
     /** null: nobody decides here. */
     decide: Deciding | null
+    /** Keeps who saw and did what; null: this console is its owner's alone. */
+    audit: Audit | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
     link: Link | null
     loops: Loops
@@ -65,7 +69,8 @@ export function consolePart(
     report: Report
   },
 ) {
-  const { record, queue, look, decide, link, loops, clock, report } = parts
+  const { look, decide, link, audit, loops, clock, report } = parts
+  const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
   const { host, hosts, port, session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
     const kinds = kindsOf(settings)
@@ -85,7 +90,7 @@ export function consolePart(
       link?.print(`${own}/sign-in/link?t=${sessions.link(link.person)}`)
     }
     const { fetch } = consoleOf({
-      ...{ assets, sessions, people, publicUrl, report },
+      ...{ assets, sessions, people, publicUrl, audit, clock, report },
       way: wayOf(settings, link?.isUnseen === true ? printLink : null),
       closing: closing.signal,
       pages: [

@@ -36,7 +36,7 @@ export async function makeTopics(kafka: KafkaClient, settings: Settings, beside?
     const forGood = keptForGood(topics)
     const plans = Object.values(topics).map((name) => ({
       ...{ name, partitions },
-      retentionMs: forGood.includes(name) ? -1 : retention,
+      retentionMs: forGood.includes(name) ? -1 : name === topics.audit ? settings.console.auditKeep : retention,
     }))
     await ensureTopics(kafka, admin, plans, replication)
   } finally {

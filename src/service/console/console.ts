@@ -1,10 +1,15 @@
 import { hash } from 'node:crypto'
 import { type Named, type Right, tenantsOf } from '../domain/person-roles.ts'
+import type { Audit } from '../ports/audit.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnPage, type PublicUrl } from './gate.ts'
 import { layout } from './layout.ts'
 import { notSent } from './not-sent.ts'
+import { noter } from './noter.ts'
 import type { Answer, Asked, Page } from './page.ts'
+import { noting } from './seen.ts'
+import { seldom } from './seldom.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
@@ -27,6 +32,9 @@ export interface ConsoleParts {
   /** Aborts when the console is about to close. */
   readonly closing: AbortSignal
   readonly report: Report
+  /** Keeps who saw and did what; null where there is nothing to keep it. */
+  readonly audit: Audit | null
+  readonly clock: Clock
 }
 
 /**
@@ -40,24 +48,12 @@ export function consoleOf(parts: ConsoleParts) {
   const paths = Map.groupBy(parts.pages, ({ path }) => path)
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
+  const noted = noter(parts)
+  const { whole, page, told } = drawn(paths, (name) => addresses.get(name) ?? '')
 
-  const whole = (title: string, body: Safe, session: Session | null, path = ''): string =>
-    String(
-      layout({
-        title,
-        body,
-        session,
-        path,
-        has: (place) => session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right)),
-        asset: (name) => addresses.get(name) ?? '',
-      }),
-    )
-  const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
-    new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
-  const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
-    page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
   const entry = signIn({
     ...{ way, people, publicUrl, sessions, page },
+    entered: (by) => void noted({ session: { by, name: '' }, what: 'signed-in', page: '/sign-in', verdicts: [] }),
     failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
   })
 
@@ -83,7 +79,8 @@ export function consoleOf(parts: ConsoleParts) {
     const ofPath = paths.get(address.pathname) ?? []
     const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
     // Before the session is asked for, which keeps it from being idle.
-    if (found?.isCostly === true && isFromElsewhere(request.headers)) return fromElsewhere(address)
+    if (found?.isCostly === true && isFromElsewhere(request.headers))
+      return page(403, TEXTS.wrong.elsewhere.title, fromElsewhere(address))
     const id = () => cookieIn('console', request.headers, { host: from.host, publicUrl })
     const session = named === null ? sessions.read(id(), { renews: found?.isByItself !== true }) : sessions.of(named)
     if (session === null || (isForm && form.get('token') !== session.token)) {
@@ -102,43 +99,46 @@ export function consoleOf(parts: ConsoleParts) {
       session,
       lastEventId: request.headers.get('last-event-id'),
       signal: AbortSignal.any([request.signal, closing]),
+      told: (verdicts) => noted({ session, what: 'streamed', page: address.pathname, verdicts }),
     })
   }
 
-  /** What costs much is not done because another site says so. */
-  function fromElsewhere({ pathname, search }: URL): Response {
-    const { title, says, open } = TEXTS.wrong.elsewhere
-    return page(
-      403,
-      title,
-      html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`,
-    )
-  }
-
-  function signedOut(request: Request, { host }: From, { by }: Session, all: boolean): Response {
+  function signedOut(request: Request, { host }: From, of: Session, all: boolean): Response {
+    const { by } = of
     const where = { host, publicUrl }
     if (all || way.way === 'proxy') sessions.endAll(by)
     else sessions.end(cookieIn('console', request.headers, where))
+    void noted({ session: of, what: 'signed-out', page: '/sign-out', verdicts: [] })
     const response = redirect('/sign-in')
     response.headers.append('set-cookie', cookieOf('console', '', where))
     return response
   }
 
-  /** The one place where it is asked who may: a page sees the tenants over which the person has its right, and no others. */
+  /**
+   * The one place where it is asked who may: a page sees the tenants over which the person has its right, and no others. What they
+   * see and send is noted before they have it; what can't be noted is neither shown nor done.
+   */
   async function answered(request: Request, found: Page, { session: signedIn, ...rest }: Asked): Promise<Response> {
-    if (!holds(signedIn, found.right)) return told(403, TEXTS.wrong.role, signedIn)
-    const asked = { ...rest, session: within(signedIn, found.right) }
-    const answer: Answer = await found.answer(asked)
-    if ('to' in answer) return redirect(answer.to)
-    if ('stream' in answer) {
-      const isHead = request.method === 'HEAD'
-      if (isHead) await answer.stream.cancel()
-      return new Response(isHead ? null : answer.stream, {
-        headers: { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
-      })
+    const { path, method, right } = found
+    if (!holds(signedIn, right)) {
+      void noted({ session: signedIn, what: 'refused', page: path, verdicts: [] })
+      return told(403, TEXTS.wrong.role, signedIn)
     }
-    if ('news' in answer) return newsAnswer(answer.news)
-    if ('file' in answer) return fileAnswer(answer.file, answer.name)
+    const asked = { ...rest, session: within(signedIn, right) }
+    const isForm = method === 'POST'
+    const about = isForm ? [rest.form.get('id') ?? ''].filter((id) => id !== '') : []
+    if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
+      return told(503, TEXTS.wrong.unnoted, signedIn)
+    const { made: answer, verdicts } = await noting((): Promise<Answer> | Answer => found.answer(asked))
+    const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
+    const isShown = 'body' in answer || 'file' in answer
+    if (
+      isShown &&
+      shown.size > 0 &&
+      !(await noted({ session: signedIn, what: 'saw', page: path, verdicts: [...shown] }))
+    )
+      return told(503, TEXTS.wrong.unnoted, signedIn)
+    if (!('body' in answer)) return otherAnswer(request, answer)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
   }
@@ -154,18 +154,6 @@ export function consoleOf(parts: ConsoleParts) {
       if (closing.aborted) response.headers.set('connection', 'close')
       return response
     },
-  }
-}
-
-/** What anybody can bring about is reported at most once in so many ms. */
-const SELDOM_MS = 10_000
-
-function seldom(): (tell: () => void) => void {
-  let at = Number.NEGATIVE_INFINITY
-  return (tell) => {
-    if (performance.now() - at < SELDOM_MS) return
-    at = performance.now()
-    tell()
   }
 }
 
@@ -197,6 +185,37 @@ function fileAnswer(file: string, name: string): Response {
   return new Response(file, {
     headers: { 'content-type': HTML, 'content-disposition': `attachment; filename="${name}"` },
   })
+}
+
+/** Pages as answers, each with the menu of who it is for. */
+function drawn(paths: ReadonlyMap<string, readonly Page[]>, asset: (name: string) => string) {
+  const whole = (title: string, body: Safe, session: Session | null, path = ''): string => {
+    const has = (place: string) =>
+      session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right))
+    return String(layout({ title, body, session, path, has, asset }))
+  }
+  const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
+    new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
+  const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
+    page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
+  return { whole, page, told }
+}
+
+/** What costs much is not done because another site says so. */
+function fromElsewhere({ pathname, search }: URL): Safe {
+  const { title, says, open } = TEXTS.wrong.elsewhere
+  return html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`
+}
+
+/** Another address, a stream, a few words or a file. */
+async function otherAnswer(request: Request, answer: Exclude<Answer, { body: Safe }>): Promise<Response> {
+  if ('to' in answer) return redirect(answer.to)
+  if ('news' in answer) return newsAnswer(answer.news)
+  if ('file' in answer) return fileAnswer(answer.file, answer.name)
+  const isHead = request.method === 'HEAD'
+  if (isHead) await answer.stream.cancel()
+  const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
+  return new Response(isHead ? null : answer.stream, { headers })
 }
 
 function newsAnswer(news: string | null): Response {

@@ -21,6 +21,8 @@ const MOST_WAITING = 200
 const MOST_OF_ONE = 20
 /** A line without meaning is sent so often, so that nobody between takes the silence for the end, in ms. */
 const HEARTBEAT_MS = 15_000
+/** What a stream has told is noted so often, in ms. */
+const NOTED_MS = 10_000
 /** How long a page waits before it connects again, in ms. */
 const RETRY_MS = 2_000
 
@@ -46,7 +48,8 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
       path: '/live/stream',
       right: 'see',
       isCostly: true,
-      async answer({ query, session, lastEventId, signal }): Promise<Answer> {
+      async answer({ query, session, lastEventId, signal, told }): Promise<Answer> {
+        if (!(await told([]))) return { title: '', body: NOTHING, status: 503 }
         const own = open.get(session.ended) ?? 0
         if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
@@ -60,7 +63,8 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
         return {
           stream: eventStream({
             ...{ signal, session, left },
-            listen: (hear) => arriving.listen({ filter, hear: (told) => hear(told, eventOf) }, after || null),
+            noted: told,
+            listen: (hear) => arriving.listen({ filter, hear: (one) => hear(one, eventOf) }, after || null),
           }),
         }
       },
@@ -79,9 +83,11 @@ function eventStream(of: {
   session: Session
   /** Called once, when it is over. */
   left: () => void
+  /** Notes which verdicts it has told; false: that can't be kept, and it ends. */
+  noted: (verdicts: readonly string[]) => Promise<boolean>
   listen: (hear: Hear) => Promise<() => void>
 }) {
-  const { session, left, listen } = of
+  const { session, left, noted, listen } = of
   const signal = AbortSignal.any([of.signal, session.ended])
   const encoder = new TextEncoder()
   let leaveNow = () => {}
@@ -95,16 +101,25 @@ function eventStream(of: {
           leaveNow()
           controller.close()
         }
+        let unnoted: string[] = []
+        const noteThose = async () => {
+          const told = unnoted
+          unnoted = []
+          if (told.length > 0 && !(await noted(told))) end()
+        }
         const isTaken = () => (controller.desiredSize ?? 0) > 0
         const write = (text: string) => controller.enqueue(encoder.encode(text))
         const beat = setInterval(() => {
           if (!session.isOpen() || !isTaken()) end()
           else write(': \n\n')
         }, HEARTBEAT_MS)
+        const notes = setInterval(() => void noteThose(), NOTED_MS)
         leaveNow = () => {
           if (isOver) return
           isOver = true
           clearInterval(beat)
+          clearInterval(notes)
+          void noteThose()
           signal.removeEventListener('abort', end)
           leave()
           left()
@@ -113,8 +128,10 @@ function eventStream(of: {
         const hear: Hear = (told, eventOf) => {
           if (isOver) return
           if (!session.isOpen()) end()
-          else if (missed === 0 && isTaken()) write(eventOf(told))
-          else {
+          else if (missed === 0 && isTaken()) {
+            if (told.event === 'row') unnoted.push(told.row.verdict.id)
+            write(eventOf(told))
+          } else {
             // All of a look is told before anything else runs.
             if (missed === 0)
               queueMicrotask(() => {

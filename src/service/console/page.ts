@@ -12,6 +12,8 @@ export interface Asked {
   readonly lastEventId: string | null
   /** Aborts when the client has gone, or the console closes. */
   readonly signal: AbortSignal
+  /** Notes which verdicts a stream has told; false if that can't be kept. */
+  told(verdicts: readonly string[]): Promise<boolean>
 }
 
 /** What a page answers: itself, another address, or a stream. */

@@ -25,6 +25,8 @@ interface SignInParts {
   readonly publicUrl: PublicUrl
   readonly sessions: Sessions
   readonly page: (status: number, title: string, body: Safe) => Response
+  /** Called when somebody has come in. */
+  readonly entered: (by: string) => void
   /** Called when a provider did not sign somebody in. */
   readonly failed: (error: unknown) => void
 }
@@ -48,7 +50,7 @@ export function signIn(parts: SignInParts) {
  * By a link that was printed where the console runs. Opening it shows a button, and the button uses it up: what only looks at
  * addresses, as previews do, signs nobody in.
  */
-function byLink({ sessions, publicUrl, page, print }: SignInParts & { print: (() => void) | null }) {
+function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { print: (() => void) | null }) {
   const { title } = TEXTS.signIn
   let printedAt = Number.NEGATIVE_INFINITY
   return async (request: Request, { host }: From, address: URL, form: URLSearchParams): Promise<Response> => {
@@ -61,7 +63,8 @@ function byLink({ sessions, publicUrl, page, print }: SignInParts & { print: (()
           : page(410, title, explained(TEXTS.signIn.used, print))
       const who = sessions.used(secret)
       if (who === null) return page(410, title, explained(TEXTS.signIn.used, print))
-      return entered(request, { host, publicUrl, sessions, ...who })
+      entered(who.by)
+      return opened(request, { host, publicUrl, sessions, ...who })
     }
     if (address.pathname === '/sign-in/print' && isForm && print !== null) {
       const isSoon = performance.now() - printedAt < PRINT_MS
@@ -80,7 +83,7 @@ function byLink({ sessions, publicUrl, page, print }: SignInParts & { print: (()
  * policy of its page. What binds the answer to the browser stands in a cookie of that browser, and nowhere here.
  */
 function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
-  const { provider, people, sessions, publicUrl, page, failed } = parts
+  const { provider, people, sessions, publicUrl, page, entered, failed } = parts
   const { title } = TEXTS.signIn
   const back = (host: string) => `${publicUrl === '' ? `http://${host}` : publicUrl}/sign-in/back`
   return async (request: Request, { host }: From, address: URL): Promise<Response> => {
@@ -110,7 +113,8 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
       }
       const grants = grantsOf(person, people)
       if (!isAllowed(person, grants)) return withCookie(page(403, title, nobody(person.by)), used)
-      return withCookie(entered(request, { ...where, sessions, by: person.by, grants }), used)
+      entered(person.by)
+      return withCookie(opened(request, { ...where, sessions, by: person.by, grants }), used)
     }
     return page(address.pathname === '/sign-in' ? 200 : 404, title, again(TEXTS.signIn.provider))
   }
@@ -141,7 +145,7 @@ function isAllowed({ by }: Person, grants: readonly Grant[]): boolean {
 }
 
 /** Opens a session in place of the one that this browser had. */
-function entered(
+function opened(
   request: Request,
   of: { host: string; publicUrl: PublicUrl; sessions: Sessions; by: string; grants: readonly Grant[] },
 ): Response {

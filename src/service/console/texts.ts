@@ -32,6 +32,10 @@ export const TEXTS = {
     },
     form: { title: 'Not read', says: 'This is no form of the console, or it is too long.' },
     nothing: { title: 'Nothing here', says: 'There is no such page, or nothing is known under this id.' },
+    unnoted: {
+      title: 'Not now',
+      says: 'Who sees and does what is noted here, and the note can’t be kept now: nothing was shown or done. Try again in a while.',
+    },
     role: {
       title: 'Not for you',
       says: 'Your role does not include this. Whoever sets console.people can change that.',

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+
+/** Most verdicts that one entry names; of more it says how many. */
+export const MOST_AUDITED = 200
+
+/**
+ * What a person saw or did in the console. Ids alone: no word of what was judged, decided or searched for stands here, and an entry
+ * outlives the deletion of what it names.
+ */
+export const auditEntry = z.object({
+  schema: z.literal(1),
+  at: z.string().describe('When, ISO 8601.'),
+  by: z.string().describe('The person, as whoever signed them in names them, and the record’s key.'),
+  session: z.string().describe('Names the session; opens nothing. Empty where there was none.'),
+  what: z
+    .enum(['saw', 'did', 'streamed', 'signed-in', 'signed-out', 'refused'])
+    .describe(
+      'saw: was shown it; did: sent a form, whatever came of it; streamed: was told while a page was open; refused: has no role for it.',
+    ),
+  page: z.string().describe('The path of the page or form.'),
+  verdicts: z.array(z.string()).describe(`Ids of the verdicts that it was about, at most ${MOST_AUDITED}.`),
+  more: z.number().int().describe('How many more there were.'),
+})
+export type AuditEntry = z.infer<typeof auditEntry>

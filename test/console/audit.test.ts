@@ -1,0 +1,123 @@
+import { expect, it } from 'vitest'
+import { MOST_AUDITED } from '../../src/service/domain/audit.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+const WORDS = 'zanzibar'
+
+async function withVerdict(note?: () => Promise<void>) {
+  const decided: unknown[] = []
+  const console = aConsole({
+    ...(note === undefined ? {} : { note }),
+    async decide(decision) {
+      decided.push(decision)
+      return { of: '0@0', decided: null }
+    },
+  })
+  const { id } = await console.judged({
+    verdict: { rationale: WORDS, label: null, decidedBy: 'none' },
+    post: { text: WORDS },
+  })
+  return { console, id, decided }
+}
+
+it('whatever page shows a verdict, it is noted before who saw it, by ids and never by words', async () => {
+  const { console, id } = await withVerdict()
+  const cookie = await console.signedIn('anna')
+  expect(console.audited).toMatchObject([{ what: 'signed-in', by: 'anna', verdicts: [] }])
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  await console.post('/review/take', { id, token }, { cookie })
+  for (const path of [
+    '/live',
+    `/search?q=${WORDS}`,
+    `/verdict?id=${id}`,
+    `/verdict/file?id=${id}`,
+    `/thread?id=${id}`,
+    '/review',
+    `/review/item?id=${id}`,
+  ]) {
+    console.audited.length = 0
+    const { text } = await console.page(path, cookie)
+    expect([path, text.includes(WORDS) || text.includes(id)]).toEqual([path, true])
+    expect(console.audited).toEqual([
+      {
+        ...{
+          schema: 1,
+          at: expect.any(String),
+          by: 'anna',
+          session: expect.stringMatching(/^[\w-]{16}$/),
+          what: 'saw',
+        },
+        ...{ page: path.split('?')[0], verdicts: [id], more: 0 },
+      },
+    ])
+    expect(JSON.stringify(console.audited)).not.toContain(WORDS)
+  }
+  console.audited.length = 0
+  await console.page('/health', cookie)
+  await console.page('/search?q=nothing-like-it', cookie)
+  expect(console.audited).toEqual([])
+  await console.post('/decide', { id, label: 'rumor', why: WORDS, token }, { cookie })
+  expect(console.audited[0]).toMatchObject({ what: 'did', page: '/decide', verdicts: [id] })
+  expect(JSON.stringify(console.audited)).not.toContain(WORDS)
+  await console.post('/sign-out', { token }, { cookie })
+  expect(console.audited.at(-1)).toMatchObject({ what: 'signed-out', by: 'anna' })
+})
+
+it('what can’t be noted is neither shown nor done', async () => {
+  const { console, id, decided } = await withVerdict(async () => {
+    throw new Error('Kafka is away')
+  })
+  const cookie = await console.signedIn('anna')
+  const health = await console.page('/health', cookie)
+  expect(health.status).toBe(200)
+  const token = tokenIn(health.text)
+  for (const { method, path } of console.pages.filter(
+    ({ path: one }) => !['/health', '/review/item', '/verdict/news'].includes(one),
+  )) {
+    const answer =
+      method === 'GET'
+        ? await console.ask(`${path}?id=${id}`, { headers: { cookie } })
+        : await console.post(path, { id, label: 'rumor', why: 'x', token }, { cookie })
+    const text = await answer.text()
+    expect(text, path).not.toContain(WORDS)
+    expect([path, [503, 204].includes(answer.status) || (path === '/search' && !text.includes(id))]).toEqual([
+      path,
+      true,
+    ])
+  }
+  expect(decided).toEqual([])
+  expect((await console.record.review.list({}, 10, 0)).items[0]?.claim).toBe(null)
+  // Once in a while, however many there are.
+  expect(console.reported).toEqual(['error: Error: Kafka is away'])
+})
+
+it('what a stream tells is noted, and who is refused', async () => {
+  const { console } = await withVerdict()
+  const cookie = await console.signedIn('anna')
+  const stream = await console.ask('/live/stream', { headers: { cookie } })
+  const reader = stream.body?.getReader()
+  await reader?.read()
+  const { id } = await console.judged({ verdict: { subjectId: 'later' } })
+  await console.arriving.look()
+  await reader?.read()
+  await reader?.cancel()
+  expect(console.audited.slice(1)).toMatchObject([
+    { what: 'streamed', page: '/live/stream', verdicts: [] },
+    { what: 'streamed', page: '/live/stream', verdicts: [id] },
+  ])
+  const viewer = `gavel-console-8421=${console.sessions.open({ by: 'ben', grants: [{ role: 'viewer' }] })}`
+  await console.page('/review', viewer)
+  expect(console.audited.at(-1)).toMatchObject({ what: 'refused', by: 'ben', page: '/review', verdicts: [] })
+})
+
+it('of very many verdicts it notes a bounded part, and how many more there were', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn('anna')
+  const { id } = await console.judged({ verdict: { subjectId: 'p0', revision: 999 } })
+  for (let revision = 1; revision <= MOST_AUDITED; revision++)
+    await console.judged({ verdict: { subjectId: 'p0', revision } })
+  await console.page(`/verdict?id=${id}`, cookie)
+  const { verdicts, more } = console.audited.at(-1) ?? { verdicts: [], more: 0 }
+  expect(verdicts).toHaveLength(MOST_AUDITED)
+  expect(more).toBe(1)
+})
