@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { isLoopbackAddress, namesOf } from './http.ts'
 
@@ -59,7 +60,7 @@ export async function serveDoor(
         address: from.socket.remoteAddress ?? '',
         host: isWritten ? (named[0] ?? '') : '',
         isKnownHost: isWritten && answersTo(named),
-        header: (name) => from.headersDistinct[name.toLowerCase()] ?? [],
+        header: (name) => entryOf(from.headersDistinct, name.toLowerCase()) ?? [],
       })
     },
     {

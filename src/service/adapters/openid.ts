@@ -1,4 +1,5 @@
 import * as client from 'openid-client'
+import { entryOf } from '../domain/entry-of.ts'
 import type { OpenIdProvider } from '../ports/openid.ts'
 
 /** A claim that counts only where the provider has looked at it. */
@@ -55,17 +56,17 @@ export function openIdProvider(settings: {
       })
       const claims = tokens.claims()
       if (claims === undefined) throw new Error('the provider has sent no id token')
-      const isWhole = claims[person] !== undefined && claims[groups] !== undefined
+      const isWhole = entryOf(claims, person) !== undefined && entryOf(claims, groups) !== undefined
       const more =
         isWhole || config.serverMetadata().userinfo_endpoint === undefined
           ? {}
           : await client.fetchUserInfo(config, tokens.access_token, claims.sub)
       const all: Readonly<Record<string, unknown>> = { ...more, ...claims }
-      const by = all[person]
+      const by = entryOf(all, person)
       if (typeof by !== 'string' || by === '') throw new Error(`the provider has sent no claim ${person}`)
       if (person === EMAIL && all.email_verified !== true)
         throw new Error('the provider has not verified the email by which the person would be known')
-      const listed = [all[groups] ?? []].flat()
+      const listed = [entryOf(all, groups) ?? []].flat()
       return { by, groups: listed.filter((one): one is string => typeof one === 'string') }
     },
   }

@@ -201,7 +201,7 @@ ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session,
 <ol class="rows">${items.map(
     (
       item,
-    ) => html`<li class="row"><div class="row-head"><strong>${item.protocol}</strong> ${item.label === null ? NOTHING : html`<span>${words(item.label, { most: 64 })}</span>`} ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
+    ) => html`<li class="row"><div class="row-head"><strong>${isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
 ${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.show}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
 ${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
   )}</ol>
@@ -230,7 +230,7 @@ async function itemBody(
     evidence: blind || file === null ? { support: [], oppose: [], precedents: [] } : file.ruled.evidence,
   }
   const rationale = file?.row.verdict.rationale ?? ''
-  return html`<h1>${item.protocol}${blind ? NOTHING : html` <small>${TEXTS.review.now} ${words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</small>`}</h1>
+  return html`<h1>${blind ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })} <small>${TEXTS.verdict.by(item.protocol)}</small></h1>
 ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`}
 <p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.claim?.until)}</span></p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}

@@ -38,7 +38,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
   const decided = howDecided(verdict)
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
   return {
-    ...{ id, protocol, at: timing.decidedAt, href: link('/verdict', { id }) },
+    ...{ id, protocol: TEXTS.verdict.by(protocol), at: timing.decidedAt, href: link('/verdict', { id }) },
     label: shown(sayingOf(verdict), 64),
     tone: toneOf(verdict, kinds),
     how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,

@@ -109,7 +109,7 @@ export const TEXTS = {
   } as Readonly<Record<string, (rounds: number) => string>>,
   verdict: {
     title: 'Verdict',
-    by: (protocol: string) => `by ${protocol}`,
+    by: (protocol: string) => `protocol ${protocol}`,
     revision: (number: number) => `revision ${number}`,
     forNow: 'for now',
     final: 'final',
@@ -232,8 +232,8 @@ export const TEXTS = {
     done: 'Decided. This is the next.',
     last: 'Decided. Nothing more waits.',
     back: 'Given back.',
+    second: 'A second opinion',
     blind: 'A second opinion: what was decided is not shown.',
-    now: 'It says',
     argument: 'The whole argument',
     closed: 'Closed to you now',
     closedSays:
