@@ -75,7 +75,12 @@ export async function hookVerdicts(context: DeliveryContext, pending: readonly P
   const published = pending.flatMap(({ entry, verdict }) =>
     verdict === undefined || entry.kind !== 'verdict'
       ? []
-      : [{ verdict, json: entry.verdict, ref: subjectOf(entry.caseId, verdict, judgesReplies) }],
+      : [
+          {
+            ...{ verdict, json: entry.verdict, ref: subjectOf(entry.caseId, verdict, judgesReplies) },
+            from: { entry: entry.id, caseId: entry.caseId },
+          },
+        ],
   )
   if (hook !== undefined && published.length > 0) await hook(published)
 }

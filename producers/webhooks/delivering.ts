@@ -11,8 +11,8 @@ const MARGIN_MS = 10_000
 const GONE = 410
 
 /**
- * Sends what is due to receivers, a bounded number at a time, and tries again what failed, later each time; what fails to the end is
- * parked. It is sent at least once: a process that dies between sending and noting it has it sent again, under the same id.
+ * Sends what is due to receivers, to each at most its share of `atOnce` at a time, whatever waits for others or is slow, and tries
+ * again what failed, later each time; what fails to the end is parked. It is sent at least once: a process that dies between sending and noting it has it sent again, under the same id.
  */
 export function delivering(deps: {
   readonly webhooks: Webhooks
@@ -24,48 +24,66 @@ export function delivering(deps: {
 }) {
   const { webhooks, hooks, send, settings, clock, report } = deps
   const leaseMs = 2 * settings.timeoutMs + MARGIN_MS
+  // Of its own, and never less than one: one that doesn't answer holds each place for the whole timeout.
+  const share = Math.max(1, Math.floor(settings.atOnce / Object.keys(hooks).length))
+  /** By hook: places that are taken. */
+  const taken = new Map<string, number>()
   const inFlight = new Set<Promise<void>>()
   /** Receivers that are gone: what is for them waits until their settings are others, and this process starts with them. */
   const gone = new Set<string>()
   let isClosing = false
 
-  async function deliver(claim: Claimed, takenAt: number): Promise<void> {
+  /** Whether it was sent. */
+  async function deliver(claim: Claimed, takenAt: number): Promise<boolean> {
     const receiver = entryOf(hooks, claim.hook)
     // A process that stood still sends nothing that another may have by now.
-    if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeoutMs) return
+    if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeoutMs) return false
     const tried = await send(receiver, { id: claim.id, body: claim.body, at: clock() })
     const end = endOf(claim, tried, settings.retriesMs, clock())
     if (tried.status === GONE) gone.add(claim.hook)
     const outcome = end === 'sent' ? 'sent' : 'again' in end ? 'failed' : 'parked'
-    if (!(await webhooks.settle(claim, end))) return
+    if (!(await webhooks.settle(claim, end))) return false
     report('webhook:tried', {
       hook: claim.hook,
       outcome,
       why: end === 'sent' ? '' : tried.why,
       caseId: claim.verdictId,
     })
+    return end === 'sent'
+  }
+
+  /** Begins what is due at one receiver, as far as it has room. */
+  async function fill(hook: string): Promise<void> {
+    const room = share - (taken.get(hook) ?? 0)
+    if (room <= 0 || isClosing || gone.has(hook)) return
+    const occupy = (places: number) => taken.set(hook, (taken.get(hook) ?? 0) + places)
+    occupy(room)
+    const takenAt = clock()
+    const claims = await webhooks.take(hook, room, leaseMs).catch((error: unknown) => {
+      occupy(-room)
+      throw error
+    })
+    occupy(claims.length - room)
+    for (const claim of claims) {
+      const one = deliver(claim, takenAt)
+        .finally(() => occupy(-1))
+        // A receiver that takes what it is sent gets the next at once; one that fails does not before the next look.
+        .then((sent) => (sent ? fill(hook) : undefined))
+        .catch((error: unknown) => report('error', { where: 'webhooks', error }))
+        .finally(() => inFlight.delete(one))
+      inFlight.add(one)
+    }
   }
 
   return {
     /** Begins what is due, as far as there is room, and does not wait for its end. */
     async look(): Promise<void> {
-      for (let room = settings.atOnce - inFlight.size; room > 0 && !isClosing; room = settings.atOnce - inFlight.size) {
-        const open = Object.keys(hooks).filter((hook) => !gone.has(hook))
-        const takenAt = clock()
-        const claims = await webhooks.take(open, room, leaseMs)
-        if (claims.length === 0) return
-        for (const claim of claims) {
-          const one = deliver(claim, takenAt)
-            .catch((error: unknown) => report('error', { where: 'webhooks', error }))
-            .finally(() => inFlight.delete(one))
-          inFlight.add(one)
-        }
-      }
+      for (const hook of Object.keys(hooks)) await fill(hook)
     },
     /** What has begun ends. */
     async close(): Promise<void> {
       isClosing = true
-      await Promise.all(inFlight)
+      while (inFlight.size > 0) await Promise.all(inFlight)
     },
   }
 }

@@ -17,6 +17,7 @@ export interface PublishedVerdict {
   readonly verdict: Verdict
   readonly json: string
   readonly ref: ThreadRef
+  readonly from: Delivery['from']
 }
 
 /** What is to be sent of published verdicts, and to whom. */
@@ -24,7 +25,7 @@ export function deliveriesOf(
   hooks: Readonly<Record<string, Hook>>,
   published: readonly PublishedVerdict[],
 ): readonly Delivery[] {
-  return published.flatMap(({ verdict, json, ref }) =>
+  return published.flatMap(({ verdict, json, ref, from }) =>
     Object.entries(hooks)
       .filter(([, hook]) => wants(hook, verdict))
       .map(([hook]) => {
@@ -40,6 +41,7 @@ export function deliveriesOf(
         return {
           hook,
           verdictId,
+          from,
           ref,
           protocol,
           revision,

@@ -2,7 +2,16 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import { askedThread } from '../../src/service/threads/asked.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
-import { concludeCase, type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
+import {
+  concludeCase,
+  hookVerdicts,
+  type MakeStores,
+  openCase,
+  readThread,
+  type Stores,
+  sentToReceiver,
+  takeCase,
+} from './stores.ts'
 
 const AT_ONCE = 0
 const ASKED = thread('q-1', 'acme', 'asked')
@@ -178,6 +187,9 @@ export function askedContract(name: string, make: MakeStores): void {
       await stores.threads.dropAsked(ASKED)
       await answer('rumor')
       expect((await read())?.verdicts.size).toBe(0)
+      // The request was dropped after its answer was taken.
+      await hookVerdicts(stores, ASKED, entries, 'what p1 says')
+      expect(await sentToReceiver(stores)).toEqual([])
       await stores.outbox.done(entries)
       expect([await stores.outbox.size(), await due(), await traces('what p1 says')]).toEqual([0, [], []])
     })
@@ -196,12 +208,15 @@ export function askedContract(name: string, make: MakeStores): void {
       const p1 = thread('p1', 'acme')
       await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
       await put(ASKED, { subject: thread('p2', 'acme') })
-      const of = { hook: 'shop', protocol: 'rumor', revision: 1, retracts: false }
-      const deliver = (ref: ThreadRef) =>
-        stores.webhooks.put([
-          { ...of, ref, verdictId: `of ${ref.kind} ${ref.postId}`, body: 'words to be sent', bare: 'no words' },
-        ])
-      const left = async () => (await stores.webhooks.take(['shop'], 9, 1)).map(({ body }) => body)
+      const deliver = async (ref: ThreadRef) => {
+        const record = await openCase(stores, ref)
+        await concludeCase(stores, record)
+        const entries = await stores.outbox.next('one', 9, 0)
+        const own = entries.filter((entry) => entry.kind === 'verdict' && entry.caseId === record.id)
+        await hookVerdicts(stores, ref, own, 'words to be sent')
+        await stores.outbox.done(entries)
+      }
+      const left = async () => (await stores.webhooks.take('shop', 9, 1)).map(({ body }) => body)
       await deliver(p1)
       await deliver(ASKED)
       await stores.threads.deletePost(p1, retractionOf(p1))
@@ -211,7 +226,7 @@ export function askedContract(name: string, make: MakeStores): void {
       await stores.threads.putPost(p3, postOf(p3), ARRIVAL, RULES)
       await deliver(p3)
       await stores.threads.eraseLeft(p3, { openIds: [], without: () => null, caseId: () => 'none' })
-      expect(await left()).toEqual(['no words'])
+      expect(await left()).toEqual(['1: bare'])
       expect(await traces('words to be sent')).toEqual([])
     })
 

@@ -16,7 +16,17 @@ import {
   thread,
   unsaid,
 } from './samples.ts'
-import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
+import {
+  concludeCase,
+  hookVerdicts,
+  type MakeStores,
+  openCase,
+  publishAll,
+  readThread,
+  type Stores,
+  sentToReceiver,
+  takeCase,
+} from './stores.ts'
 
 /** What the stores promise of words that were deleted while a verdict on them was on its way. */
 export function erasureContract(name: string, make: MakeStores): void {
@@ -75,6 +85,17 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await nextIds('two')).toEqual([])
         await stores.outbox.done(inHand)
         expect(await nextIds('two')).toEqual(['rumor~p1~r2'])
+      })
+
+      it('has nothing of it sent to receivers by the publisher that has it in hand, but its retraction', async () => {
+        await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        await hookVerdicts(stores, p1, inHand, SECRET)
+        await expectNoTrace()
+        await stores.outbox.done(inHand)
+        await hookVerdicts(stores, p1, await stores.outbox.next('one', 10, 10), SECRET)
+        expect(await sentToReceiver(stores)).toEqual(['retracted'])
       })
 
       it('has nothing left of a comment that is deleted after it, whoever has its verdict in hand', async () => {
@@ -186,6 +207,32 @@ export function erasureContract(name: string, make: MakeStores): void {
         await stores.outbox.done(inHand)
         expect(await generation()).toBe(before + 1)
         expect(await openCase(stores, p1)).toMatchObject({ revision: 2, supersedes: id })
+      })
+
+      it.each([
+        ['that has it in hand', 0],
+        ['that stood still until it was presumed dead', 7 * IDLE],
+      ])('has it sent to receivers without its words by the publisher %s', async (_, ms) => {
+        const { id } = await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deleteComment()
+        const held = await unpublished(id)
+        expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('in-flight')
+        await stores.pass(ms)
+        await stores.outbox.adopt('two', 10, IDLE)
+        await hookVerdicts(stores, p1, inHand, SECRET)
+        await expectNoTrace()
+        expect(await sentToReceiver(stores)).toEqual(['1: bare'])
+      })
+
+      it('has a verdict that does not hold it sent to receivers as it is', async () => {
+        await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await stores.outbox.adopt('two', 10, IDLE)
+        await hookVerdicts(stores, p1, inHand, 'harmless')
+        await stores.outbox.done(inHand)
+        await hookVerdicts(stores, p1, inHand, 'harmless')
+        expect(await sentToReceiver(stores)).toEqual(['1: harmless'])
       })
 
       it('lets the next revision follow also where that publisher is gone', async () => {

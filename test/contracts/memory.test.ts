@@ -34,11 +34,16 @@ shownContract('in memory', make)
 streamMarksContract('in memory', make)
 judgeAgainContract('in memory', make)
 askedContract('in memory', make)
-webhookContract('in memory', async () => {
+webhookContract('in memory', async (keepMs) => {
   let now = T0
-  const webhooks = memoryWebhooks(() => now)
+  const webhooks = memoryWebhooks(
+    () => now,
+    () => 'whole',
+    keepMs,
+  )
   return {
     webhooks,
+    from: { entry: '1-1', caseId: 'none' },
     forget: async (ref) => webhooks.forget(ref),
     strip: async (ref) => webhooks.strip(ref),
     now: () => now,

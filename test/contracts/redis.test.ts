@@ -284,10 +284,12 @@ erasureContract('in Redis', make)
 shownContract('in Redis', make)
 judgeAgainContract('in Redis', make)
 askedContract('in Redis', make)
-webhookContract('in Redis', async () => {
+webhookContract('in Redis', async (keepMs) => {
   const keys = keysUnder(`test-${randomUUID()}`)
+  const entry = (await client.xadd(keys.outbox, '*', 'kind', 'verdict')) ?? ''
   return {
-    webhooks: redisWebhooks(client, keys),
+    webhooks: redisWebhooks(client, keys, keepMs),
+    from: { entry, caseId: 'none' },
     forget: async (ref) => void (await client.unlink(hookContent(keys, memberOf(ref)))),
     async strip(ref) {
       const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD })
@@ -362,6 +364,21 @@ describe('a transcript in the outbox', () => {
       await stores.close()
     }
   })
+})
+
+it('keeps no names of lanes of a receiver that nobody sends to, beyond their deliveries', async () => {
+  const keys = keysUnder(`test-${randomUUID()}`)
+  const webhooks = redisWebhooks(client, keys, 500)
+  const put = (postId: string, revision: number) => {
+    const of = { hook: 'gone', protocol: 'hate', from: { entry: '1-1', caseId: 'none' }, ref: thread(postId) }
+    return webhooks.put([{ ...of, verdictId: `${postId} ${revision}`, revision, retracts: true, body: '', bare: '' }])
+  }
+  for (const postId of ['p1', 'p2']) await put(postId, 1)
+  for (const revision of [1, 2]) {
+    await sleep(300)
+    await put('p3', revision)
+  }
+  expect(await client.zrange(keys.under('hooks:due:gone'), '0', '-1')).toEqual(['gone hate default:p3'])
 })
 
 describe('a command on the library', () => {

@@ -3,7 +3,7 @@ import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
 import { ownerOf } from '../../src/service/library/names.ts'
 import { CaseWithheld, type UnpublishedCase } from '../../src/service/ports/cases.ts'
 import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, thread } from './samples.ts'
-import { type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
+import { hookVerdicts, type MakeStores, openCase, readThread, type Stores, sentToReceiver, takeCase } from './stores.ts'
 
 /** What the stores promise of deleted subjects whose content is on shelves, or was shown to cases of other subjects. */
 export function shownContract(name: string, make: MakeStores): void {
@@ -190,6 +190,15 @@ export function shownContract(name: string, make: MakeStores): void {
       expect(await handed()).toEqual([record.id])
       await remove()
       expect(await clean(record.id)).toBe('in-flight')
+    })
+
+    it('has a verdict that a publisher has sent to receivers without its words, from the deletion on', async () => {
+      const { record } = await shownCase()
+      expect(await conclude(record)).toBe(true)
+      const entries = await stores.outbox.next('one', 10, 10)
+      await remove()
+      await hookVerdicts(stores, p2, entries, SECRET)
+      expect(await sentToReceiver(stores)).toEqual(['1: bare'])
     })
 
     it('retracts a verdict that was kept from its publisher when its own subject is deleted', async () => {

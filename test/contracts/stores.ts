@@ -1,7 +1,7 @@
 import type { CaseRecord } from '../../src/service/domain/case.ts'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Answers } from '../../src/service/ports/answers.ts'
-import type { CaseStore, Outbox, TakenCase } from '../../src/service/ports/cases.ts'
+import type { CaseStore, Outbox, OutboxEntry, TakenCase } from '../../src/service/ports/cases.ts'
 import type { DecisionStore } from '../../src/service/ports/decisions.ts'
 import type { Erasures } from '../../src/service/ports/erasures.ts'
 import type { JudgeAgainStore } from '../../src/service/ports/judge-again.ts'
@@ -70,6 +70,37 @@ export async function concludeCase(stores: Stores, record: CaseRecord, carry: st
 /** Publishes whatever waits. */
 export async function publishAll({ outbox }: Stores): Promise<void> {
   while ((await outbox.size()) > 0) await outbox.done(await outbox.next('the publisher', 100, 10))
+}
+
+/** Queues verdicts on a subject for a receiver, as the publisher does that has them in hand; what they hold are these words. */
+export async function hookVerdicts(
+  { webhooks }: Stores,
+  ref: ThreadRef,
+  entries: readonly OutboxEntry[],
+  words: string,
+): Promise<void> {
+  for (const entry of entries) {
+    if (entry.kind !== 'verdict') continue
+    const { id, caseId, verdict } = entry
+    const { revision, degraded = [] } = JSON.parse(verdict) as { revision: number; degraded?: string[] }
+    const retracts = degraded.includes('deleted')
+    const [body, bare] = retracts ? ['retracted', 'retracted'] : [`${revision}: ${words}`, `${revision}: bare`]
+    const of = { hook: 'shop', protocol: 'rumor', ref, from: { entry: id, caseId }, verdictId: caseId }
+    await webhooks.put([{ ...of, revision, retracts, body, bare }])
+  }
+}
+
+/** What is sent to the receiver, in order. */
+export async function sentToReceiver({ webhooks }: Stores): Promise<string[]> {
+  const sent: string[] = []
+  for (;;) {
+    const claims = await webhooks.take('shop', 9, 60_000)
+    if (claims.length === 0) return sent
+    for (const claim of claims) {
+      sent.push(claim.body)
+      await webhooks.settle(claim, 'sent')
+    }
+  }
 }
 
 /** A case from its opening to its publication. */

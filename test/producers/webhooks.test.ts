@@ -12,6 +12,7 @@ import { T0, thread } from '../contracts/samples.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_3Zp0mB6g0V3v5m1nQqYc8eN7uR2tXaKd']
+const FROM = { entry: '1-1', caseId: 'none' }
 const SOON = { timeout: 8_000, interval: 5 }
 const hook = (change: Partial<Hook> = {}): Hook => ({
   ...{ url: 'https://shop.example/', tenant: 'acme', secrets: SECRETS, allowPrivate: false },
@@ -108,7 +109,7 @@ describe('a message to a receiver', () => {
 describe('verdicts', () => {
   const of = (change: Parameters<typeof aVerdict>[1]) => {
     const verdict = aVerdict('2026-01-01T00:00:00.000Z', { tenant: 'acme', protocol: 'hate', label: 'hate', ...change })
-    return { verdict, json: JSON.stringify(verdict), ref: thread('p1', 'acme') }
+    return { verdict, json: JSON.stringify(verdict), ref: thread('p1', 'acme'), from: FROM }
   }
   const names = (hooks: Record<string, Hook>, change: Parameters<typeof aVerdict>[1] = {}) =>
     deliveriesOf(hooks, [of(change)]).map((one) => one.hook)
@@ -145,7 +146,7 @@ describe('verdicts', () => {
   test('are sent as they are on the topic, byte for byte', () => {
     const { verdict, json, ref } = of({})
     const odd = json.replace('{', '{ ')
-    const [one] = deliveriesOf({ all: hook() }, [{ verdict, json: odd, ref }])
+    const [one] = deliveriesOf({ all: hook() }, [{ verdict, json: odd, ref, from: FROM }])
     expect(one?.body).toContain(`"data":${odd}}`)
     expect(JSON.parse(one?.body ?? '')).toEqual({
       type: 'verdict.published',
@@ -157,13 +158,16 @@ describe('verdicts', () => {
 
 describe('what is due', () => {
   const RETRIES = [1_000, 5_000]
-  function setUp(answers: SendWebhook, hooks: Record<string, Receiver> = { shop: hook(), club: hook() }) {
+  function setUp(answers: SendWebhook, hooks: Record<string, Receiver> = { shop: hook(), club: hook() }, atOnce = 2) {
     let now = T0
-    const webhooks = memoryWebhooks(() => now)
+    const webhooks = memoryWebhooks(
+      () => now,
+      () => 'whole',
+    )
     const told: string[] = []
     const work = delivering({
       ...{ webhooks, hooks, clock: () => now, send: answers },
-      settings: { atOnce: 2, timeoutMs: 15_000, retriesMs: RETRIES },
+      settings: { atOnce, timeoutMs: 15_000, retriesMs: RETRIES },
       report: (name, event) => {
         if (name === 'webhook:tried' && 'outcome' in event) told.push(String(event.outcome))
       },
@@ -171,7 +175,7 @@ describe('what is due', () => {
     const put = (postId: string, revision: number, name = 'shop') =>
       webhooks.put([
         {
-          ...{ hook: name, protocol: 'hate', revision, retracts: false, ref: thread(postId, 'acme') },
+          ...{ hook: name, protocol: 'hate', revision, retracts: false, ref: thread(postId, 'acme'), from: FROM },
           ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}`, bare: '' },
         },
       ])
@@ -257,10 +261,51 @@ describe('what is due', () => {
     await work.close()
   })
 
+  test('goes to each receiver up to its share at a time, the next when one was taken, however many fail to answer', async () => {
+    const hooks = Object.fromEntries(['deaf', 'quick', 'numb'].map((name) => [name, hook({ url: name })]))
+    const never = Promise.withResolvers<void>()
+    const sent: string[] = []
+    const { put, look, work } = setUp(
+      async ({ url }) => {
+        sent.push(url)
+        if (url !== 'quick') await never.promise
+        return answered(url === 'quick' ? 200 : null)
+      },
+      hooks,
+      7,
+    )
+    const count = (name: string) => sent.filter((url) => url === name).length
+    for (let nth = 0; nth < 20; nth++) for (const name of Object.keys(hooks)) await put(`p${nth}`, 1, name)
+    await look()
+    await expect.poll(() => count('quick'), SOON).toBe(20)
+    for (let nth = 20; nth < 40; nth++) await put(`p${nth}`, 1, 'quick')
+    await look()
+    await expect.poll(() => count('quick'), SOON).toBe(40)
+    expect([count('deaf'), count('numb')]).toEqual([2, 2])
+    never.resolve()
+    await work.close()
+    expect([count('deaf'), count('numb')]).toEqual([2, 2])
+  })
+
+  test('has a place at each receiver, also where there are more of them than may be sent at a time', async () => {
+    const hooks = Object.fromEntries(['one', 'two', 'three'].map((name) => [name, hook({ url: name })]))
+    const sent: string[] = []
+    const { put, look } = setUp(async ({ url }) => {
+      sent.push(url)
+      return answered(null)
+    }, hooks)
+    for (const name of Object.keys(hooks)) for (const postId of ['p1', 'p2']) await put(postId, 1, name)
+    await look()
+    expect(sent).toEqual(['one', 'two', 'three'])
+  })
+
   test('is not sent by a process that stood still until another may have it', async () => {
     const sent: string[] = []
     let now = T0
-    const webhooks = memoryWebhooks(() => now)
+    const webhooks = memoryWebhooks(
+      () => now,
+      () => 'whole',
+    )
     const { take } = webhooks
     webhooks.take = async (...given) => {
       const claims = await take(...given)
@@ -277,7 +322,7 @@ describe('what is due', () => {
     })
     const ref = thread('p1', 'acme')
     const of = { hook: 'shop', protocol: 'hate', revision: 1, retracts: false, verdictId: 'hate@acme~p1~r1' }
-    await webhooks.put([{ ...of, ref, body: 'x', bare: '' }])
+    await webhooks.put([{ ...of, ref, from: FROM, body: 'x', bare: '' }])
     await work.look()
     await work.close()
     expect(sent).toEqual([])

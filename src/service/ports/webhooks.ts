@@ -1,10 +1,15 @@
 import type { ThreadRef } from '../domain/thread.ts'
 
+/** How long a delivery is kept, parked or not, in ms: then it is forgotten. */
+export const KEEP_DELIVERY_MS = 7 * 24 * 3_600_000
+
 /** A verdict on its way to one address. A lane is all of one hook, protocol and subject. */
 export interface Delivery {
   /** The hook's name in the settings. */
   readonly hook: string
   readonly verdictId: string
+  /** The outbox entry that it comes of, and the case. */
+  readonly from: { readonly entry: string; readonly caseId: string }
   readonly ref: ThreadRef
   readonly protocol: string
   readonly revision: number
@@ -47,10 +52,13 @@ export interface Parked {
  * before was sent or parked. None that is older than what its lane has sent, parked or queued is ever handed out again.
  */
 export interface Webhooks {
-  /** Repeatable: a revision that is not newer than the lane's newest is known. */
+  /**
+   * Repeatable: a revision that is not newer than the lane's newest is known. A verdict that a deletion has taken out of the outbox,
+   * or whose case is withheld, is queued `bare`; and not at all if its subject was deleted, or the request that it answers dropped.
+   */
   put(all: readonly Delivery[]): Promise<void>
-  /** Heads of these hooks' lanes that are due, for this process alone during the lease; hooks take turns. */
-  take(hooks: readonly string[], limit: number, leaseMs: number): Promise<readonly Claimed[]>
+  /** Heads of the hook's lanes that are due, for this process alone during the lease. */
+  take(hook: string, limit: number, leaseMs: number): Promise<readonly Claimed[]>
   /** False, with nothing done, if the lease has passed to another. */
   settle(claim: Pick<Claimed, 'id' | 'token'>, end: TryEnd): Promise<boolean>
   /** Longest parked first. */

@@ -36,6 +36,8 @@ export interface OutboxEntries {
   put(entry: Unnumbered<OutboxEntry>): string
   /** Withdraws a case's verdict; `in-flight` if a publisher has it and may still send it. */
   withdraw(entry: string, caseId: string): 'taken-back' | 'in-flight'
+  /** Whether it waits or a publisher has it, and nobody has withdrawn it. */
+  has(entry: string): boolean
   /** A verdict that a person brought about: the same for it, by its own id. */
   putDecided(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
   withdrawDecided(id: string): 'taken-back' | 'in-flight'
@@ -63,6 +65,7 @@ export function outboxEntries(clock: Clock): OutboxEntries {
   let number = 0
   const entries: OutboxEntries = {
     ...{ waiting, inHand, followers, decided, now: clock },
+    has: (entry) => waiting.some(({ id }) => id === entry) || inHand.get(entry)?.erased === null,
     putDecided(verdict, entry) {
       decided.set(verdict.caseId, { verdict, entry: entries.put(entry) })
     },

@@ -40,7 +40,11 @@ export function memoryStores(
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
   const answers = memoryAnswers(clock)
-  const webhooks = memoryWebhooks(clock)
+  const webhooks = memoryWebhooks(clock, ({ ref, from: { entry, caseId } }) => {
+    const kept = cases.get(caseId)
+    if (entries.has(entry) && (kept === undefined || !erasures.isWithheld(kept))) return 'whole'
+    return (threads.find(ref)?.status ?? 'deleted') === 'deleted' ? 'nothing' : 'bare'
+  })
   return {
     threads: memoryThreads(threads, cases, entries, erasures, answers, webhooks),
     cases: memoryCases(cases, threads, entries, erasures, clock),

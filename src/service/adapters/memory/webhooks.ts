@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ThreadRef } from '../../domain/thread.ts'
 import { webhookId } from '../../domain/webhook-id.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Claimed, Delivery, Webhooks } from '../../ports/webhooks.ts'
+import { type Claimed, type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../ports/webhooks.ts'
 import { nameOf } from './thread-table.ts'
 
 interface Kept {
@@ -11,7 +11,9 @@ interface Kept {
   readonly of: Delivery
   /** Null once it was erased. */
   body: string | null
-  readonly since: number
+  readonly putAt: number
+  /** Since when it waits. */
+  since: number
   tries: number
   token: string | null
   /** When it may be tried; that of a lane's head counts. */
@@ -19,11 +21,29 @@ interface Kept {
   parked: { readonly why: string; readonly at: number } | null
 }
 
-/** Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. */
-export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void } {
+/**
+ * Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. What may still be
+ * sent of a verdict `leftOf` says.
+ */
+export function memoryWebhooks(
+  clock: Clock,
+  leftOf: (of: Delivery) => 'whole' | 'bare' | 'nothing',
+  keepMs = KEEP_DELIVERY_MS,
+): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void } {
   const all = new Map<string, Kept>()
-  const newest = new Map<string, number>()
-  const waiting = () => [...all.values()].filter(({ parked }) => parked === null)
+  const newest = new Map<string, { readonly revision: number; readonly at: number }>()
+  /** What is still kept. */
+  function kept(): Kept[] {
+    for (const { id, putAt } of all.values()) if (putAt + keepMs <= clock()) all.delete(id)
+    return [...all.values()]
+  }
+  function newestOf(lane: string): number | null {
+    const { revision = 0, at = Number.NEGATIVE_INFINITY } = newest.get(lane) ?? {}
+    if (at + keepMs > clock()) return revision
+    newest.delete(lane)
+    return null
+  }
+  const waiting = () => kept().filter(({ parked }) => parked === null)
   const headOf = (lane: string) =>
     waiting()
       .filter((one) => one.lane === lane)
@@ -33,40 +53,41 @@ export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef
     async put(given) {
       for (const of of given) {
         const lane = `${of.hook} ${of.protocol} ${nameOf(of.ref)}`
-        if ((newest.get(lane) ?? Number.NEGATIVE_INFINITY) >= of.revision) continue
+        const known = newestOf(lane)
+        if (known !== null && known >= of.revision) continue
+        const left = of.retracts ? 'whole' : leftOf(of)
+        if (left === 'nothing') continue
         if (of.retracts) for (const one of all.values()) if (one.lane === lane) one.body = null
-        newest.set(lane, of.revision)
-        const id = webhookId(of.hook, of.verdictId)
+        for (let head = headOf(lane); head?.body === null && head.token === null; head = headOf(lane))
+          all.delete(head.id)
         const now = clock()
-        all.set(id, { id, lane, of, body: of.body, since: now, tries: 0, token: null, at: now, parked: null })
+        newest.set(lane, { revision: of.revision, at: now })
+        const id = webhookId(of.hook, of.verdictId)
+        const body = left === 'whole' ? of.body : of.bare
+        all.set(id, { ...{ id, lane, of, body, putAt: now, since: now }, tries: 0, token: null, at: now, parked: null })
       }
     },
-    async take(hooks, limit, leaseMs) {
+    async take(hook, limit, leaseMs) {
       const claimed: Claimed[] = []
-      const share = Math.max(1, Math.ceil(limit / Math.max(1, hooks.length)))
-      for (const hook of hooks) {
-        let left = Math.min(share, limit - claimed.length)
-        for (const lane of new Set(waiting().flatMap((one) => (one.of.hook === hook ? [one.lane] : [])))) {
-          let head = headOf(lane)
-          while (head !== undefined && head.body === null && head.at <= clock()) {
-            all.delete(head.id)
-            head = headOf(lane)
-          }
-          if (left <= 0 || head === undefined || head.body === null || head.at > clock()) continue
-          left--
-          head.token = randomUUID()
-          head.at = clock() + leaseMs
-          const { id, token, tries, body, of } = head
-          claimed.push({ id, token, hook, verdictId: of.verdictId, body, tries })
+      for (const lane of new Set(waiting().flatMap((one) => (one.of.hook === hook ? [one.lane] : [])))) {
+        let head = headOf(lane)
+        while (head !== undefined && head.body === null && head.at <= clock()) {
+          all.delete(head.id)
+          head = headOf(lane)
         }
+        if (claimed.length >= limit || head === undefined || head.body === null || head.at > clock()) continue
+        head.token = randomUUID()
+        head.at = clock() + leaseMs
+        const { id, token, tries, body, of } = head
+        claimed.push({ id, token, hook, verdictId: of.verdictId, body, tries })
       }
       return claimed
     },
     async settle({ id, token }, end) {
-      const one = all.get(id)
+      const one = kept().find((some) => some.id === id)
       if (one === undefined || one.token !== token) return false
       one.token = null
-      if (end === 'sent') all.delete(id)
+      if (end === 'sent' || ('again' in end && one.body === null)) all.delete(id)
       else if ('again' in end) {
         one.tries++
         one.at = end.again
@@ -74,7 +95,7 @@ export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef
       return true
     },
     async parked(limit) {
-      return [...all.values()]
+      return kept()
         .flatMap(({ id, of, body, parked }) =>
           parked === null ? [] : [{ id, hook: of.hook, verdictId: of.verdictId, ...parked, erased: body === null }],
         )
@@ -82,13 +103,13 @@ export function memoryWebhooks(clock: Clock): Webhooks & { forget(ref: ThreadRef
         .slice(0, limit)
     },
     async retry(id) {
-      const one = all.get(id)
+      const one = kept().find((some) => some.id === id)
       if (one === undefined || one.parked === null) return 'unknown'
-      if (newest.get(one.lane) !== one.of.revision) return 'superseded'
+      if (newestOf(one.lane) !== one.of.revision) return 'superseded'
       if (one.body === null) return 'erased'
       one.parked = null
       one.tries = 0
-      one.at = clock()
+      one.since = one.at = clock()
       return 'queued'
     },
     async counts() {

@@ -2,53 +2,46 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { webhookId } from '../../domain/webhook-id.ts'
-import type { Claimed, Webhooks } from '../../ports/webhooks.ts'
+import { KEEP_DELIVERY_MS, type Webhooks } from '../../ports/webhooks.ts'
 import { type Keys, memberOf } from './keys.ts'
 import { script } from './script.ts'
 
 const putDelivery = script('webhooks/put', {
-  keys: ['root'],
-  args: ['id', 'lane', 'hook', 'member', 'verdictId', 'revision', 'retracts', 'body', 'bare', 'keep'],
+  keys: ['root', 'outbox', 'thread', 'case', 'owners'],
+  args: ['entry', 'id', 'lane', 'hook', 'member', 'verdictId', 'revision', 'retracts', 'body', 'bare', 'keep'],
 })
 const takeDue = script('webhooks/take', { keys: ['root'], args: ['hook', 'limit', 'lease', 'token'] })
 const settleTry = script('webhooks/settle', { keys: ['root'], args: ['id', 'token', 'again', 'why'] })
 const retryParked = script('webhooks/retry', { keys: ['root'], args: ['id'] })
 
 const taken = z.array(z.tuple([z.string(), z.string(), z.string(), z.number()]))
+const countAll = script('webhooks/count', { keys: ['root'], args: ['most'] })
+const counted = z.tuple([z.number(), z.number(), z.number().nullable()])
 const retried = z.enum(['queued', 'superseded', 'erased', 'unknown'])
 
-/** How long a delivery is kept, parked or not, in ms. */
-const KEEP_MS = 7 * 24 * 3_600_000
+/** Most deliveries that are forgotten with one count. */
+const FORGOTTEN_AT_ONCE = 10_000
 
 /** Deliveries to webhooks in Redis. */
-export function redisWebhooks(client: Redis, keys: Keys): Webhooks {
+export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_MS): Webhooks {
   const root = keys.under('hooks:')
   return {
     async put(all) {
-      for (const { hook, verdictId, ref, protocol, revision, retracts, body, bare } of all) {
+      for (const { hook, verdictId, from, ref, protocol, revision, retracts, body, bare } of all) {
         const member = memberOf(ref)
         const id = webhookId(hook, verdictId)
         const lane = `${hook} ${protocol} ${member}`
         await putDelivery(client, {
-          ...{ root, id, lane, hook, member, verdictId, revision, retracts, body, bare },
-          keep: KEEP_MS,
+          ...{ root, outbox: keys.outbox, thread: keys.thread(member), case: keys.case(from.caseId) },
+          ...{ owners: keys.deletedOwners, entry: from.entry, keep: keepMs },
+          ...{ id, lane, hook, member, verdictId, revision, retracts, body, bare },
         })
       }
     },
-    async take(hooks, limit, leaseMs) {
-      const claimed: Claimed[] = []
-      // Each has a share of what may be taken, whatever waits for the others.
-      const share = Math.max(1, Math.ceil(limit / Math.max(1, hooks.length)))
-      for (const hook of hooks) {
-        const left = Math.min(share, limit - claimed.length)
-        if (left <= 0) break
-        const token = randomUUID()
-        for (const [id, verdictId, body, tries] of taken.parse(
-          await takeDue(client, { root, hook, limit: left, lease: leaseMs, token }),
-        ))
-          claimed.push({ id, token, hook, verdictId, body, tries })
-      }
-      return claimed
+    async take(hook, limit, leaseMs) {
+      const token = randomUUID()
+      const claimed = taken.parse(await takeDue(client, { root, hook, limit, lease: leaseMs, token }))
+      return claimed.map(([id, verdictId, body, tries]) => ({ id, token, hook, verdictId, body, tries }))
     },
     async settle({ id, token }, end) {
       const again = typeof end === 'object' && 'again' in end ? end.again : null
@@ -79,14 +72,8 @@ export function redisWebhooks(client: Redis, keys: Keys): Webhooks {
     },
     retry: async (id) => retried.parse(await retryParked(client, { root, id })),
     async counts() {
-      const [waiting, parked, first, [seconds]] = await Promise.all([
-        client.zcard(`${root}waiting`),
-        client.zcard(`${root}parked`),
-        client.zrange(`${root}waiting`, '0', '0', 'WITHSCORES'),
-        client.time(),
-      ])
-      const at = z.tuple([z.string(), z.coerce.number()]).safeParse(first.flat())
-      return { waiting, parked, oldestMs: at.success ? Math.max(0, Number(seconds) * 1_000 - at.data[1]) : null }
+      const [waiting, parked, oldestMs] = counted.parse(await countAll(client, { root, most: FORGOTTEN_AT_ONCE }))
+      return { waiting, parked, oldestMs }
     },
   }
 }

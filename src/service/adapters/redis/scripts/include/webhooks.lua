@@ -8,6 +8,17 @@ local function forget_delivery(root, id, lane, member)
   redis.call('HDEL', root .. 'content:' .. member, id)
   redis.call('DEL', root .. 'delivery:' .. id)
 end
+-- Forgets what leads the lane and was erased, unless a process has it: nothing waits for it. Returns whether there was something.
+local function forget_erased(root, lane)
+  local was_there = false
+  for _, id in ipairs(redis.call('ZRANGE', root .. 'queue:' .. lane, 0, -1)) do
+    local member, token = unpack(redis.call('HMGET', root .. 'delivery:' .. id, 'member', 'token'))
+    if token or (member and redis.call('HEXISTS', root .. 'content:' .. member, id) == 1) then break end
+    forget_delivery(root, id, lane, member or '')
+    was_there = true
+  end
+  return was_there
+end
 -- The next of the lane is due at once.
 local function next_in_lane(root, hook, lane, now)
   if redis.call('EXISTS', root .. 'queue:' .. lane) == 1 then redis.call('ZADD', root .. 'due:' .. hook, now, lane)

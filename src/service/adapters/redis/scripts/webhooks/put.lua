@@ -1,10 +1,18 @@
--- Queues a delivery in its lane. Returns 0, with nothing done, if the lane knows a revision that is as new.
+-- Queues a delivery in its lane. Returns 0, with nothing done, if the lane knows a revision that is as new, or nothing of it may be
+-- sent any more.
 --@include time
+--@include withheld
+--@include webhooks
 --@key root              what the keys of all deliveries begin with
+--@key outbox
+--@key thread            that the verdict is about
+--@key case              that it concludes
+--@key owners
+--@arg entry             the verdict's in the outbox
 --@arg id
 --@arg lane
 --@arg hook
---@arg member            of the thread that the verdict is about
+--@arg member            of the thread
 --@arg verdict_id
 --@arg revision
 --@arg retracts          1 if older ones lose their content
@@ -13,6 +21,12 @@
 --@arg keep              how long anything of it is kept, ms
 local newest = redis.call('HGET', root .. 'lane:' .. lane, 'newest')
 if newest and tonumber(newest) >= tonumber(revision) then return 0 end
+-- A deletion takes a verdict that may quote what was deleted out of the outbox, also while a publisher has it in hand.
+local stands = #redis.call('XRANGE', outbox, entry, entry) == 1 and not is_withheld(case, owners)
+if retracts ~= '1' and not stands then
+  if redis.call('EXISTS', thread) == 0 or redis.call('HEXISTS', thread, 'deleted') == 1 then return 0 end
+  body = bare
+end
 local now = redis_now()
 local content, queue = root .. 'content:' .. member, root .. 'queue:' .. lane
 if retracts == '1' then
@@ -22,14 +36,22 @@ if retracts == '1' then
     if older then redis.call('HDEL', content, older) end
   end
 end
+local was_erased = forget_erased(root, lane)
 redis.call('HSET', root .. 'lane:' .. lane, 'newest', revision)
 redis.call('HSET', root .. 'delivery:' .. id, 'hook', hook, 'lane', lane, 'member', member, 'verdictId', verdict_id,
   'revision', revision, 'bare', bare, 'tries', 0)
 redis.call('HSET', content, id, body)
 redis.call('ZADD', queue, revision, id)
 redis.call('ZADD', root .. 'waiting', now, id)
-redis.call('ZADD', root .. 'due:' .. hook, 'NX', now, lane)
-for _, key in ipairs({ root .. 'lane:' .. lane, root .. 'delivery:' .. id, content, queue }) do
+if was_erased then redis.call('ZADD', root .. 'due:' .. hook, now, lane)
+else redis.call('ZADD', root .. 'due:' .. hook, 'NX', now, lane) end
+local due = root .. 'due:' .. hook
+-- Of a receiver that nobody sends to any more, lanes expire, and their names with them.
+for _, old in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now - tonumber(keep), 'LIMIT', 0, 2)) do
+  if redis.call('EXISTS', root .. 'queue:' .. old) == 1 then redis.call('ZADD', due, 'XX', now, old)
+  else redis.call('ZREM', due, old) end
+end
+for _, key in ipairs({ root .. 'lane:' .. lane, root .. 'delivery:' .. id, content, queue, due, root .. 'waiting' }) do
   redis.call('PEXPIRE', key, keep)
 end
 return 1

@@ -9,7 +9,8 @@
 local delivery = root .. 'delivery:' .. id
 local now_token, hook, lane, member = unpack(redis.call('HMGET', delivery, 'token', 'hook', 'lane', 'member'))
 if now_token ~= token then return 0 end
-if again ~= '' then
+-- Tried again, what was erased would hold up its retraction until then.
+if again ~= '' and redis.call('HEXISTS', root .. 'content:' .. member, id) == 1 then
   redis.call('HINCRBY', delivery, 'tries', 1)
   redis.call('HDEL', delivery, 'token')
   redis.call('ZADD', root .. 'due:' .. hook, again, lane)
