@@ -56,18 +56,26 @@ async function handleDecisions(
   signal: AbortSignal,
 ): Promise<void> {
   for (const from of messages) {
-    const { partition } = from
-    let decided = await attempt(from)
-    const waits = decided === 'waiting'
-    while (decided === 'waiting') {
-      context.report('decision:waits', { partition, seconds: Math.max(0, context.clock() - from.timestamp) / 1000 })
-      await sleep(LOOK_MS, undefined, { signal })
-      await heartbeat()
-      decided = await attempt(from)
-    }
-    if (waits) context.report('decision:waits', { partition, seconds: 0 })
+    const decided = await attempt(from)
+    const ended = decided === 'waiting' ? await untilDecided(from) : decided
     await heartbeat()
-    context.report('messages:settled', { topic, outcome: OUTCOME_OF[decided], count: 1 })
+    context.report('messages:settled', { topic, outcome: OUTCOME_OF[ended], count: 1 })
+  }
+
+  async function untilDecided(from: Incoming): Promise<Exclude<Decided['outcome'], 'waiting'>> {
+    const { partition } = from
+    try {
+      for (;;) {
+        context.report('decision:waits', { partition, seconds: Math.max(0, context.clock() - from.timestamp) / 1000 })
+        await sleep(LOOK_MS, undefined, { signal })
+        await heartbeat()
+        const decided = await attempt(from)
+        if (decided !== 'waiting') return decided
+      }
+    } finally {
+      // Also where the partition has moved to another process, which says now how long it waits.
+      context.report('decision:waits', { partition, seconds: 0 })
+    }
   }
 
   /** Until the store has what it means. */

@@ -147,6 +147,21 @@ describe('what people decide', () => {
     expect(reports.at(-1)).toBe('decision:waits {"partition":0,"seconds":0}')
   })
 
+  it('waits no longer where its partition has moved to another process', async () => {
+    const { send, conclude, reports, threads } = await reading()
+    const post = { ...postOf(thread('p1')), text: 'edited' }
+    await threads.putPost(thread('p1'), post, { ...ARRIVAL, atOnce: true }, RULES)
+    await conclude('good')
+    const moved = send({ ...SAID, against: 2 }, {}, async () => {
+      throw new Error('the group is rebalanced')
+    })
+    await expect(moved).rejects.toThrow('rebalanced')
+    expect(reports).toEqual([
+      'decision:waits {"partition":0,"seconds":4.999}',
+      'decision:waits {"partition":0,"seconds":0}',
+    ])
+  })
+
   it('may have the worst words and names, which are published as they are', async () => {
     for (const { name, make } of TEXTS) {
       const { send, entries } = await reading()
