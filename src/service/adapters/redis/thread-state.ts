@@ -1,3 +1,4 @@
+import { entryOf } from '../../domain/entry-of.ts'
 import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadState } from '../../ports/threads.ts'
 
@@ -82,7 +83,7 @@ export function supersededBy(
   const top = Number(decided[`rev:${protocol}`] ?? 0)
   if (decided[`id:${protocol}`] !== undefined) return top
   const known = revisionsOf(fields).get(protocol)
-  if (known === undefined) return Math.max(Number(numbers[protocol] ?? 0), top)
+  if (known === undefined) return Math.max(Number(entryOf(numbers, protocol) ?? 0), top)
   const { openId, published = 0 } = known
   return openId === null && published > 0 ? Math.min(revision, Math.max(published, top)) : revision
 }
