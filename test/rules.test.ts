@@ -119,13 +119,13 @@ describe('promtool', () => {
     ['check', 'config', join(RULES, 'prometheus.yml')],
     ...TESTS.map((file) => ['test', 'rules', join(RULES, file)]),
   ]
-  it.for(CHECKS)('%s %s passes', { timeout: 60_000 }, async (args, context) => {
+  it.for(CHECKS)('%s %s passes', { timeout: 240_000 }, async (args, context) => {
     const program = await findOnPath('promtool')
     if (program === undefined) {
       const reason = `there is no promtool on the PATH, so nothing did: promtool ${args.join(' ')}`
       tell(`SKIPPED ${reason}`)
       return context.skip(reason)
     }
-    expect(await runCommand(program, args, 60_000)).toContain('SUCCESS')
+    expect(await runCommand(program, args, 240_000)).toContain('SUCCESS')
   })
 })

@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
+import { entryOf } from '../domain/entry-of.ts'
 
 /** What a running process can take anew; `enabled` of a protocol is not among it: queues and series are made for what is on. */
 const TAKEN_ANEW: ReadonlySet<string> = new Set(['protocols', 'routes', 'limits', 'budgets'])
@@ -16,7 +17,7 @@ export function changedSettings(
 function pathsOf(one: unknown, other: unknown, at: readonly string[]): string[] {
   if (isMapping(one) && isMapping(other)) {
     const names = new Set([...Object.keys(one), ...Object.keys(other)])
-    return [...names].flatMap((name) => pathsOf(one[name], other[name], [...at, name]))
+    return [...names].flatMap((name) => pathsOf(entryOf(one, name), entryOf(other, name), [...at, name]))
   }
   return JSON.stringify(one) === JSON.stringify(other) ? [] : [at.join('.')]
 }
