@@ -52,7 +52,13 @@ test('the record is asked for verdicts by what the topic can’t be asked for', 
     {},
     { author: 'ann', lang: 'ko' },
   )
-  await topics.judged({ subjectId: 'b', seconds: 9, models: { judge: 'large' }, versions }, 'x', {}, { lang: 'de' })
+  const near = { protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }
+  await topics.judged(
+    { subjectId: 'b', seconds: 9, models: { judge: 'large' }, versions, ...near },
+    'x',
+    {},
+    { lang: 'de' },
+  )
   await store.close()
   const found = async (options: Parameters<typeof command.run>[0]['options']) => {
     const ids: string[] = []
