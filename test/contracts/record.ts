@@ -61,7 +61,8 @@ export function feed(store: RecordStore) {
       by: { author?: string; lang?: string } = {},
     ) {
       const { seconds = 0, ...own } = change
-      const one = aVerdict(at(seconds), own)
+      // A judge was asked, unless it says otherwise: a near thing.
+      const one = aVerdict(at(seconds), { models: { judge: 'a judge' }, ...own })
       await feeding.send('verdicts', one.subjectId, one, seconds)
       await feeding.send('transcripts', one.subjectId, aTranscript(one.id, text, comments, seconds, by), seconds)
       return one
