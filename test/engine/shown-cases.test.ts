@@ -17,6 +17,7 @@ import type { Memo } from '../../src/service/ports/memo.ts'
 import type { StagedAsk } from '../../src/service/ports/queues.ts'
 import { item, signal, wordEmbedder } from '../contracts/library.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, retractionOf, T0, thread } from '../contracts/samples.ts'
+import { hookVerdicts, sentToReceiver } from '../contracts/stores.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, protocolNamed } from '../support/parts.ts'
 
 const SECRET = 'zebra in the fountain'
@@ -235,6 +236,18 @@ describe('a case that was shown a subject that is deleted', () => {
     expect(await carried()).toBeNull()
     expect(await memo.forget(thread('p2'), 0)).toBe(0)
     expect((await stores.erasures.waiting()).cases.count).toBe(0)
+  })
+
+  it('goes on to receivers without its words where its publisher has not finished with it', async () => {
+    const id = await open('p2')
+    await worker().go(id)
+    const entries = await stores.outbox.next('one', 9, 0)
+    expect(entries).toMatchObject([{ kind: 'verdict', caseId: id }])
+    const shared = { ...stores, pass: async () => {}, close: async () => {} }
+    await hookVerdicts(shared, thread('p2'), entries, SECRET)
+    await remove()
+    await erasing().cases()
+    expect(await sentToReceiver(shared)).toEqual(['1: bare'])
   })
 
   it('does not see what is deleted while it looks: the lookup is made again', async () => {

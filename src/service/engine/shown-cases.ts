@@ -68,8 +68,9 @@ export function shownCaseCleaner(deps: {
         const restart = await restartOf(found, state.version)
         if (restart === null) return false
         const done = await cases.restartUnpublished(found, restart)
-        if (done !== 'changed') return done === 'restarted'
-        await cases.withhold(caseId, found.run, ERASED_WITHIN_MS)
+        if (done === 'restarted') return true
+        // One that a publisher has may be on its way to receivers already: what waits for these is erased with what is left of it.
+        if (done === 'changed') await cases.withhold(caseId, found.run, ERASED_WITHIN_MS)
       } else {
         const withoutCarry = (name: string, carry: unknown) => (name === protocol ? null : carry)
         const left = { openIds, without: withoutCarry, caseId: caseIdsOf(ref, protocols) }
