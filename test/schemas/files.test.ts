@@ -76,7 +76,15 @@ describe('the contracts as files', () => {
   })
 
   it('describe every field of a message that is read', () => {
-    const topics = ['verdicts', 'dead-letters', 'transcripts', 'proposals', 'reviews', 'decision-outcomes', 'audit'] as const
+    const topics = [
+      'verdicts',
+      'dead-letters',
+      'transcripts',
+      'proposals',
+      'reviews',
+      'decision-outcomes',
+      'audit',
+    ] as const
     for (const topic of topics) {
       const { properties } = read(`${topic}.schema.json`)
       expect(Object.keys(properties).sort()).toEqual(Object.keys(TOPICS[topic].shape).sort())
