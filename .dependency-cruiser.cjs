@@ -288,7 +288,7 @@ module.exports = {
         ],
       },
       to: {
-        path: 'node_modules/(bullmq|ioredis|kafkajs|openai|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',
+        path: 'node_modules/(bullmq|ioredis|kafkajs|openai|pg|prom-client|pino|@lancedb|apache-arrow|@energetic-ai)/',
       },
     },
     {

@@ -1,9 +1,24 @@
 import { z } from 'zod'
+import { TLS_IS_OFF, tls, tlsFiles } from './tls.ts'
 import { duration } from './values.ts'
 
 /** The record: what was judged and said, for longer than the topics keep it. */
 export const record = z.strictObject({
+  store: z.enum(['sqlite', 'postgres']),
   path: z.string().min(1),
+  postgres: z
+    .strictObject({
+      url: z
+        .string()
+        .regex(/^(postgres(ql)?:\/\/.*)?$/, 'a URL that begins with postgresql://')
+        .refine((url) => url === '' || URL.canParse(url), 'is no URL: percent-encode what is special in a password')
+        .refine((url) => !/[?#]/.test(url), 'takes no ? or #: percent-encode them in a password'),
+      password: z.string(),
+      schema: z.string().regex(/^[a-z_][a-z0-9_]{0,47}$/, '1 to 48 small letters, digits and underscores'),
+      tls,
+      vacuumWithin: duration.refine((ms) => ms >= 60_000, 'at least 1m'),
+    })
+    .refine((set) => set.tls.enabled || !tlsFiles(set.tls), { path: ['tls', 'enabled'], error: TLS_IS_OFF }),
   keep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
   maxBytes: z.int().min(2 ** 20),
   indexChars: z.int().min(0).max(1_000_000),

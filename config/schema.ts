@@ -10,22 +10,12 @@ import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { record, review } from './record.ts'
+import { TLS_IS_OFF, tls, tlsFiles } from './tls.ts'
 import { traces } from './traces.ts'
 import { ascending, byName, count, duration, wait } from './values.ts'
 
-const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
-
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
 const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')
-const tls = z
-  .strictObject({
-    enabled: z.boolean(),
-    ca: z.string(),
-    cert: z.string(),
-    key: z.string(),
-    serverName: z.string(),
-  })
-  .refine(({ cert, key }) => (cert === '') === (key === ''), { path: ['key'], error: 'cert and key go together' })
 const isUrl = (text: string) => {
   if (text === '') return true
   try {
@@ -34,9 +24,6 @@ const isUrl = (text: string) => {
     return false
   }
 }
-
-/** What is set for TLS and would be passed over without it. */
-const tlsFiles = ({ ca, cert, serverName }: z.infer<typeof tls>) => ca !== '' || cert !== '' || serverName !== ''
 
 const sasl = z
   .strictObject({

@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
 import { RecordReads } from '../../src/service/adapters/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader } from '../../src/service/adapters/sqlite/record.ts'
+import { besides, putInPlace } from '../../src/service/adapters/sqlite/replace.ts'
 import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
@@ -86,6 +87,22 @@ describe('the files of the record', () => {
     expect((await reader.search('harbour', {}, 5)).found).toMatchObject([{ verdict: one }])
     expect(await reader.name()).toBe(await store.name())
     await Promise.all([reader.close(), store.close()])
+  })
+
+  it('that take the place of others are what readers go on with', async () => {
+    const path = pathOf()
+    const old = await open(path)
+    await feed(old).judged({}, 'a harbour')
+    await old.close()
+    const reader = await sqliteRecordReader(path, sameThreadHalf)
+    expect((await reader.search('harbour', {}, 5)).found).toHaveLength(1)
+    const fresh = await open(besides(path))
+    await feed(fresh).judged({}, 'a bridge')
+    await fresh.close()
+    await putInPlace(besides(path), path)
+    await expect.poll(async () => (await reader.search('bridge', {}, 5)).found, { timeout: 20_000 }).toHaveLength(1)
+    expect((await reader.search('harbour', {}, 5)).found).toEqual([])
+    await reader.close()
   })
 
   it('are the same after the process that wrote them is gone, with or without a farewell to its log', async () => {

@@ -959,6 +959,56 @@ export function recordContract(
       expect((await store.size()).oldest).toBe(T0 + KEEP)
     })
 
+    it('forgets a deleted subject only with all that was said of it since, and gives it to nobody else', async () => {
+      await topics.judged({}, 'a claim')
+      await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+      const feedback = {
+        subjectId: 'p',
+        protocol: 'rumor',
+        label: 'non-rumor',
+        by: 'ann',
+        at: at(120),
+        note: 'private',
+      }
+      await topics.send('feedback', 'p', feedback, 120)
+      await store.tidy(T0 + 9 * DAY)
+      await topics.judged({ subjectId: 'q', tenant: 'acme', seconds: 9 * 86_400 }, 'another')
+      expect((await subject('q', 'acme'))?.said).toEqual([])
+    })
+
+    it('exports nothing of a deleted subject, also where somebody spoke of it since', async () => {
+      const feedback = {
+        subjectId: 'p',
+        protocol: 'rumor',
+        label: 'non-rumor',
+        by: 'ann',
+        at: at(120),
+        note: 'private',
+      }
+      await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+      await topics.send('feedback', 'p', feedback, 120)
+      await topics.judged({ subjectId: 'q' }, 'a claim')
+      await topics.judged({ subjectId: 'q', revision: 2, seconds: 60, decidedBy: 'deleted', label: null }, null)
+      await topics.send('feedback', 'q', { ...feedback, subjectId: 'q' }, 120)
+      expect(await exported()).toBe('')
+    })
+
+    it('tells nobody that a verdict has come where a comment is deleted that it did not see', async () => {
+      await topics.judged({}, 'a claim', { c1: 'seen' })
+      const { at: place } = await store.arrivals(null, 9)
+      await topics.send('comments', 'p', { id: 'c2', postId: 'p', createdAt: at(0), deleted: true }, 60)
+      expect((await store.arrivals(place, 9)).rows).toEqual([])
+    })
+
+    it('compares no verdict that it has forgotten', async () => {
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus' }, 'x')
+      const decision = { by: 'ann', against: 'rumor~p~r1', of: '0@0' }
+      await topics.judged({ revision: 2, seconds: 9, decidedBy: 'human', decision }, 'x')
+      expect((await queue.state()).agreement).toHaveLength(1)
+      await store.tidy(T0 + KEEP + 60_000)
+      expect((await queue.state()).agreement).toEqual([])
+    })
+
     it('exports every subject, each whole', async () => {
       await topics.judged({ subjectId: 'a' }, 'one')
       await topics.judged({ subjectId: 'a', revision: 2, seconds: 3 }, 'one')

@@ -3,19 +3,29 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import { database } from '../../src/service/adapters/postgres/connection.ts'
+import {
+  postgresRecord,
+  postgresRecordReader,
+  postgresReviewQueue,
+} from '../../src/service/adapters/postgres/record.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
-import type { RecordedTopic, RecordStore } from '../../src/service/ports/record.ts'
+import type { RecordBatch, RecordedTopic, RecordReader, RecordStore } from '../../src/service/ports/record.ts'
+import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import { aTranscript } from '../contracts/record.ts'
 import { tell } from '../support/pipeline.ts'
+import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 /**
- * The record at the size of half a year: filled, searched, listed, erased. The file stays (RECORD_PROOF_FILE), and a run fills it for
- * RECORD_PROOF_MINUTES further, up to RECORD_PROOF_VERDICTS.
+ * The record at the size of half a year, in each store: filled, searched, listed, erased. The files stay (RECORD_PROOF_FILE, and
+ * RECORD_PROOF_POSTGRES for the folder of a PostgreSQL), and a run fills them for RECORD_PROOF_MINUTES further, up to
+ * RECORD_PROOF_VERDICTS. One store alone: -t "in SQLite", -t "in PostgreSQL".
  */
 const FILE = process.env.RECORD_PROOF_FILE ?? join(tmpdir(), 'gavel-record-proof', 'record.sqlite')
+const CLUSTER = process.env.RECORD_PROOF_POSTGRES ?? join(tmpdir(), 'gavel-record-proof-postgres')
 const VERDICTS = Number(process.env.RECORD_PROOF_VERDICTS ?? 1_000_000)
 const MINUTES = Number(process.env.RECORD_PROOF_MINUTES ?? 600)
 const LEAST_PER_SECOND = 500
@@ -107,9 +117,10 @@ const messages = (n: number) => {
   return { subjectId, verdict, transcript, at: Date.parse(at) }
 }
 
-async function fill(store: RecordStore, from: number, to: number): Promise<void> {
+/** What the topics say of these verdicts, as batches for the record. */
+function made(from: number, to: number): RecordBatch[] {
   const all = Array.from({ length: to - from }, (_, at) => messages(from + at))
-  const batchOf = (topic: RecordedTopic, value: (one: (typeof all)[number]) => unknown) => {
+  const batchOf = (topic: RecordedTopic, value: (one: (typeof all)[number]) => unknown): RecordBatch => {
     const entries = all.flatMap((one, at) => {
       const offset = from + at
       const bytes = Buffer.from(JSON.stringify(value(one)))
@@ -123,13 +134,11 @@ async function fill(store: RecordStore, from: number, to: number): Promise<void>
       }
       return entriesOf(topic, { ...message, value: bytes }, CONTEXT).map((entry) => ({ offset, entry }))
     })
-    return store.apply({ topic, partition: 0, from, next: to, entries })
+    return { topic, partition: 0, from, next: to, entries }
   }
-  await batchOf('verdicts', ({ verdict }) => verdict)
-  await batchOf('transcripts', ({ transcript }) => transcript)
+  return [batchOf('verdicts', ({ verdict }) => verdict), batchOf('transcripts', ({ transcript }) => transcript)]
 }
 
-const sizeOf = () => readdirSync(dirname(FILE)).reduce((sum, name) => sum + statSync(join(dirname(FILE), name)).size, 0)
 const p95 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? 0
 
 async function timed(times: number, work: () => Promise<unknown>): Promise<number[]> {
@@ -142,15 +151,83 @@ async function timed(times: number, work: () => Promise<unknown>): Promise<numbe
   return all
 }
 
-describe('the record at size', () => {
-  let store: RecordStore
-  beforeAll(async () => {
+/** A store, and what is done about it beside its port. */
+interface Place {
+  readonly where: string
+  readonly open: () => Promise<RecordStore>
+  readonly reader: () => Promise<RecordReader>
+  readonly queue: (costs: Record<string, Record<string, number>>) => Promise<ReviewQueue>
+  /** Takes what was erased from the files, where that is not done in the same step. */
+  readonly emptied: (store: RecordStore) => Promise<void>
+  /** By what the words of the newest subject could be read, beside themselves: their keys, as latin1. */
+  readonly newestKeys: () => Promise<readonly string[]>
+  /** Where its bytes lie. */
+  readonly folder: string
+  /** Below it, what holds no rows: the log of changes of a database. */
+  readonly aside: RegExp
+  readonly close: () => Promise<void>
+}
+
+const inSqlite: Place = {
+  where: 'in SQLite',
+  open: () => {
     mkdirSync(dirname(FILE), { recursive: true })
     tell(existsSync(FILE) ? `Going on with ${FILE}.` : `Begun in ${FILE}.`)
-    store = await sqliteRecord({ path: FILE, ...SETTINGS })
-  })
+    return sqliteRecord({ path: FILE, ...SETTINGS })
+  },
+  reader: () => sqliteRecordReader(FILE),
+  queue: (costs) => sqliteReviewQueue({ path: FILE, costs }),
+  emptied: async () => undefined,
+  newestKeys: async () => [],
+  folder: dirname(FILE),
+  aside: /^$/,
+  close: async () => undefined,
+}
+
+const WITHIN = 3_600_000
+let postgres: Awaited<ReturnType<typeof aPostgres>> = null
+const addressOf = () => {
+  if (postgres === null) throw new Error('there is no PostgreSQL here')
+  return postgres.address('gavel_record')
+}
+const inPostgres: Place = {
+  where: 'in PostgreSQL',
+  async open() {
+    tell(`Going on in ${CLUSTER}.`)
+    // Half a gigabyte for pages, as a database of a few gigabytes has; a batch is on the disk when it is acknowledged.
+    postgres = await aPostgres({ directory: CLUSTER, set: ['shared_buffers=512MB', 'max_wal_size=4GB'] })
+    return await postgresRecord({ address: addressOf(), vacuumWithin: WITHIN, ...SETTINGS })
+  },
+  reader: () => postgresRecordReader(addressOf()),
+  queue: (costs) => postgresReviewQueue({ address: addressOf(), costs }),
+  async emptied(store) {
+    await store.tidy(Date.now() + WITHIN / 2)
+    const db = database(addressOf(), 1)
+    expect(await db.rows('SELECT * FROM erasing')).toEqual([])
+    await db.run('CHECKPOINT')
+    await db.close()
+  },
+  async newestKeys() {
+    const db = database(addressOf(), 1)
+    // Of a verdict, its transcript, how its subject begins, and its text.
+    const keys = await db.rows<{ key: Buffer }>('SELECT key FROM keys ORDER BY k DESC LIMIT 4')
+    await db.run('CHECKPOINT')
+    await db.close()
+    return keys.map(({ key }) => key.toString('latin1'))
+  },
+  folder: CLUSTER,
+  aside: /pg_wal/,
+  close: async () => postgres?.close(),
+}
+
+describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
+  let store: RecordStore
+  beforeAll(async () => {
+    store = await place.open()
+  }, 600_000)
   afterAll(async () => {
     await store.close()
+    await place.close()
   })
 
   it('takes more than 500 verdicts a second with their transcripts, also when it is large', {
@@ -160,12 +237,16 @@ describe('the record at size', () => {
     let done = (await store.positions()).get('transcripts/0') ?? 0
     const at = done
     let [told, second] = [done, performance.now()]
+    let batches = made(done, done + BATCH)
     while (done < VERDICTS && performance.now() - begun < MINUTES * 60_000) {
-      await fill(store, done, done + BATCH)
+      const applied = Promise.all(batches.map((batch) => store.apply(batch)))
       done += BATCH
+      // The next ones are made while these are written.
+      batches = made(done, done + BATCH)
+      await applied
       if (done - told < 10_000) continue
       const rate = (done - told) / ((performance.now() - second) / 1_000)
-      tell(`${done} verdicts, ${rate.toFixed(0)}/s, ${(sizeOf() / 2 ** 20).toFixed(0)} MiB`)
+      tell(`${done} verdicts, ${rate.toFixed(0)}/s, ${(bytesIn(place.folder) / 2 ** 20).toFixed(0)} MiB`)
       ;[told, second] = [done, performance.now()]
     }
     const rate = (done - at) / ((performance.now() - begun) / 1_000)
@@ -179,7 +260,7 @@ describe('the record at size', () => {
   })
 
   it('finds the newest 50 of a rare and of a common term within 100 ms', { timeout: 600_000 }, async () => {
-    const reader = await sqliteRecordReader(FILE)
+    const reader = await place.reader()
     const slow: string[] = []
     for (const [which, term] of TERMS) {
       const { found, stoppedEarly } = await reader.search(term, {}, 50)
@@ -194,8 +275,8 @@ describe('the record at size', () => {
   })
 
   it('lists by every filter, ranks the queue, and tells what arrives within 100 ms', { timeout: 600_000 }, async () => {
-    const reader = await sqliteRecordReader(FILE)
-    const queue = await sqliteReviewQueue({ path: FILE, costs: { rumor: { 'non-rumor': 2 } } })
+    const reader = await place.reader()
+    const queue = await place.queue({ rumor: { 'non-rumor': 2 } })
     const now = BEGUN + VERDICTS * 1_000
     const asked: Record<string, () => Promise<unknown>> = {
       'the newest': () => reader.find({}, 50),
@@ -238,6 +319,8 @@ describe('the record at size', () => {
       await store.apply({ topic, partition: 0, from: next, next: next + 1, entries })
     }
     expect((await store.search(secret, {}, 9)).found).toHaveLength(1)
+    const keys = await place.newestKeys()
+    for (const key of keys) expect(await found(key, place)).not.toEqual([])
     const before = performance.now()
     const subject = { tenant: 'default', postId: own.subjectId, kind: 'post' } as const
     const at = (await store.positions()).get('posts/0') ?? 0
@@ -246,20 +329,30 @@ describe('the record at size', () => {
     const took = performance.now() - before
     tell(`erased in ${took.toFixed(0)} ms`)
     expect(took).toBeLessThan(1_000)
-    expect(await found(secret)).toEqual([])
+    expect((await store.search(secret, {}, 9)).found).toEqual([])
+    const emptying = performance.now()
+    await place.emptied(store)
+    tell(`gone from its files ${(performance.now() - emptying).toFixed(0)} ms later`)
+    for (const trace of [secret, ...keys]) expect(await found(trace, place)).toEqual([])
   })
 })
 
+const filesOf = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+const bytesIn = (folder: string) =>
+  filesOf(folder).reduce((sum, file) => sum + (statSync(file, { throwIfNoEntry: false })?.size ?? 0), 0)
+
 /** The record's files that hold this word, read piece by piece. */
-async function found(word: string): Promise<string[]> {
+async function found(word: string, { folder, aside }: Place): Promise<string[]> {
   const holding: string[] = []
-  for (const name of readdirSync(dirname(FILE))) {
+  for (const file of filesOf(folder)) {
+    if (aside.test(file)) continue
     let tail = ''
-    for await (const piece of createReadStream(join(dirname(FILE), name), {
-      encoding: 'latin1',
-      highWaterMark: 2 ** 22,
-    })) {
-      if ((tail + piece).toLowerCase().includes(word)) holding.push(name)
+    for await (const piece of createReadStream(file, { encoding: 'latin1', highWaterMark: 2 ** 22 })) {
+      const all = tail + piece
+      if (all.includes(word) || all.toLowerCase().includes(word)) holding.push(file)
       tail = String(piece).slice(-64)
     }
   }

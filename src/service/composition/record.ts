@@ -4,13 +4,23 @@ import type { Topics } from '../../../config/topics.ts'
 import { groupReader } from '../../../consumers/group-reader.ts'
 import { groupAdmin } from '../adapters/kafka/group-admin.ts'
 import { groupProgress } from '../adapters/kafka/offsets.ts'
+import type { Address } from '../adapters/postgres/connection.ts'
+import { postgresRecord, postgresRecordReader, postgresReviewQueue } from '../adapters/postgres/record.ts'
+import { NoRecord } from '../adapters/postgres/schema.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../adapters/sqlite/record.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { labelsForPeople } from '../engine/script.ts'
 import { closable, type Keep } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
-import { RECORDED_TOPICS, RecordDamaged, type RecordedTopic, RecordFull, type RecordReader } from '../ports/record.ts'
+import {
+  RECORDED_TOPICS,
+  RecordDamaged,
+  type RecordedTopic,
+  RecordFull,
+  type RecordReader,
+  type RecordStore,
+} from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
 import type { ReviewQueue } from '../ports/review.ts'
 import type { HandleBatch, TopicReader } from '../ports/topic.ts'
@@ -26,54 +36,84 @@ const [TIDY_MS, COUNT_MS, LAG_MS] = [1_000, 30_000, 5_000]
 /** Longer than the topics keep what a deletion concerns, in ms. */
 const BEYOND_RETENTION_MS = 86_400_000
 
-/** The file of the settings, opened to be written. Throws an `OperatorError` if it is damaged. */
-export async function recordStoreOf(
-  { record, review, kafka }: Settings,
-  { path = record.path, ...from }: { readonly path?: string; readonly drawKey?: string } = {},
-) {
+/** The record of the settings, opened to be written. Throws an `OperatorError` if it is damaged. `from`: what a rebuilt one is made by. */
+export async function recordStoreOf(settings: Settings, from: Rebuilt = {}): Promise<RecordStore> {
+  const { record, review, kafka } = settings
   const [{ keep, maxBytes }, { auditShare, blindShare }] = [record, review]
   const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
-  try {
-    return await sqliteRecord({ path, keep, maxBytes, sourceKeep, auditShare, blindShare, ...from })
-  } catch (error) {
-    throw operators(error, path)
+  const { place, drawKey } = from
+  const common = {
+    ...{ keep, maxBytes, sourceKeep, auditShare, blindShare },
+    ...(drawKey === undefined ? {} : { drawKey }),
   }
+  return asked(settings, () =>
+    record.store === 'sqlite'
+      ? sqliteRecord({ path: place ?? record.path, ...common })
+      : postgresRecord({ address: addressOf(record, place), vacuumWithin: record.postgres.vacuumWithin, ...common }),
+  )
+}
+
+interface Rebuilt {
+  /** Another file, or schema, than that of the settings. */
+  readonly place?: string
+  readonly drawKey?: string
 }
 
 /** The same, opened to be read. Throws an `OperatorError` if there is none, or it is damaged. */
-export async function recordReaderOf({ record: { path } }: Settings): Promise<RecordReader> {
-  try {
-    return await sqliteRecordReader(path)
-  } catch (error) {
-    throw operators(error, path)
-  }
+export function recordReaderOf(settings: Settings): Promise<RecordReader> {
+  return asked(settings, () => readerOf(settings))
 }
 
-/** The queue of what people should look at, over the same file. Throws as `recordReaderOf` does. */
-export async function reviewQueueOf({ record: { path }, review: { costs } }: Settings): Promise<ReviewQueue> {
-  try {
-    return await sqliteReviewQueue({ path, costs })
-  } catch (error) {
-    throw operators(error, path)
-  }
+/** The queue of what people should look at, over the same record. Throws as `recordReaderOf` does. */
+export function reviewQueueOf(settings: Settings): Promise<ReviewQueue> {
+  const { record, review } = settings
+  const { costs } = review
+  return asked(settings, () =>
+    record.store === 'sqlite'
+      ? sqliteReviewQueue({ path: record.path, costs })
+      : postgresReviewQueue({ address: addressOf(record), costs }),
+  )
 }
 
-/** The record of the settings once its file is there, for those who read it beside other work; null until then. */
+/** The record of the settings once it is there, for those who read it beside other work; null until then. */
 export function recordAt(settings: Settings, keep: Keep): () => Promise<RecordReader | null> {
   let open: Promise<RecordReader> | null = null
   keep({ close: async () => void (await (await open?.catch(() => null))?.close()) })
   return async () => {
-    if (open === null && !existsSync(settings.record.path)) return null
-    open ??= sqliteRecordReader(settings.record.path)
+    if (open === null && settings.record.store === 'sqlite' && !existsSync(settings.record.path)) return null
+    open ??= readerOf(settings)
     const own = open
     return own.catch((error: unknown) => {
       if (open === own) open = null
+      if (error instanceof NoRecord) return null
       throw error
     })
   }
 }
 
-function operators(error: unknown, path: string): unknown {
+function readerOf({ record }: Settings): Promise<RecordReader> {
+  return record.store === 'sqlite' ? sqliteRecordReader(record.path) : postgresRecordReader(addressOf(record))
+}
+
+/** Where the record is in PostgreSQL. Throws an `OperatorError` if the settings do not say. */
+export function addressOf({ postgres }: Settings['record'], schema = postgres.schema): Address {
+  if (postgres.url === '')
+    throw new OperatorError(
+      'record.store is postgres, and record.postgres.url (GAVEL_RECORD_POSTGRES_URL) is empty: set postgresql://user@host:5432/database.',
+    )
+  return { ...postgres, schema }
+}
+
+/** Does this with the record; what an operator can do something about is told as such. */
+async function asked<Result>({ record }: Settings, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    throw record.store === 'sqlite' ? ofFile(error, record.path) : ofDatabase(error)
+  }
+}
+
+function ofFile(error: unknown, path: string): unknown {
   if (error instanceof RecordDamaged) return new OperatorError(error.message, { cause: error })
   if (error instanceof Error && /unable to open/.test(error.message))
     return new OperatorError(
@@ -81,6 +121,20 @@ function operators(error: unknown, path: string): unknown {
       { cause: error },
     )
   return error
+}
+
+function ofDatabase(error: unknown): unknown {
+  if (error instanceof OperatorError || !(error instanceof Error)) return error
+  if (error instanceof RecordDamaged) return new OperatorError(error.message, { cause: error })
+  if (error instanceof NoRecord)
+    return new OperatorError(
+      `There is no record in PostgreSQL: ${error.message} (record.postgres). It is kept by "gavel run --roles intake,judge,publish,record".`,
+      { cause: error },
+    )
+  return new OperatorError(
+    `PostgreSQL, where the record is (record.postgres.url), can't be asked: ${error.message || String('code' in error ? error.code : error)}. See docs/connections.md.`,
+    { cause: error },
+  )
 }
 
 /** How the record reads messages, also of protocols that are switched off now. */

@@ -204,7 +204,7 @@ export interface Arrivals {
   readonly erased: readonly ThreadRef[]
   /** Where to go on. */
   readonly at: string
-  /** How many more have come. */
+  /** How many more have come, counted up to 10,000. */
   readonly left: number
 }
 

@@ -84,12 +84,10 @@ export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, n
   return new Map(Object.entries(costs).map(([protocol, own]) => [protocol, new Map(Object.entries(own))]))
 }
 
-/** A row of the queue, as any store keeps it. */
-export interface QueueRow {
+/** What the order of the queue goes by, as any store keeps it. */
+export interface QueuedRow {
   readonly verdict: string
   readonly tenant: string
-  readonly kind: ReviewItem['subject']['kind']
-  readonly subject: string
   readonly protocol: string
   readonly number: number
   readonly label: string | null
@@ -98,27 +96,38 @@ export interface QueueRow {
   readonly since: number
   /** Who decided it, of a person's verdict. */
   readonly decider: string | null
-  readonly words: string | null
-  readonly lang: string | null
   readonly holder: string | null
   readonly until: number | null
 }
 
-const isBlind = ({ reasons }: QueueRow) => reasons.split(' ').includes('second-opinion')
+/** The same with its subject. */
+export interface QueueRow extends QueuedRow {
+  readonly kind: ReviewItem['subject']['kind']
+  readonly subject: string
+  readonly words: string | null
+  readonly lang: string | null
+}
+
+const isBlind = ({ reasons }: QueuedRow) => reasons.split(' ').includes('second-opinion')
 
 /** Whether a person may take this. */
-export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'taken' | 'own' {
+export function mayTake(row: QueuedRow, person: string, now: number): 'yes' | 'taken' | 'own' {
   if (isBlind(row) && row.decider === person) return 'own'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
+/** Whether somebody has claimed this, and still has it. */
+export function holds({ holder, until }: QueuedRow, person: string, now: number): boolean {
+  return holder === person && (until ?? 0) > now
+}
+
 /** The rows that fit, the dearest first. */
-export function ranked(
-  rows: readonly QueueRow[],
+export function ranked<Row extends QueuedRow>(
+  rows: readonly Row[],
   { tenants, protocol, verdict, for: person }: QueueFilter,
   costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
   now: number,
-): ReviewItem[] {
+): { row: Row; score: number }[] {
   return rows
     .filter(
       (row) =>
@@ -127,11 +136,11 @@ export function ranked(
         (verdict === undefined || row.verdict === verdict) &&
         (person === undefined || mayTake(row, person, now) === 'yes'),
     )
-    .map((row) => itemOf(row, scoreOf(row, costs, now), now))
-    .sort((a, b) => b.score - a.score || a.since - b.since || (a.verdict < b.verdict ? -1 : 1))
+    .map((row) => ({ row, score: scoreOf(row, costs, now) }))
+    .sort((a, b) => b.score - a.score || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1))
 }
 
-function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
+export function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
   const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
   const isHeld = holder !== null && until !== null && until > now
   return {

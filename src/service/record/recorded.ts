@@ -59,3 +59,6 @@ export function recordedWord({ said, id, protocol, label, by, at, json }: SaidRo
 
 /** Most documents that a search looks at: those that hold all grams of its terms, and perhaps not the terms. */
 export const MOST_CANDIDATES = 20_000
+
+/** How far what has come is counted. */
+export const MOST_LEFT = 10_000

@@ -299,8 +299,6 @@ export function memoryRecord(settings: {
   }
   const isEmpty = ({ verdicts, said: words, deletedAt }: SubjectRecord) =>
     verdicts.length + words.length === 0 && deletedAt === null
-  const isErased = ({ verdicts, said: words }: SubjectRecord) =>
-    words.length === 0 && verdicts.every(({ verdict }) => verdict.decidedBy === 'deleted')
 
   return {
     name: async () => `memory-${names}`,
@@ -347,7 +345,7 @@ export function memoryRecord(settings: {
       return one === undefined || 'erased' in one ? null : one.json
     },
     async *export(only) {
-      const all = [...subjects.values()].map(recordOf).filter((one) => !isErased(one))
+      const all = [...subjects.values()].map(recordOf).filter((one) => !isGone(one))
       yield* only === 'decided' ? all.filter(isDecided) : all
     },
     async size() {
@@ -377,3 +375,7 @@ export function memoryRecord(settings: {
     ),
   }
 }
+
+/** Nothing but its deletion is left, whatever was said since. */
+const isGone = ({ verdicts, said, deletedAt }: SubjectRecord) =>
+  verdicts.every(({ verdict }) => verdict.decidedBy === 'deleted') && (deletedAt !== null || said.length === 0)

@@ -1,6 +1,6 @@
 import type { RulingEntry, SaidEntry, Shown } from '../../ports/record.ts'
 import { MOST_CLAIMS, type ReviewQueue, type ReviewState } from '../../ports/review.ts'
-import { type Costs, costsOf, lookAt, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
+import { type Costs, costsOf, holds, itemOf, lookAt, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
 
 /** What the queue is made of. */
 export interface QueueSource {
@@ -64,7 +64,7 @@ export function memoryReview(
   return {
     async list(filter, most, now) {
       const all = ranked(rows(), filter, own, now)
-      return { items: all.slice(0, most), waiting: all.length }
+      return { items: all.slice(0, most).map(({ row, score }) => itemOf(row, score, now)), waiting: all.length }
     },
     async claim(item, filter, until, now) {
       const wanted = rows().filter(
@@ -77,14 +77,14 @@ export function memoryReview(
         if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
       }
       const [first] = ranked(wanted, filter, own, now)
-      const ruling = first === undefined ? undefined : claimOf(first.verdict)
+      const ruling = first === undefined ? undefined : claimOf(first.row.verdict)
       if (first === undefined || ruling === undefined) return { outcome: 'gone' }
       const others = [...claims].filter(
         ([key, held]) => key !== claimKey(ruling) && held.by === filter.for && held.until > now,
       )
-      if (first.claim?.by !== filter.for && others.length >= MOST_CLAIMS) return { outcome: 'many' }
+      if (!holds(first.row, filter.for, now) && others.length >= MOST_CLAIMS) return { outcome: 'many' }
       claims.set(claimKey(ruling), { by: filter.for, until })
-      return { outcome: 'claimed', item: { ...first, claim: { by: filter.for, until } } }
+      return { outcome: 'claimed', item: { ...itemOf(first.row, first.score, now), claim: { by: filter.for, until } } }
     },
     async release(item, by, anyone, now) {
       const ruling = claimOf(item)

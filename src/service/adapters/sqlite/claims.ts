@@ -1,11 +1,21 @@
 import { type Claimed, MOST_CLAIMS, type QueueFilter, type ReviewState } from '../../ports/review.ts'
-import { type Costs, costsOf, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
-import { QUEUED } from './queue.ts'
+import {
+  type Costs,
+  costsOf,
+  holds,
+  itemOf,
+  mayTake,
+  type QueuedRow,
+  type QueueRow,
+  ranked,
+} from '../../record/queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
 /** Items by weight that are ranked: cost and age move one no further than six times up. */
 const RANKED = 20_000
+
+const QUEUED = 'verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
 
 /** The queue, and who has claimed what of it, over a connection that writes claims alone. */
 export class Claims {
@@ -24,19 +34,28 @@ export class Claims {
   list(filter: QueueFilter, most: number, now: number) {
     const rows = this.#rows(filter)
     const items = ranked(rows, filter, this.#costs, now)
-    return { items: items.slice(0, most), waiting: rows.length < RANKED ? items.length : this.#count(filter) }
+    const page = items.slice(0, most).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
+    return { items: page, waiting: rows.length < RANKED ? items.length : this.#count(filter) }
   }
 
-  #rows({ tenants, protocol, verdict }: QueueFilter): QueueRow[] {
+  #rows({ tenants, protocol, verdict }: QueueFilter): QueuedRow[] {
     const conditions = [
-      ...(tenants === undefined ? [] : [`queue.tenant IN (${tenants.map(() => '?').join(', ')})`]),
+      ...(tenants === undefined ? [] : [`tenant IN (${tenants.map(() => '?').join(', ')})`]),
       ...(protocol === undefined ? [] : ['protocol = ?']),
-      ...(verdict === undefined ? [] : ['queue.verdict = ?']),
+      ...(verdict === undefined ? [] : ['verdict = ?']),
     ]
     const named = [protocol, verdict].filter((one) => one !== undefined)
     const values = [...(tenants ?? []), ...named]
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    return this.#sql.all<QueueRow>(`SELECT ${QUEUED} ${where} ORDER BY weight DESC LIMIT ?`, ...values, RANKED)
+    return this.#sql.all<QueuedRow>(`SELECT ${QUEUED} ${where} ORDER BY weight DESC LIMIT ?`, ...values, RANKED)
+  }
+
+  #withSubject(row: QueuedRow): QueueRow {
+    const own = this.#sql.get<Pick<QueueRow, 'kind' | 'subject' | 'words' | 'lang'>>(
+      'SELECT kind, subjects.id AS subject, begins AS words, lang FROM queue JOIN subjects USING (s) WHERE queue.verdict = ?',
+      row.verdict,
+    )
+    return { ...row, kind: 'post', subject: '', words: null, lang: null, ...own }
   }
 
   #count({ tenants, protocol }: QueueFilter): number {
@@ -53,7 +72,7 @@ export class Claims {
       item === null
         ? this.#rows(filter)
         : this.#sql
-            .all<QueueRow>(`SELECT ${QUEUED} WHERE queue.verdict = ?`, item)
+            .all<QueuedRow>(`SELECT ${QUEUED} WHERE verdict = ?`, item)
             .filter(({ tenant }) => filter.tenants?.includes(tenant) !== false)
     const [one] = rows
     if (item !== null && one !== undefined) {
@@ -61,13 +80,15 @@ export class Claims {
       if (may === 'own') return { outcome: 'own' }
       if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
     }
-    for (const wanted of ranked(rows, filter, this.#costs, now)) {
-      if (wanted.claim?.by !== filter.for && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
+    for (const { row: wanted, score } of ranked(rows, filter, this.#costs, now)) {
+      if (!holds(wanted, filter.for, now) && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
       const { changes } = this.#sql.run(
         'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
         ...[filter.for, until, wanted.verdict, filter.for, now],
       )
-      if (Number(changes) > 0) return { outcome: 'claimed', item: { ...wanted, claim: { by: filter.for, until } } }
+      if (Number(changes) === 0) continue
+      const claimed = itemOf(this.#withSubject(wanted), score, now)
+      return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
     }
     return { outcome: 'gone' }
   }

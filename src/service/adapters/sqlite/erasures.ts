@@ -82,6 +82,7 @@ export class Erasures {
         ...[post.tenant, post.postId],
       )
       if (known === undefined) continue
+      let stripped = 0
       for (const { t, id, comments } of this.#sql.all<{ t: number; id: string; comments: string }>(
         'SELECT t, id, comments FROM transcripts WHERE s = ? AND comments IS NOT NULL',
         known.s,
@@ -90,7 +91,9 @@ export class Erasures {
         if (held !== ANY && !held.some((one) => ids.has(one))) continue
         this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
         this.strip(id)
+        stripped++
       }
+      if (stripped === 0) continue
       // Those that are found by the words of another's transcript.
       for (const { doc } of this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
@@ -148,6 +151,18 @@ export class Erasures {
     )
   }
 
+  /** Removes what is left of a subject of which nothing else is, unless it was deleted after this time. Its number is given again. */
+  forget(s: number, time: number): void {
+    this.#note(
+      this.#sql.run(
+        `DELETE FROM subjects WHERE s = ? AND coalesce(deleted_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s)`,
+        ...[s, time],
+      ),
+    )
+  }
+
   /** Notes that rows were removed whose content is still in the log. */
   #note(...done: readonly { readonly changes: number | bigint }[]): void {
     if (done.some(({ changes }) => Number(changes) > 0)) this.#mustTruncate = true
@@ -157,7 +172,10 @@ export class Erasures {
   truncate(): void {
     if (!this.#mustTruncate) return
     this.#since ??= Date.now()
+    // Nobody who writes waits for one who reads.
+    this.#sql.exec('PRAGMA busy_timeout = 0')
     const done = this.#sql.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')
+    this.#sql.exec('PRAGMA busy_timeout = 5000')
     if (done?.busy !== 0) return
     this.#mustTruncate = false
     this.#since = null

@@ -32,7 +32,10 @@ export class QueueRows {
   }
 
   requeueAll(s: number): void {
-    for (const { protocol } of this.#sql.all<{ protocol: string }>('SELECT protocol FROM queue WHERE s = ?', s))
+    for (const { protocol } of this.#sql.all<{ protocol: string }>(
+      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
+      ...[s, s],
+    ))
       this.#requeue(s, protocol)
   }
 
@@ -121,7 +124,3 @@ function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
     drawn: row.decided_by === 'human' ? isSecond(id) : row.sampled === 1,
   }
 }
-
-/** A row of the queue with how its subject begins. */
-export const QUEUED = `queue.verdict, queue.tenant, kind, subjects.id AS subject, protocol, number, label, reasons, weight, since,
-  decider, begins AS words, lang, holder, until FROM queue JOIN subjects USING (s)`

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
-import type { SQLInputValue } from 'node:sqlite'
 import { zstdDecompressSync } from 'node:zlib'
 import type { SubjectKind, ThreadRef } from '../../domain/thread.ts'
 import { MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
+import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import { type ListedRow, MOST_CANDIDATES, type RulingRow, type SaidRow } from '../../record/recorded.ts'
+import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../../record/recorded.ts'
 import { guarded, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 
@@ -70,7 +70,7 @@ export class RecordReads {
     const subjects = rows
       .map((row) => this.#rowsOf(row))
       .filter(({ verdicts, said }) => verdicts.length + said.length > 0)
-    return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter(({ verdicts }) => !isDeleted(verdicts)) }
+    return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter((one) => !isDeleted(one)) }
   }
 
   /** `mostWords`: the newest of what was said of it; all of it otherwise. */
@@ -136,8 +136,8 @@ export class RecordReads {
       ...[since, upTo],
     )
     const [left] = this.#sql.all<{ n: number }>(
-      'SELECT count(*) AS n FROM rulings WHERE seq > ? AND standing = 1',
-      upTo,
+      'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?)',
+      ...[upTo, MOST_LEFT],
     )
     return {
       rows: docs.flatMap(({ doc }) => this.#listed(doc)),
@@ -208,35 +208,12 @@ interface SubjectRow {
   readonly deleted_at: number | null
 }
 
-/** Only its retraction is left. */
-function isDeleted(verdicts: readonly RulingRow[]): boolean {
+/** It was deleted, and not judged since. */
+function isDeleted({ deletedAt, verdicts }: SubjectRows): boolean {
   return (
-    verdicts.length > 0 &&
+    deletedAt !== null &&
     verdicts.every(({ json }) => (JSON.parse(json) as { decidedBy: string }).decidedBy === 'deleted')
   )
-}
-
-/** The marks that a filter asks for, the rarest first. */
-function marksOf({ author, prompts, model, fault, contested, lang }: RecordFilter): (readonly [string, string])[] {
-  const wanted = { author, fault, contested: contested === undefined ? undefined : '', prompts, model, lang }
-  return Object.entries(wanted).flatMap(([mark, value]) => (value === undefined ? [] : [[mark, value] as const]))
-}
-
-function conditionsOf(filter: RecordFilter) {
-  const { tenants, protocol, label, degraded, since, until, standing, before } = filter
-  const all: (readonly [sql: string, ...values: SQLInputValue[]])[] = [['1']]
-  if (tenants !== undefined) all.push([`rulings.tenant IN (${tenants.map(() => '?').join(', ')})`, ...tenants])
-  if (protocol !== undefined) all.push(['rulings.protocol = ?', protocol])
-  if (label === null) all.push(['rulings.label IS NULL'])
-  else if (label !== undefined) all.push(['rulings.label = ?', label])
-  if (degraded !== undefined) all.push(['rulings.degraded = 1'])
-  if (since !== undefined) all.push(['rulings.decided_at >= ?', since])
-  if (until !== undefined) all.push(['rulings.decided_at < ?', until])
-  if (standing !== undefined) all.push(['rulings.standing = 1'])
-  if (before !== undefined) all.push(['rulings.doc < ?', /^\d{1,15}$/.test(before) ? Number(before) : 0])
-  for (const mark of marksOf(filter))
-    all.push(['EXISTS (SELECT 1 FROM marks AS m WHERE m.mark = ? AND m.value = ? AND m.doc = rulings.doc)', ...mark])
-  return { sql: all.map(([sql]) => sql).join(' AND '), values: all.flatMap(([, ...values]) => values) }
 }
 
 function sizeOf(file: string): number {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import type { RecordReader, RecordStore } from '../../ports/record.ts'
 import type { ReviewQueue } from '../../ports/review.ts'
 import type { Costs } from '../../record/queue.ts'
@@ -118,18 +118,42 @@ function subjectOf({ verdicts, said, ...subject }: SubjectRows) {
 type Arguments<Method> = Method extends (...args: infer Args) => unknown ? Args : never
 type Result<Method> = Method extends (...args: never[]) => infer Value ? Value : never
 
-/** One half, asked by the names of its methods; rejects if it can't open the file. */
+/** How often it is looked whether another file has taken the place of the one that is read, in ms. */
+const LOOK_MS = 1_000
+
+/**
+ * One half, asked by the names of its methods; rejects if it can't open the file. Who reads goes on with the file that a rebuild has
+ * put in its place.
+ */
 async function opened<Methods>(start: StartHalf, served: Served, first: keyof Methods & string) {
-  const half = start(served)
+  let half = start(served)
+  let [file, looked] = [fileOf(served), performance.now()]
   try {
     await half.ask({ method: first, args: [] })
   } catch (error) {
     await half.close().catch(() => undefined)
     throw error
   }
+  function follow(): void {
+    if (served.half === 'tables' || performance.now() - looked < LOOK_MS) return
+    looked = performance.now()
+    const now = fileOf(served)
+    if (now === null || now === file) return
+    file = now
+    void half.close().catch(() => undefined)
+    half = start(served)
+  }
   return {
-    ask: <Name extends keyof Methods & string>(method: Name, ...args: Arguments<Methods[Name]>) =>
-      half.ask({ method, args }) as Promise<Result<Methods[Name]>>,
+    ask: <Name extends keyof Methods & string>(method: Name, ...args: Arguments<Methods[Name]>) => {
+      follow()
+      return half.ask({ method, args }) as Promise<Result<Methods[Name]>>
+    },
     close: () => half.close(),
   }
+}
+
+/** Which file is at a half's path; null if none is. */
+function fileOf(served: Served): number | null {
+  const path = served.half === 'tables' ? served.settings.path : served.path
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null
 }

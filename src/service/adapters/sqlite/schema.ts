@@ -65,6 +65,13 @@ const TABLES = `
   INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
 `
 
+/** Indexes that earlier files of this form may lack. */
+const INDEXES = `
+  CREATE INDEX IF NOT EXISTS said_at ON said (at);
+  CREATE INDEX IF NOT EXISTS unread_at ON unread (at);
+  CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (label);
+`
+
 /** How a connection works; never VACUUM, which copies content to a temporary file. */
 const PRAGMAS = `
   PRAGMA journal_mode = wal;
@@ -86,6 +93,7 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       const form = numberOf(db, 'PRAGMA user_version')
       if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}; COMMIT`)
       else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
+      db.exec(INDEXES)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })

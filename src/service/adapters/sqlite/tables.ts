@@ -11,6 +11,7 @@ import {
   type RulingEntry,
   type TranscriptEntry,
 } from '../../ports/record.ts'
+import { docAt, firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../../record/documents.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { ANY, Erasures } from './erasures.ts'
@@ -37,10 +38,9 @@ export interface TableSettings {
 const STEP = 500
 /** A verdict whose transcript has not come within this time is searched without it, in ms. */
 const ALONE_AFTER_MS = 60_000
+const FROM_THE_FIRST = [-1, -1] as const
 /** Transcripts that make room at once when the file is full. */
 const ROOM = 200
-const EPOCH_S = 1_577_836_800
-const PER_SECOND = 4_096
 
 /**
  * The record's tables in one SQLite file, over a connection that writes. Synchronous: it works in a thread of its own.
@@ -54,6 +54,7 @@ export class RecordTables {
   readonly #queue: QueueRows
   readonly #draw: Hmac
   #full = false
+  #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
 
   constructor(settings: TableSettings) {
     this.#settings = settings
@@ -267,10 +268,8 @@ export class RecordTables {
     else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
   }
 
-  /** Documents are numbered by the time of decision, so that the newest are found first, in whatever order they arrive. */
   #freeDoc(decidedAt: number): number {
-    const second = Math.max(0, Math.floor(Math.min(decidedAt, Date.now() + 86_400_000) / 1000) - EPOCH_S)
-    for (let first = second * PER_SECOND; ; first += PER_SECOND) {
+    for (let first = firstDoc(decidedAt, Date.now()); ; first += PER_SECOND) {
       const last = this.#sql.get<{ doc: number | null }>(
         'SELECT max(doc) AS doc FROM rulings WHERE doc BETWEEN ? AND ?',
         ...[first, first + PER_SECOND - 1],
@@ -289,40 +288,47 @@ export class RecordTables {
         ...[alone, STEP],
       ))
         this.#texts.index(doc)
+      const left = new Set<number>()
       for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
         'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
         ...[docAt(now - keep), STEP],
       )) {
         this.#erasures.drop(doc)
         this.#queue.requeueAll(s)
-        this.#sql.run(
-          `DELETE FROM subjects WHERE s = ? AND deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM rulings WHERE s = ?)
-           AND NOT EXISTS (SELECT 1 FROM said WHERE s = ?)`,
-          ...[s, s, s],
-        )
+        left.add(s)
       }
-      this.#sql.run(
-        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ?',
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ? RETURNING s',
         ...[STEP, now - keep],
+      ))
+        left.add(s)
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? LIMIT ?) RETURNING s',
+        ...[now - keep, STEP],
+      ))
+        left.add(s)
+      this.#sql.run(
+        'DELETE FROM unread WHERE rowid IN (SELECT rowid FROM unread WHERE at < ? LIMIT ?)',
+        ...[now - keep, STEP],
       )
-      const olderThan = (table: string, time: number) =>
-        this.#sql.run(
-          `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE at < ? LIMIT ?)`,
-          ...[time, STEP],
-        )
-      olderThan('said', now - keep)
-      olderThan('unread', now - keep)
       this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
-      this.#sql.run(
-        `DELETE FROM subjects WHERE s IN (SELECT s FROM subjects WHERE deleted_at < ? AND NOT EXISTS (
-           SELECT 1 FROM rulings WHERE rulings.s = subjects.s) LIMIT ?)`,
-        ...[now - sourceKeep, STEP],
-      )
+      for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
       this.#arrivals.save()
     })
     this.#sql.exec('PRAGMA incremental_vacuum(500)')
     this.#erasures.truncate()
+  }
+
+  /** Some subjects that were deleted before this time, at each call the next. */
+  #deletedBefore(time: number): number[] {
+    const rows = this.#sql.all<{ s: number; deleted_at: number }>(
+      'SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?, ?) ORDER BY deleted_at, s LIMIT ?',
+      ...[time, ...this.#seenDeleted, STEP],
+    )
+    const last = rows.at(-1)
+    this.#seenDeleted = rows.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
+    return rows.map(({ s }) => s)
   }
 
   /**
@@ -359,20 +365,4 @@ export class RecordTables {
         ?.next ?? null
     )
   }
-}
-
-/** Whether an id is among this share: nobody without the key can choose one that is, or that is not. */
-function isDrawn(draw: Hmac, id: string, share: number): boolean {
-  return Number.parseInt(draw(id, 'hex').slice(0, 12), 16) < share * 2 ** 48
-}
-
-/** The least document that is decided at this time. */
-function docAt(ms: number): number {
-  return Math.max(0, Math.floor(ms / 1000) - EPOCH_S) * PER_SECOND
-}
-
-/** Rulings by the time of their decision: an index takes ascending numbers ten times as fast as others. */
-function inOrderOfTime(entries: RecordBatch['entries']): RecordBatch['entries'] {
-  const at = ({ entry }: RecordBatch['entries'][number]) => (entry.what === 'ruling' ? entry.decidedAt : 0)
-  return entries.every(({ entry }) => entry.what === 'ruling') ? entries.toSorted((a, b) => at(a) - at(b)) : entries
 }

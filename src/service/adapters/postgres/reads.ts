@@ -1,0 +1,165 @@
+import type { ThreadRef } from '../../domain/thread.ts'
+import { type Arrivals, MOST_WORDS, type RecordReader, type RecordSize } from '../../ports/record.ts'
+import { conditionsOf, marksOf } from '../../record/conditions.ts'
+import { gramsOf, termsOf } from '../../record/grams.ts'
+import { MOST_LEFT, recordedRow, recordedWord } from '../../record/recorded.ts'
+import type { Database } from './connection.ts'
+import { type Hashing, hashing } from './grams-key.ts'
+import { listed, opened, recordsOf, type SaidSealed, type SubjectRow } from './opened.ts'
+import { searched } from './search.ts'
+
+/** Subjects that are exported between two looks at what was erased meanwhile. */
+const PAGE = 200
+
+/** Questions to the record's tables, beside those who write. */
+export function recordReads(db: Database): RecordReader {
+  let known: { readonly secret: string; readonly hashes: Hashing } | null = null
+  /** As the record hashes now: it may have been made anew. */
+  async function hashesNow(): Promise<Hashing> {
+    const [row] = await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'secret'")
+    const secret = row?.v ?? ''
+    if (known?.secret !== secret) known = { secret, hashes: hashing(secret) }
+    return known.hashes
+  }
+
+  return {
+    name: async () => (await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'name'"))[0]?.v ?? '',
+    async subject({ tenant, id, kind }) {
+      const rows = await db.rows<SubjectRow>(
+        'SELECT * FROM subjects WHERE tenant = ? AND id = ? ORDER BY kind',
+        tenant,
+        id,
+      )
+      const found = await recordsOf(db, rows, MOST_WORDS)
+      const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
+      return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
+    },
+    async verdict(id, tenants) {
+      const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
+      const found = await db.rows<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
+      const [row] = await listed(
+        db,
+        found.map(({ doc }) => doc),
+      )
+      return row === undefined ? null : recordedRow(row)
+    },
+    async word(id, tenants) {
+      const found = await db.rows<SaidSealed & { tenant: string }>(
+        'SELECT said.*, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
+        id,
+      )
+      const [row] = (await opened(db, found)).rows
+      return row === undefined || tenants?.includes(row.tenant) === false ? null : recordedWord(row)
+    },
+    async find(filter, limit) {
+      const hashes = await hashesNow()
+      const { sql, values } = conditionsOf(filter, hashes.mark)
+      // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
+      const [mark] = marksOf(filter)
+      const found = await db.rows<{ doc: number }>(
+        mark === undefined
+          ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
+          : `SELECT marks.doc FROM marks JOIN rulings ON rulings.doc = marks.doc
+             WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`,
+        ...(mark === undefined ? [] : [mark[0], hashes.mark(...mark)]),
+        ...[...values, limit],
+      )
+      return (
+        await listed(
+          db,
+          found.map(({ doc }) => doc),
+        )
+      ).map(recordedRow)
+    },
+    arrivals: (after, most) => arrivalsIn(db, after, most),
+    async search(query, filter, limit) {
+      const terms = termsOf(query)
+      if (terms.length === 0) return { found: [], stoppedEarly: false }
+      const hashes = await hashesNow()
+      const grams = [...new Set(terms.flatMap((term) => [...gramsOf(term)]))].map(hashes.gram)
+      const sought = { terms, grams, filter, ...conditionsOf(filter, hashes.mark) }
+      const { docs, stoppedEarly } = await searched(db, sought, limit)
+      return { found: (await listed(db, docs)).map(recordedRow), stoppedEarly }
+    },
+    async transcript(verdictId) {
+      const found = await db.rows<{ k: number; sealed: Buffer }>(
+        'SELECT k, sealed FROM transcripts JOIN held ON held.at = transcripts.at AND held.t = transcripts.t WHERE id = ?',
+        verdictId,
+      )
+      return (await opened(db, found)).rows[0]?.json ?? null
+    },
+    async *export(only) {
+      const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
+        OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
+      for (let after = 0; ; ) {
+        const page = await db.rows<SubjectRow>(
+          `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
+          ...[after, PAGE],
+        )
+        const last = page.at(-1)
+        if (last === undefined) return
+        for (const one of await recordsOf(db, page, null)) {
+          const { verdicts, said } = one
+          const isDeleted = one.deletedAt !== null && verdicts.every(({ verdict }) => verdict.decidedBy === 'deleted')
+          if (verdicts.length + said.length > 0 && !isDeleted) yield one
+        }
+        after = last.s
+      }
+    },
+    size: () => sizeOf(db),
+    close: () => db.close(),
+  }
+}
+
+async function arrivalsIn(db: Database, after: string | null, most: number): Promise<Arrivals> {
+  const [meta] = await db.rows<{ n: number; file: string }>(
+    "SELECT n, v AS file FROM counters, meta WHERE counters.k = 'arrivals' AND meta.k = 'file'",
+  )
+  const { n: now, file } = meta ?? { n: 0, file: '' }
+  const [of, seen] = after?.split('/') ?? []
+  const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
+  const docs = await db.rows<{ doc: number; seq: number }>(
+    'SELECT doc, seq FROM rulings WHERE seq > ? AND seq <= ? AND standing = 1 ORDER BY seq LIMIT ?',
+    ...[since, now, most],
+  )
+  const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
+  const erased = await db.rows<SubjectRow>(
+    'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq',
+    ...[since, upTo],
+  )
+  const [left] = await db.rows<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?) AS more',
+    ...[upTo, MOST_LEFT],
+  )
+  return {
+    rows: (
+      await listed(
+        db,
+        docs.map(({ doc }) => doc),
+      )
+    ).map(recordedRow),
+    erased: erased.map(({ tenant, kind, id }): ThreadRef => ({ tenant, kind, postId: id })),
+    at: `${file}/${upTo}`,
+    left: left?.n ?? 0,
+  }
+}
+
+async function sizeOf(db: Database): Promise<RecordSize> {
+  const counted = new Map(
+    (await db.rows<{ k: string; n: number }>('SELECT k, n FROM counters')).map(({ k, n }) => [k, n]),
+  )
+  const [own] = await db.rows<{ oldest: number | null; holes: number; since: number | null; bytes: number }>(
+    `SELECT (SELECT decided_at FROM rulings ORDER BY doc LIMIT 1) AS oldest, (SELECT count(*) FROM holes) AS holes,
+       (SELECT min(since) FROM erasing) AS since,
+       (SELECT sum(pg_relation_size(c.oid) + coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0))::bigint FROM pg_class c
+        WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'meta'::regclass) AND c.relkind IN ('r', 'i')) AS bytes`,
+  )
+  const rows = {
+    verdicts: counted.get('verdicts') ?? 0,
+    transcripts: counted.get('transcripts') ?? 0,
+    said: counted.get('said') ?? 0,
+    unread: counted.get('unread') ?? 0,
+  }
+  const { oldest = null, holes = 0, since = null, bytes = 0 } = own ?? {}
+  return { bytes, rows, oldest, holes, full: false, erasingSince: since }
+}

@@ -1,0 +1,91 @@
+import type { RecordReader, RecordStore } from '../../ports/record.ts'
+import type { ReviewQueue } from '../../ports/review.ts'
+import type { Costs } from '../../record/queue.ts'
+import { reviewClaims } from './claims.ts'
+import { type Address, type Database, database } from './connection.ts'
+import { hashing } from './grams-key.ts'
+import { recordReads } from './reads.ts'
+import { type Meta, metaOf, prepared } from './schema.ts'
+import { RecordTables, type TableSettings } from './tables.ts'
+import { vacuumed } from './vacuum.ts'
+
+export interface PostgresSettings extends TableSettings {
+  readonly address: Address
+  /** Until when erased words are gone from tables and indexes, in ms. */
+  readonly vacuumWithin: number
+  /** Draws by this key in place of one of the record's own: that of the record that it takes the place of. */
+  readonly drawKey?: string
+}
+
+/** Most connections of one process: to write, and to read. */
+const [WRITING, READING] = [2, 4]
+
+/** How often its size is measured, in ms, and from which share of its bounds on it is full. */
+const [MEASURE_MS, FULL] = [60_000, 0.98]
+
+/**
+ * The record in a schema of a PostgreSQL database, for the processes of many machines: any number write, one at a time, and any
+ * number read. Rejects with `RecordDamaged`.
+ */
+export async function postgresRecord(settings: PostgresSettings): Promise<RecordStore> {
+  const { address, vacuumWithin, maxBytes, drawKey } = settings
+  const db = database(address, WRITING)
+  const meta = await opened(db, () => prepared(db, address.schema, drawKey))
+  const tables = new RecordTables(db, settings, { ...meta, hashes: hashing(meta.secret) })
+  const reader = await postgresRecordReader(address)
+  let measured = 0
+  return {
+    ...reader,
+    rename: () => tables.rename(),
+    apply: (batch) => tables.apply(batch),
+    restart: (topic, partition) => tables.restart(topic, partition),
+    positions: () => tables.positions(),
+    async tidy(now) {
+      await tables.tidy(now)
+      await vacuumed(db, vacuumWithin, now)
+      if (now - measured < MEASURE_MS) return
+      measured = now
+      // With room by the rules: the oldest transcripts go, the verdicts stay.
+      if ((await reader.size()).bytes > maxBytes) await tables.makeRoom()
+    },
+    async size() {
+      const { erasingSince, ...size } = await reader.size()
+      // What waits for less than it may is as it should be.
+      const isLate = erasingSince !== null && Date.now() - erasingSince > vacuumWithin
+      return { ...size, full: size.bytes > maxBytes * FULL, erasingSince: isLate ? erasingSince : null }
+    },
+    async close() {
+      await reader.close()
+      await db.close()
+    },
+  }
+}
+
+/** The reading half alone. Rejects with `NoRecord` if there is none. */
+export async function postgresRecordReader(address: Address): Promise<RecordReader> {
+  const db = database(address, READING)
+  await opened(db, () => metaOf(db, address.schema))
+  return recordReads(db)
+}
+
+/** The queue of a record that is there. Rejects as `postgresRecordReader` does. */
+export async function postgresReviewQueue({
+  address,
+  costs,
+}: {
+  address: Address
+  costs: Costs
+}): Promise<ReviewQueue> {
+  const db = database(address, READING)
+  await opened(db, () => metaOf(db, address.schema))
+  return reviewClaims(db, costs)
+}
+
+async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {
+  try {
+    return await first()
+  } catch (error) {
+    await db.close()
+    throw error
+  }
+}

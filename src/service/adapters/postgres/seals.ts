@@ -1,0 +1,84 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { columnsOf, type Sql } from './connection.ts'
+import type { Counters } from './counters.ts'
+import { KEY_PARTS } from './schema.ts'
+
+/** A key seals at most these values, each under its own counter. */
+type Which = 'text' | 'words'
+const COUNTER: { readonly [Of in Which]: Buffer } = { text: Buffer.alloc(16, 0), words: Buffer.alloc(16, 0x80) }
+const CIPHER = 'aes-128-ctr'
+
+/** A text, compressed and under its key. */
+function sealed(key: Buffer, text: string | Uint8Array, which: Which): Buffer {
+  const cipher = createCipheriv(CIPHER, key, COUNTER[which])
+  return cipher.update(zstdCompressSync(typeof text === 'string' ? Buffer.from(text) : text))
+}
+
+export function unsealed(key: Buffer, value: Buffer, which: Which = 'text'): Buffer {
+  return zstdDecompressSync(createDecipheriv(CIPHER, key, COUNTER[which]).update(value))
+}
+
+/**
+ * The keys of what people wrote. PostgreSQL leaves the bytes of a deleted row on their page until others need the place, also after
+ * VACUUM; so each value has a key of its own, which goes with the row, and the small tables of keys are written anew
+ * (`src/service/adapters/postgres/vacuum.ts`).
+ */
+export class Seals {
+  readonly #sql: Sql
+  readonly #counters: Counters
+  #fresh: { k: number; key: Buffer }[] = []
+
+  constructor(sql: Sql, counters: Counters) {
+    this.#sql = sql
+    this.#counters = counters
+  }
+
+  /** A new key, which `save` writes. */
+  key(): { readonly k: number; seal(text: string | Uint8Array, which?: Which): Buffer } {
+    const [k, key] = [this.#counters.next('keys'), randomBytes(16)]
+    this.#fresh.push({ k, key })
+    return { k, seal: (text, which = 'text') => sealed(key, text, which) }
+  }
+
+  async save(): Promise<void> {
+    const rows = this.#fresh.map(({ k, key }) => [k % KEY_PARTS, k, key] as const)
+    this.#fresh = []
+    if (rows.length === 0) return
+    await this.#sql.run(
+      'INSERT INTO keys SELECT * FROM unnest(?::int[], ?::bigint[], ?::bytea[])',
+      ...columnsOf(rows, 3),
+    )
+  }
+
+  /** Takes these keys away: what was sealed under them can't be read any more. */
+  async forget(ks: readonly (number | null)[]): Promise<number> {
+    const gone = new Set(ks.filter((k) => k !== null))
+    if (gone.size === 0) return 0
+    this.#fresh = this.#fresh.filter(({ k }) => !gone.has(k))
+    return await this.#sql.run(
+      'DELETE FROM keys USING unnest(?::int[], ?::bigint[]) AS gone (part, k) WHERE keys.part = gone.part AND keys.k = gone.k',
+      ...[[...gone].map((k) => k % KEY_PARTS), [...gone]],
+    )
+  }
+
+  /** The same of what was deleted: the last bytes of its keys go as well, also of those that were forgotten before. */
+  async shred(ks: readonly (number | null)[], now = Date.now()): Promise<void> {
+    if ((await this.forget(ks)) === 0) return
+    await this.#sql.run(
+      'INSERT INTO erasing VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET last = excluded.last',
+      ...[now, now],
+    )
+  }
+}
+
+/** The keys of these numbers. */
+export async function keysOf(sql: Sql, ks: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
+  const all = [...new Set(ks)]
+  if (all.length === 0) return new Map()
+  const rows = await sql.rows<{ k: number; key: Buffer }>(
+    'SELECT k, key FROM keys WHERE part = ANY (?::int[]) AND k = ANY (?::bigint[])',
+    ...[[...new Set(all.map((k) => k % KEY_PARTS))], all],
+  )
+  return new Map(rows.map(({ k, key }) => [k, key]))
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, describe, expect, it } from 'vitest'
+import { type Address, database } from '../../src/service/adapters/postgres/connection.ts'
+import { postgresRecord, postgresRecordReader } from '../../src/service/adapters/postgres/record.ts'
+import { besides, putInPlace } from '../../src/service/adapters/postgres/replace.ts'
+import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
+import { makeCertificates } from '../support/certificates.ts'
+import { aPostgres } from '../support/postgres-server.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+const certificates = makeCertificates()
+const PASSWORD = 'canary4postgres'
+const postgres = await aPostgres({ password: PASSWORD, ...(certificates !== null && { tls: certificates }) })
+
+const HOUR = 3_600_000
+const open = (address: Address, more = {}) =>
+  postgresRecord({
+    ...{ address, keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 },
+    ...{ vacuumWithin: HOUR, ...more },
+  })
+const aSchema = () => `record_${randomBytes(6).toString('hex')}`
+
+describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
+  afterAll(() => postgres?.close())
+  const addressOf = (schema = aSchema(), more: Partial<Address> = {}): Address => {
+    if (postgres === null) throw new Error('skipped')
+    return postgres.address(schema, more)
+  }
+
+  /** All bytes of its tables and indexes, flushed; not its log, which is named in docs/record.md. */
+  async function written(address: Address): Promise<Buffer> {
+    const db = database(address, 1)
+    await db.run('CHECKPOINT')
+    await db.close()
+    const base = join(postgres?.folder ?? '', 'base')
+    const files = readdirSync(base, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    return Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))))
+  }
+
+  it('holds no word in the open, and no key of what was deleted once its time is over', async () => {
+    const address = addressOf()
+    const store = await open(address, { keep: 4_000 * DAY })
+    const topics = feed(store)
+    await topics.judged({ subjectId: 'other' }, 'Xylophones and zebras')
+    await topics.judged(
+      { rationale: 'Xylozebraquark' },
+      'Xylozebraquark',
+      { c1: 'Xylozebraquark' },
+      { author: 'Xylozebraquark' },
+    )
+    const db = database(address, 1)
+    const keys = (await db.rows<{ key: Buffer }>('SELECT key FROM keys')).map(({ key }) => key)
+    const before = await written(address)
+    expect(before.includes('Xylozebraquark')).toBe(false)
+    expect(keys.every((key) => before.includes(key))).toBe(true)
+
+    await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+    expect((await store.search('Xylozebraquark', {}, 9)).found).toEqual([])
+    const left = new Set((await db.rows<{ key: Buffer }>('SELECT key FROM keys')).map(({ key }) => key.toString('hex')))
+    const gone = keys.filter((key) => !left.has(key.toString('hex')))
+    expect(gone).toHaveLength(4)
+    const now = Date.now()
+    await store.tidy(now + HOUR / 2 - 60_000)
+    expect(await db.rows('SELECT 1 FROM erasing')).toHaveLength(1)
+    // Whose transaction began before still sees what was deleted.
+    const reading = new pg.Client({ connectionString: address.url.replace('gavel@', `gavel:${PASSWORD}@`) })
+    await reading.connect()
+    await reading.query(`BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ${address.schema}.keys`)
+    await topics.send('posts', 'other', { id: 'other', createdAt: at(0), deleted: true }, 60)
+    await store.tidy(now + HOUR / 2 + 60_000)
+    expect(await db.rows('SELECT 1 FROM erasing')).toHaveLength(1)
+    await reading.end()
+    await store.tidy(now + HOUR / 2 + 60_000)
+    expect(await db.rows('SELECT 1 FROM erasing')).toHaveLength(0)
+    const after = await written(address)
+    expect(gone.filter((key) => after.includes(key))).toEqual([])
+    await db.close()
+    await store.close()
+  })
+
+  it('is written by two processes at a time, and each message once', async () => {
+    const address = addressOf()
+    const stores = await Promise.all([open(address), open(address)])
+    const [one, other] = stores
+    if (one === undefined || other === undefined) throw new Error('not opened')
+    expect(await one.name()).toBe(await other.name())
+    const [first, second] = [feed(one), feed(other)]
+    for (const n of [0, 1, 2, 3, 4]) {
+      const verdict = aVerdict(at(n), { subjectId: `s${n}` })
+      await Promise.all([
+        first.send('verdicts', `s${n}`, verdict),
+        second.send('transcripts', `s${n}`, aTranscript(verdict.id, 'a harbour')),
+      ])
+    }
+    const again = await second.sendAt('verdicts', 0, 's1', aVerdict(at(1), { subjectId: 's1' }))
+    expect(again).toBe('behind')
+    expect((await one.search('harbour', {}, 9)).found).toHaveLength(5)
+    expect((await one.size()).rows.verdicts).toBe(5)
+    await Promise.all(stores.map((store) => store.close()))
+  })
+
+  it('takes the place of another as a whole', async () => {
+    const schema = aSchema()
+    const old = await open(addressOf(schema))
+    await feed(old).judged({}, 'a harbour')
+    await old.close()
+    const fresh = await open(addressOf(besides(schema)))
+    await feed(fresh).judged({}, 'a bridge')
+    await fresh.close()
+    await putInPlace(besides(schema), addressOf(schema))
+    const reader = await postgresRecordReader(addressOf(schema))
+    expect((await reader.search('harbour', {}, 9)).found).toEqual([])
+    expect((await reader.search('bridge', {}, 9)).found).toHaveLength(1)
+    await reader.close()
+    await expect(postgresRecordReader(addressOf(besides(schema)))).rejects.toThrow('there is no schema')
+  })
+
+  it('of another version says what to do', async () => {
+    const address = addressOf()
+    await (await open(address)).close()
+    const db = database(address, 1)
+    await db.run("UPDATE meta SET v = 'other' WHERE k = 'form'")
+    await db.close()
+    await expect(open(address)).rejects.toThrow('Run "gavel record rebuild"')
+  })
+
+  it('makes room by the days of its transcripts, the oldest first', async () => {
+    const address = addressOf()
+    const store = await open(address, { maxBytes: 2 ** 10 })
+    const topics = feed(store)
+    const first = await topics.judged({ subjectId: 'a', seconds: 1 }, 'a harbour')
+    const last = await topics.judged({ subjectId: 'b', seconds: 3 * 86_400 }, 'a bridge')
+    await store.tidy(Date.parse(at(4 * 86_400)))
+    expect(await store.transcript(first.id)).toBeNull()
+    expect(await store.transcript(last.id)).not.toBeNull()
+    expect((await store.size()).full).toBe(true)
+    expect((await store.size()).rows.verdicts).toBe(2)
+    await store.close()
+  })
+
+  it.skipIf(certificates === null)('speaks TLS, checks who answers, and knows its user by a password', async () => {
+    const tls = { enabled: true, ca: certificates?.ca ?? '', cert: '', key: '', serverName: '' }
+    const store = await open(addressOf(aSchema(), { tls }))
+    await feed(store).judged({}, 'a harbour')
+    await store.close()
+    await expect(open(addressOf(aSchema(), { tls, password: 'wrong' }))).rejects.toThrow(
+      'password authentication failed',
+    )
+    const others = { ...tls, ca: certificates?.otherCa ?? '' }
+    await expect(open(addressOf(aSchema(), { tls: others }))).rejects.toThrow(/certificate/)
+  })
+})
