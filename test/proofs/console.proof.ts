@@ -123,7 +123,7 @@ it('the demo is watched live, and a verdict of it read, overruled, contradicted 
     await page.locator('.news').filter({ hasText: 'came' }).waitFor(LONG)
     await page.locator('.news a').click()
     await page.locator('.headline').filter({ hasText: 'A machine now says' }).waitFor(LONG)
-    tell(`proposal: ${(await page.locator('.headline').innerText()).split('\n').at(-1)}`)
+    tell(`proposal: ${await page.locator('.headline .notice').last().textContent()}`)
 
     await page.locator('.decide details summary').click()
     await page.locator('.decide details textarea').fill('ticket 88 is about another port')
