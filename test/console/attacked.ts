@@ -56,8 +56,12 @@ function dangersIn(page: string): string[] {
   })
 }
 
+const MOST_CHARS = 8_000
+
 /** Puts this text into every place that a stranger writes, opens every page, and sends every form. */
-export async function attackEverywhere(text: string, at: number): Promise<void> {
+export async function attackEverywhere(whole: string, at: number): Promise<void> {
+  // As intake cuts it, and so that a message holds it in all these places.
+  const text = whole.slice(0, MOST_CHARS)
   const protocol = at % 3 === 0 ? 'hate' : 'rumor'
   const console = aConsole({
     look: async () => ({
