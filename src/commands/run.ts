@@ -85,13 +85,20 @@ export async function runService(
     throw new OperatorError(
       'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
     )
+  // A hangup while the service starts must not stop it: what is new is taken once it has started.
+  let isAsked = false
+  let reload = () => {
+    isAsked = true
+  }
+  onHangup?.(() => reload())
   if (waits && !(await dependenciesAnswer(settings, roles, stopped, protocolsOf(settings, '').prompts))) return
   if (roles.includes('console') && settings.console.signIn === 'link')
     throw new OperatorError(
       'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
     )
   const app = await startApp(settings, roles, {}, reread)
-  onHangup?.(app.reload)
+  reload = app.reload
+  if (isAsked) reload()
   if (watched !== null) setInterval(fileWatch(watched, app.reload).look, LOOK_MS).unref()
   const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
   await stopped
