@@ -109,6 +109,14 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
       instead: '',
     },
   ],
+  /** A recovery does not put back what people decided. */
+  'forget-decisions': [
+    {
+      file: 'src/service/recovery/recover.ts',
+      text: '    await restoreDecided(run, decided)\n',
+      instead: '',
+    },
+  ],
   /** A recovery brings no revisions back. */
   'forget-published': [
     {
