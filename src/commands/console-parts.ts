@@ -8,6 +8,7 @@ import { consolePart, type Link } from '../service/composition/console.ts'
 import { makeTopics } from '../service/composition/kafka.ts'
 import { recordReaderOf, reviewQueueOf } from '../service/composition/record.ts'
 import { commandRedis } from '../service/composition/redis.ts'
+import { type Places, standingParts } from '../service/composition/standing/parts.ts'
 import type { Standing } from '../service/console/health.ts'
 import { closable, type Keep } from '../service/operations/closable.ts'
 import { namedLoops } from '../service/operations/loop.ts'
@@ -16,7 +17,6 @@ import type { Deciding } from '../service/ports/deciding.ts'
 import type { Report } from '../service/ports/report.ts'
 import { readingClient } from './reading-client.ts'
 import type { Terminal } from './terminal.ts'
-import { type Places, topParts } from './top/parts.ts'
 
 /** How long a decision's sender waits for what comes of it, in ms. */
 const WAIT_MS = 15_000
@@ -41,7 +41,7 @@ export function consoleParts(
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const look = isAlone
       ? notConnected
-      : keep(await topParts(settings, () => readingClient(settings, terminal), places)).look
+      : keep(await standingParts(settings, () => readingClient(settings, terminal), places)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)

@@ -9,13 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { firingAt } from '../../src/commands/top/pages.ts'
 import { startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { freePort, type LocalServer, spawnServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
 import { startPrometheus } from '../../src/kit/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
+import { firingAt } from '../../src/service/composition/standing/pages.ts'
 
 const SECOND = 1000
 const DOWNLOADS = 900 * SECOND // the first start ever may fetch the server

@@ -1,8 +1,8 @@
+import { type Published, quantile, since, together } from '../../service/composition/standing/pace.ts'
+import type { ShownReplica } from '../../service/composition/standing/pages.ts'
+import type { Away, ServiceState } from '../../service/composition/standing/parts.ts'
 import type { UsedShare } from '../../service/ports/report.ts'
 import { clipped, type Look, type Span, type Tone } from '../drawing.ts'
-import { type Published, quantile, since, together } from './pace.ts'
-import type { ShownReplica } from './pages.ts'
-import type { Away, ServiceState } from './parts.ts'
 
 type Line = readonly Span[]
 

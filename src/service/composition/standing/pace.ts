@@ -1,6 +1,6 @@
-import { samplesOf, sumOf } from '../../service/adapters/prometheus/samples.ts'
-import { entryOf } from '../../service/domain/entry-of.ts'
-import { FAULTS } from '../../service/domain/verdict.ts'
+import { samplesOf, sumOf } from '../../adapters/prometheus/samples.ts'
+import { entryOf } from '../../domain/entry-of.ts'
+import { FAULTS } from '../../domain/verdict.ts'
 
 /** What processes have published since they started: verdicts, their latencies, and how many were degraded by whose fault. */
 export interface Published {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { samplesOf, sumOf } from '../../service/adapters/prometheus/samples.ts'
+import { samplesOf, sumOf } from '../../adapters/prometheus/samples.ts'
 import { type Published, publishedOn } from './pace.ts'
 
 /** What one process says of itself on its `/metrics`; null if it does not answer. */

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Settings } from '../../../config/schema.ts'
-import { inputsOf, topicsOf } from '../../../config/topics.ts'
-import { partitionLag } from '../../../consumers/partition-lag.ts'
-import { bullJobDesk } from '../../service/adapters/bullmq/job-desk.ts'
-import { redisAddresses } from '../../service/adapters/redis/connect.ts'
-import { budgetSettings } from '../../service/composition/gateway.ts'
-import { stagesOf } from '../../service/composition/judging.ts'
-import type { KafkaClient } from '../../service/composition/kafka.ts'
-import { protocolsOf } from '../../service/composition/protocols.ts'
-import { commandRedis, redisGatewayStores } from '../../service/composition/redis.ts'
-import { scopeOf } from '../../service/domain/verdict.ts'
-import { usedCapacity } from '../../service/operations/capacity.ts'
-import { closable } from '../../service/operations/closable.ts'
-import type { Clock } from '../../service/ports/clock.ts'
-import type { StageBacklog } from '../../service/ports/queues.ts'
-import type { UsedShare } from '../../service/ports/report.ts'
-import { streamTime } from '../../service/threads/stream-clock.ts'
+import type { Settings } from '../../../../config/schema.ts'
+import { inputsOf, topicsOf } from '../../../../config/topics.ts'
+import { partitionLag } from '../../../../consumers/partition-lag.ts'
+import { bullJobDesk } from '../../adapters/bullmq/job-desk.ts'
+import { redisAddresses } from '../../adapters/redis/connect.ts'
+import { scopeOf } from '../../domain/verdict.ts'
+import { usedCapacity } from '../../operations/capacity.ts'
+import { closable } from '../../operations/closable.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { StageBacklog } from '../../ports/queues.ts'
+import type { UsedShare } from '../../ports/report.ts'
+import { streamTime } from '../../threads/stream-clock.ts'
+import { budgetSettings } from '../gateway.ts'
+import { stagesOf } from '../judging.ts'
+import type { KafkaClient } from '../kafka.ts'
+import { protocolsOf } from '../protocols.ts'
+import { commandRedis, redisGatewayStores } from '../redis.ts'
 import { type Firing, firingAt, replicaAt, type ShownReplica } from './pages.ts'
 
 /** A server that does not answer. */
@@ -73,7 +73,7 @@ export interface Places {
  * Looks at the service again and again, also while Redis or Kafka is away, and before they were there at all. Throws an
  * `OperatorError` if one of them is not set.
  */
-export function topParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, places: Places) {
+export function standingParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, places: Places) {
   return closable(async (keep) => {
     let clock: Clock = Date.now
     const { protocols } = protocolsOf(settings, '')
