@@ -102,6 +102,25 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
   expect((await console.page(`/verdict?id=${one.id}`, anna.cookie)).text).toContain('marzipan')
 })
 
+it('a form that a browser sends again, for its connection broke, has the next item as its answer', async () => {
+  const { console, enter } = await queued(2)
+  const anna = await enter('anna')
+  const page = (await console.page(await anna.to('/review/next'), anna.cookie)).text
+  const fields = { ...formIn(page), label: 'rumor', why: 'ticket 9' }
+  const gone = new AbortController()
+  const send = (signal?: AbortSignal) =>
+    console.ask('/review/decide', {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+      headers: { 'sec-fetch-site': 'same-origin', cookie: anna.cookie },
+      ...(signal === undefined ? {} : { signal }),
+    })
+  const first = send(gone.signal)
+  gone.abort()
+  await Promise.allSettled([first])
+  expect((await send()).headers.get('location')).toMatch(/^\/review\/item\?.*said=done/)
+})
+
 it('what was written without seeing the first opinion stays an opinion, also sent again when the claim has lapsed', async () => {
   const { console, decided, enter } = await queued(0)
   const { id } = await console.judged({

@@ -164,8 +164,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
     if (outcome === 'invalid') return again(TEXTS.decide.missing)
     const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
     if (!isTaken) return again(refusalOf(outcome))
-    // Nobody waits for the next any more.
-    if (signal.aborted) return { to: '/review' }
     blinds.open(session.by, subject)
     // An opinion leaves the item in the queue, for somebody else.
     if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, false, clock())

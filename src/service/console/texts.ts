@@ -105,7 +105,7 @@ export const TEXTS = {
     scores: () => 'It was scored, aspect by aspect.',
     none: () => 'Nothing could be decided.',
     deleted: () => 'The subject was deleted.',
-    human: () => 'A person decided',
+    human: () => 'Decided',
   } as Readonly<Record<string, (rounds: number) => string>>,
   verdict: {
     title: 'Verdict',
@@ -134,6 +134,9 @@ export const TEXTS = {
     missing: 'What is missing',
     carried: (revision: number) =>
       `Little has changed since revision ${revision}: its argument stands, and is shown here.`,
+    overruled: (revision: number) =>
+      `A person decided. The machines’ argument of revision ${revision}, beneath that, is shown here.`,
+    withdrew: (name: string) => `Published again, for ${name} withdrew a human verdict:`,
     argument: 'The argument',
     round: (round: number) => (round === 0 ? 'First views' : `Round ${round}`),
     failed: (code: string) => `No answer (${code})`,
@@ -223,7 +226,7 @@ export const TEXTS = {
     release: 'Give it back',
     skip: 'Skip',
     releaseTheirs: 'Release it',
-    keys: 'Keys: n takes the next, 1 to 9 choose a label, w goes to the reason, Ctrl+Enter sends and takes the next, r gives it back, s takes the next instead. ? shows all.',
+    keys: 'Keys: n takes the next, 1 to 9 choose a label, w goes to the reason, Ctrl+Enter sends and takes the next, Escape leaves the reason, r gives it back, s takes the next instead. ? shows all.',
     yours: 'It is yours until',
     held: 'taken by',
     gone: 'It waits no more, or somebody else has it.',

@@ -133,7 +133,7 @@ ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.u
 ${whySection(file)}
 ${missingSection(verdict)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
-${argued.id === ruled.id ? NOTHING : html`<p class="notice">${TEXTS.verdict.carried(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
 ${benchSection(debate, kind, ruled.rationale)}
@@ -166,7 +166,8 @@ function headline({ row, story }: CaseFile, kinds: Kinds): Safe {
   const newest = story.verdicts.find((one) => one.standing && one.verdict.protocol === protocol)?.verdict
   const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
-<p class="how">${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by ?? verdict.restored?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
+<p class="how">${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
+${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.revision(revision)} · ${moment(timing.decidedAt)} · ${words(tenant, { most: 64 })}</p>
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}

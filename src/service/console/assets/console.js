@@ -185,11 +185,12 @@ const pressed = {
   w: () => document.querySelector('.decide textarea')?.focus(),
 }
 
-/** Keys of a page: a number chooses a label, w the reason, Ctrl+Enter sends. Off while somebody writes. */
+/** Keys of a page: a number chooses a label, w the reason, Ctrl+Enter sends. Off while somebody writes; Escape ends that. */
 function keys() {
   document.addEventListener('keydown', (event) => {
     const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit()
+    if (event.key === 'Escape' && isWriting) event.target.blur()
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
     const button = document.querySelector(`button[data-press="${CSS.escape(event.key)}"]`)
     const label = document.querySelector(`.decide input[data-key="${CSS.escape(event.key)}"]`)
