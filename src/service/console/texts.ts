@@ -269,7 +269,7 @@ export const TEXTS = {
     stopped: 'The search stopped early: there may be more. Narrow it by a longer word or by a field.',
     tooManyWords: (most: number) => `At most ${most} words can be looked for at a time.`,
     busy: 'Others search now. Try again in a few seconds.',
-    hint: 'Words are found inside of others, in every script. What stands in quotation marks is looked for as one.',
+    hint: 'Words are found inside of others, in every script. Words in quotation marks are looked for as one.',
   },
   decide: {
     title: 'Decide',
