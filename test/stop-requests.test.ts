@@ -7,6 +7,7 @@ function process() {
   const clock = { now: 0 }
   const end = vi.fn()
   const requests = stopRequests(
+    // Of a process, signals and the channel to its parent are all that is used.
     Object.assign(self, { channel: { unref() {} } }) as unknown as NodeJS.Process,
     () => clock.now,
     end,

@@ -23,6 +23,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
     ...{ messages: [], read: [], thread: null, cases: [], deleted: false, paused: [] },
     ...{ proposals: [], reviews: [] },
     verdicts: [{ verdict, publishedAt: AT, partition: 0, offset: '3', records: 1 }],
+    // The lines of verdicts go by no other part of it.
   } as unknown as Shown
   const lines: string[] = []
   const terminal = { out: (line: string) => void lines.push(String(line)), say: () => {}, progress: () => {} }

@@ -42,6 +42,7 @@ function setUp(over: Partial<Memo> = {}) {
       settings: { ...GATEWAY, memo: settings },
       leases: leases({ memo, settings, clock: Date.now, report }),
       breakers: { preferred: ([model]: string[]) => ({ model, retryInMs: 0 }) },
+      // A memo asks for no other part of it.
     } as unknown as GatewayState
     return (postId: string, { remember = true } = {}) => {
       const left = new AbortController()

@@ -101,7 +101,7 @@ async function build(name: string, kustomization?: object): Promise<unknown[]> {
 const deployments = (): Deployment[] => built.flatMap((one) => deployment.safeParse(one).data ?? [])
 const roleOf = ({ spec }: Deployment) => spec.template.metadata.labels['app.kubernetes.io/component'] ?? ''
 
-/** What somebody put in a placeholder's place. */
+/** The values that somebody put in the places of placeholders. */
 const SECRET_VALUE = 'a-secret-that-is-long-enough'
 
 /** The settings as a pod's process reads them: the file, and variables with the files that these name. */

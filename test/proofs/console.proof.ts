@@ -30,7 +30,7 @@ beforeAll(async () => {
 }, 600_000)
 afterAll(() => browser?.close())
 
-/** What stands on the topic of verdicts, as any consumer reads it. */
+/** The records of the topic of verdicts, as any consumer reads them. */
 async function verdictsOn(settings: Settings): Promise<Verdict[]> {
   const all: Verdict[] = []
   await readTopic(

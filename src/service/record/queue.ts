@@ -84,7 +84,7 @@ export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, n
   return new Map(Object.entries(costs).map(([protocol, own]) => [protocol, new Map(Object.entries(own))]))
 }
 
-/** What the order of the queue goes by, as any store keeps it. */
+/** The queue is ordered by these, as any store keeps them. */
 export interface QueuedRow {
   readonly verdict: string
   readonly tenant: string
