@@ -190,8 +190,8 @@ describe('a row that differs by data set', () => {
   })
 })
 
-it('docs/evaluation.md has each preset with its rows, and how many of them nothing judges', () => {
-  const lines = readFileSync(join(PROJECT, 'docs/evaluation.md'), 'utf8').split('\n')
+it('docs/presets.md has each preset with its rows, and how many of them nothing judges', () => {
+  const lines = readFileSync(join(PROJECT, 'docs/presets.md'), 'utf8').split('\n')
   for (const [name, { rows }] of named) {
     const [, , , , count = ''] =
       lines

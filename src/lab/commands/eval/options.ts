@@ -62,7 +62,7 @@ const several = <Value>(value: Value, before: readonly Value[] | undefined) => [
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--protocol <name>', 'protocol to evaluate, as the settings have it').argParser(protocolName),
-  new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/evaluation.md)"),
+  new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/presets.md)"),
   new Option(
     '--model <paper=yours>',
     "with --preset: the model that stands in for one of the paper's, as your settings name it; may be given several times",
