@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { serveDoor } from '../../src/service/adapters/door-server.ts'
@@ -195,6 +196,90 @@ describe('a client that', () => {
     idle.destroy()
     await own.close(0)
   }, 20_000)
+
+  /** A server whose requests take a while: what became of each, by its path. */
+  async function slowServer(requestTime: number) {
+    const became = new Map<string, 'begun' | 'answered' | 'left'>()
+    const answer = async (request: Request) => {
+      const { pathname } = new URL(request.url)
+      became.set(pathname, 'begun')
+      request.signal.addEventListener('abort', () => became.set(pathname, 'left'))
+      await request.arrayBuffer()
+      await sleep(1_500)
+      if (!request.signal.aborted) became.set(pathname, 'answered')
+      return new Response(pathname)
+    }
+    const own = await serveDoor(
+      { ...SETTINGS, requestTime },
+      { fetch: answer, refuse: () => ({ type: 'x/y', body: '' }) },
+    )
+    /** A client that goes on whatever the other side says, as one does whose request is on its way by then. */
+    const client = () => {
+      const socket = connect({ port: own.port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
+      let said = ''
+      socket.on('data', (data) => {
+        said += data.toString('latin1')
+      })
+      return { socket, said: () => said.match(/HTTP\/1\.1 \d+/g) ?? [] }
+    }
+    return { ...own, became, client }
+  }
+  const post = (path: string, body = '{}') =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n${body}`
+
+  test('stays is not taken for one that left, and is told nothing of a connection on which nothing was begun', async () => {
+    const own = await slowServer(30_000)
+    const all = await Promise.all(
+      Array.from({ length: 60 }, async (_, at) => {
+        const { socket, said } = own.client()
+        const isReused = at % 2 === 0
+        if (isReused) {
+          socket.write(post(`/first-${at}`))
+          await vi.waitFor(() => expect(said()).toHaveLength(1), 10_000)
+        }
+        const before = said().length
+        // The last ones send when the connection is closed: as late as can be.
+        const isOver = new Promise((resolve) => socket.once('end', resolve).once('close', resolve))
+        await (at < 50 ? Promise.race([sleep(5_000 + at * 36), isOver]) : isOver)
+        socket.write(post(`/one-${at}`) + post(`/two-${at}`))
+        const answered = vi.waitFor(() => expect(said()).toHaveLength(before + 2), 20_000)
+        await Promise.race([answered, isOver.then(() => sleep(2_500))])
+        answered.catch(() => {})
+        socket.destroy()
+        const [one, two] = [own.became.get(`/one-${at}`), own.became.get(`/two-${at}`)]
+        return { at, one, two, said: said().slice(before) }
+      }),
+    )
+    const good = { one: 'answered', two: 'answered', said: ['HTTP/1.1 200', 'HTTP/1.1 200'] }
+    const unbegun = { one: undefined, two: undefined, said: [] }
+    for (const { at, ...one } of all)
+      expect({ at, ...one }).toEqual({ at, ...(one.one === undefined ? unbegun : good) })
+    expect(new Set(all.slice(0, 50).map(({ one }) => one))).toContain('answered')
+    expect(new Set(all.slice(50).map(({ one }) => one))).toEqual(new Set([undefined]))
+    await own.close(0)
+  }, 30_000)
+
+  test('was refused because its body did not arrive has nothing carried out when it arrives', async () => {
+    const own = await slowServer(1_500)
+    const { socket, said } = own.client()
+    socket.write(post('/late', '{'))
+    await vi.waitFor(() => expect(said()).toEqual(['HTTP/1.1 408']), 10_000)
+    socket.write('}')
+    await sleep(1_800)
+    expect(own.became.get('/late')).toBe('left')
+    socket.destroy()
+    await own.close(0)
+  }, 20_000)
+
+  test('ends its side of the connection has left', async () => {
+    const own = await slowServer(30_000)
+    const { socket, said } = own.client()
+    socket.end(post('/halved'))
+    await vi.waitFor(() => expect(own.became.get('/halved')).toBe('left'))
+    expect(said()).toEqual([])
+    socket.destroy()
+    await own.close(0)
+  })
 })
 
 describe('every answer', () => {

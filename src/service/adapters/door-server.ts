@@ -88,8 +88,11 @@ export async function serveDoor(
   const sockets = new WeakMap<Socket, Connection>()
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
-    // The parser goes on through what it has already read.
-    if (socket.destroyed) return
+    // The parser goes on through what it has already read. Whatever can't be answered is not begun.
+    if (!isWritable(socket)) {
+      socket.destroy()
+      return
+    }
     const connection = sockets.get(socket) ?? { unanswered: 0, latest: { incoming, outgoing }, endsAt: -1 }
     sockets.set(socket, connection)
     if (++connection.unanswered > LIMITS.unanswered) {
@@ -117,9 +120,10 @@ export async function serveDoor(
     const socket = duplex as Socket
     const problem = FAULTS.get(error.code ?? '') ?? 'bad-request'
     const connection = sockets.get(socket)
-    if (!isWritable(socket)) socket.destroy()
-    else if (connection === undefined) socket.end(rawAnswer(problem, refuse))
-    else endFaulty(socket, connection, () => rawAnswer(problem, refuse))
+    // Browsers open connections ahead of need. If one of those is answered while a request is on its way, that is taken for its answer.
+    if (!isWritable(socket) || socket.bytesRead === 0) socket.destroy()
+    else if (connection === undefined) end(socket, problem, rawAnswer(problem, refuse))
+    else endFaulty(socket, connection, problem, () => rawAnswer(problem, refuse))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -166,14 +170,20 @@ interface Connection {
 }
 
 /** What can't be read is refused; never in place of the answer to an earlier request, nor behind an answer to the same. */
-function endFaulty(socket: Socket, connection: Connection, refusal: () => string): void {
+function endFaulty(socket: Socket, connection: Connection, problem: Unread, refusal: () => string): void {
   const { incoming, outgoing } = connection.latest
   // Of a request that is whole it is what follows that is at fault.
   const isOwn = !incoming.complete
   const before = connection.unanswered - (isOwn && !outgoing.closed ? 1 : 0)
   if (before > 0) connection.endsAt = connection.unanswered - before
   else if (isOwn && outgoing.headersSent) socket.destroy()
-  else socket.end(refusal())
+  else end(socket, problem, refusal())
+}
+
+/** Refuses what can't be read. A parser that only waited too long would go on reading: a request that was refused would be carried out. */
+function end(socket: Socket, problem: Unread, refusal: string): void {
+  socket.end(refusal)
+  if (problem === 'slow-request') socket.destroySoon()
 }
 
 function rawAnswer(problem: Unread, refuse: DoorServerParts['refuse']): string {
