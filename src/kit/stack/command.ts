@@ -49,7 +49,7 @@ export const command: Command<StackOptions, void> = {
     new Option('--faults <kinds>', `how it misbehaves, comma-separated: ${FAULTS.join(', ')}`).argParser(
       listOf(FAULTS, 'faults'),
     ),
-    new Option('--dialect <name>', 'the kind of server that the understudy stands in for (docs/models.md)').choices(
+    new Option('--dialect <name>', 'the kind of server that the understudy stands in for (docs/servers.md)').choices(
       Object.keys(DIALECTS),
     ),
     new Option('--call-log <file>', 'where the understudy logs its calls, as JSON Lines'),

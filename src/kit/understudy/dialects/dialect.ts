@@ -4,7 +4,7 @@ import type { UsageForm } from './usage-forms.ts'
 /**
  * How servers of one kind speak Chat Completions: what they take, what they refuse and how, what they pass over in silence,
  * and the form of their answers. Plain data, so that a test can write a row of its own. Where each fact is from stands in
- * docs/models.md.
+ * docs/servers.md.
  */
 export type Dialect = {
   /** Whose it is. */
