@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { describe, expect, it, test } from 'vitest'
 import { PROJECT } from '../config/load.ts'
+import { promises, promisesPage } from './promises.ts'
 
 const text = (path: string) => readFileSync(join(PROJECT, path), 'utf8')
 
@@ -42,21 +43,21 @@ describe('the documents', () => {
   })
 
   it('name with each promise tests and proofs that are there', () => {
-    const page = text('docs/invariants.md')
-    const named = [...page.matchAll(/\[([^[\]]+)\]\(\.\.\/(test\/[^)]+)\)/g)]
+    const kept = Object.values(promises()).flat()
+    const named = kept.flatMap(({ tests }) => tests)
     expect(named.length).toBeGreaterThan(60)
+    expect(kept.filter(({ tests }) => tests.length === 0)).toEqual([])
     const isTitle = (line: string, title: string) => /['"`]/.test(line.split(title, 1)[0] ?? '') && line.includes(title)
-    const gone = named
-      .map(([, title = '', file = '']) => ({ title, file }))
-      .filter(
-        ({ title, file }) =>
-          !text(file)
-            .split('\n')
-            .some((line) => isTitle(line, title)),
-      )
+    const gone = named.filter(
+      ({ title, file }) =>
+        !text(file)
+          .split('\n')
+          .some((line) => isTitle(line, title)),
+    )
     expect(gone).toEqual([])
-    const proofs = (readdirSync(join(PROJECT, 'test'), { recursive: true }) as string[]).map((file) => basename(file))
-    for (const [, proof = ''] of page.matchAll(/proof `([\w-]+)`/g)) expect(proofs).toContain(`${proof}.proof.ts`)
+    const files = (readdirSync(join(PROJECT, 'test'), { recursive: true }) as string[]).map((file) => basename(file))
+    for (const { proof } of kept) if (proof !== undefined) expect(files).toContain(`${proof}.proof.ts`)
+    expect(text('docs/invariants.md'), 'run: npm run promises').toBe(promisesPage())
   })
 
   it('name in ARCHITECTURE files that are there', () => {
