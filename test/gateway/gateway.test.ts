@@ -4,7 +4,7 @@ import type { Ask } from '../../src/service/domain/ask.ts'
 import type { Call } from '../../src/service/domain/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import { askContext, type GivenAsk } from '../../src/service/gateway/context.ts'
-import { withFormat } from '../../src/service/gateway/format.ts'
+import { jsonSchema, withFormat } from '../../src/service/gateway/format.ts'
 import { gateway } from '../../src/service/gateway/gateway.ts'
 import type { GatewaySettings } from '../../src/service/gateway/parts.ts'
 import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
@@ -165,7 +165,34 @@ describe('the form of the answer', () => {
     expect(messages).toHaveLength(2)
     expect(messages[0]).toEqual({ role: 'system', content: 'S' })
     expect(messages[1]?.role).toBe('user')
-    expect(messages[1]?.content).toMatch(/^Q\n\nAnswer format \(opinion\): \{"type":"object".*"Fake","Real"/)
+    expect(messages[1]?.content).toBe(
+      'Q\n\nAnswer format (opinion): {"properties":{"reasoning":{"type":"string"},"answer":{"enum":["Fake","Real"]}}}',
+    )
+  })
+
+  test('is shown whole where a paper’s questions are asked', () => {
+    const line = JSON.stringify(jsonSchema(ask.answer))
+    expect(line).toContain('"required":["reasoning","answer"],"additionalProperties":false')
+    expect(withFormat({ ...ask, wholeForm: true })[1]?.content).toBe(`Q\n\nAnswer format (opinion): ${line}`)
+  })
+
+  test('says what is not so of all: fields that may be missing or added, a field’s own type and bounds', () => {
+    const answer = z.object({
+      type: z.literal('a'),
+      required: z.array(z.int().min(1)).max(2),
+      items: z.string().optional(),
+      enum: z.record(z.string(), z.number()),
+    })
+    const [, form = ''] = withFormat({ ...ask, answer })[1]?.content.split('(opinion): ') ?? []
+    expect(JSON.parse(form)).toEqual({
+      properties: {
+        type: { type: 'string', const: 'a' },
+        required: { maxItems: 2, items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER } },
+        items: { type: 'string' },
+        enum: { type: 'object', propertyNames: { type: 'string' }, additionalProperties: { type: 'number' } },
+      },
+      required: ['type', 'required', 'enum'],
+    })
   })
 
   test('is a message of its own after one that is not the user’s', () => {

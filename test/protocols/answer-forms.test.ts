@@ -5,7 +5,7 @@ import { answer } from '../../src/kit/understudy/answer.ts'
 import type { Ask } from '../../src/service/domain/ask.ts'
 import { fences } from '../../src/service/domain/fence.ts'
 import type { Snapshot } from '../../src/service/domain/thread.ts'
-import { withFormat } from '../../src/service/gateway/format.ts'
+import { jsonSchema, withFormat } from '../../src/service/gateway/format.ts'
 import { makeProtocols } from '../../src/service/protocols/make.ts'
 import { drive, plainRank } from './drive.ts'
 
@@ -120,16 +120,38 @@ interface Property {
   items?: Property | undefined
 }
 
+function formIn(ask: Ask): string {
+  return /\nAnswer format \([^)]*\): (\{.*\})$/.exec(withFormat(ask).at(-1)?.content ?? '')?.[1] ?? ''
+}
+
+/** A shown form with what its reader adds: all fields, no others, and the types of what has fields, items or words. */
+function whole(form: unknown): unknown {
+  if (Array.isArray(form) || typeof form !== 'object' || form === null) return form
+  const { properties, items, ...rest } = form as Readonly<Record<string, unknown>>
+  return {
+    ...(properties === undefined
+      ? {}
+      : {
+          ...{ type: 'object', additionalProperties: false, required: Object.keys(properties as object) },
+          properties: Object.fromEntries(
+            Object.entries(properties as object).map(([name, value]) => [name, whole(value)]),
+          ),
+        }),
+    ...(items === undefined ? {} : { type: 'array', items: whole(items) }),
+    ...('enum' in rest ? { type: 'string' } : {}),
+    ...rest,
+  }
+}
+
 /** The fields of the form that stands at the end of a question, as the model reads it. */
 function fieldsShown(ask: Ask): string[] {
-  const [, form = ''] = /\nAnswer format \([^)]*\): (\{.*\})$/.exec(withFormat(ask).at(-1)?.content ?? '') ?? []
   const within = ({ properties = {} }: Property, path: string): string[] =>
     Object.entries(properties).flatMap(([name, value]) => [
       `${path}${name}`,
       ...within(value, `${path}${name}.`),
       ...within(value.items ?? {}, `${path}${name}[].`),
     ])
-  return within(property.parse(JSON.parse(form)), '')
+  return within(property.parse(JSON.parse(formIn(ask))), '')
 }
 
 const forms = (asks: readonly Ask[]) =>
@@ -157,6 +179,14 @@ describe.each(Object.keys(FIELDS))('the answers that %s asks for', (protocol) =>
       const wanted = { ...FIELDS[protocol], ...('preset' in way ? PAPER_FIELDS[protocol] : {}) }
       for (const [stage, fields] of Object.entries(shown[at] ?? {})) expect(fields).toEqual(wanted[stage])
     }
+  })
+
+  test('are shown a form from which the whole schema follows, and the whole of it under `paper`', () => {
+    for (const way of WAYS[protocol] ?? [])
+      for (const ask of asked(protocol, way)) {
+        const shown = JSON.parse(formIn(ask))
+        expect('preset' in way ? shown : whole(shown), ask.stage).toEqual(jsonSchema(ask.answer))
+      }
   })
 
   test('have room for the reasons: of a batch, for one of each comment', () => {

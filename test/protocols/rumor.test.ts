@@ -325,7 +325,7 @@ describe('what is asked', () => {
   const { asked, conclusion } = run(made(), subject, cast({ scores: values, ...spoken, judge: fake('J') }))
 
   const counts =
-    'Comments counted (near-copies once, at most 3 of one author): 2 for the claim, 2 against it, 1 on neither side (shown to nobody). Numbers tell what people believe, not what is true.'
+    'Comments counted (near-copies once, at most 3 per author): 2 for the claim, 2 against it, 1 neither (shown to nobody). Numbers tell what people believe, not what is true.'
   const opening = {
     support: [
       system,
@@ -334,7 +334,7 @@ describe('what is asked', () => {
         counts,
         oneSided: 'yes',
         comments:
-          'Comments that support the claim, as a model sorted them, perhaps wrongly, the strongest first:\n<comment 1|loud yea>\n<comment 2|yea>',
+          'Comments that support the claim, as a model sorted them, perhaps wrongly, strongest first:\n<comment 1|loud yea>\n<comment 2|yea>',
       }),
     ],
     oppose: [
@@ -344,7 +344,7 @@ describe('what is asked', () => {
         counts,
         oneSided: 'yes',
         comments:
-          'Comments that oppose the claim, as a model sorted them, perhaps wrongly, the strongest first:\n<comment 1|loud nay>\n<comment 2|nay>',
+          'Comments that oppose the claim, as a model sorted them, perhaps wrongly, strongest first:\n<comment 1|loud nay>\n<comment 2|nay>',
       }),
     ],
   }
@@ -526,12 +526,10 @@ describe('separation by stance (equation 2)', () => {
 
   test('tells the debater of an empty side that there are no such comments', () => {
     const { asked } = run(made(), thread(['yea']), cast({ scores: { yea: 1 } }))
-    expect(wordsOf(at(asked, 1, 1))).toContain(
-      'No comment was sorted as opposing the claim. That speaks neither for it nor against it.',
-    )
+    expect(wordsOf(at(asked, 1, 1))).toContain('No comment was sorted as opposing the claim. That speaks for neither.')
     const other = run(made(), thread(['nay']), cast({ scores: { nay: -1 } })).asked
     expect(wordsOf(at(other, 1, 0))).toContain(
-      'No comment was sorted as supporting the claim. That speaks neither for it nor against it.',
+      'No comment was sorted as supporting the claim. That speaks for neither.',
     )
   })
 
@@ -539,9 +537,7 @@ describe('separation by stance (equation 2)', () => {
     for (const subject of [thread(0), thread(['moon'])]) {
       const { asked } = run(made(), subject, cast({ scores: { moon: 0 } }))
       const [one, other] = asked.filter(({ ask }) => ask.stage === 'opinion').map(({ ask }) => ask)
-      expect(wordsOf(one?.messages ?? [])).toContain(
-        'No comment is counted for or against the claim. That speaks for neither.',
-      )
+      expect(wordsOf(one?.messages ?? [])).toContain('No comment takes a side. That speaks for neither.')
       expect(wordsOf(one?.messages ?? [])).not.toMatch(/supporting comments|of one side/)
       expect(other?.messages).toEqual(one?.messages)
       expect([one?.draw, other?.draw]).toEqual([undefined, 'second'])
@@ -1011,7 +1007,7 @@ describe('a failed ask', () => {
 
   test('of all stances, where every thread is to be decided: the claim is debated without evidence', () => {
     const { asked, conclusion } = run(made({ minScored: 0 }), thread(2), [failed, no, failed, failed, fake(), fake()])
-    expect(wordsOf(at(asked, 2, 0))).toContain('No comment is counted for or against the claim.')
+    expect(wordsOf(at(asked, 2, 0))).toContain('No comment takes a side.')
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'consensus' })
   })
 
@@ -1531,7 +1527,7 @@ describe('the vanilla question of Table 1', () => {
           'Is the claim of the post below fake or real? You are given the post (the claim) and comments on it.',
           `Claim:\n${claim}`,
           'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
-          'At the end choose one of: Fake, Real. Fake: the claim, or a main point of it, is false. Real: it is true. If neither is proven, choose what is more probable.',
+          'At the end choose one of: Fake, Real. Fake: the claim, or a main point of it, is false. Real: it is true. If neither is proven, choose the more probable.',
         ].join('\n\n'),
       },
     ])
@@ -1703,18 +1699,18 @@ describe('what debaters and judge are told of the thread', () => {
     return { of, conclusion }
   }
   const COUNTS =
-    'Comments counted (near-copies once, at most 3 of one author): 4 for the claim, 0 against it, 1 on neither side (shown to nobody). Numbers tell what people believe, not what is true.'
+    'Comments counted (near-copies once, at most 3 per author): 4 for the claim, 0 against it, 1 neither (shown to nobody). Numbers tell what people believe, not what is true.'
   const TIMES = /\(\d+ (s|min|h|d)\)|\(before/
-  const SORTED = 'as a model sorted them, perhaps wrongly, the strongest first, with the time since the post'
+  const SORTED = 'as a model sorted them, perhaps wrongly, strongest first, with the time since the post'
 
   test('an empty side is told of the other, and both of how many take none', () => {
     const { of } = told()
     expect(of('opinion', 'oppose')).toContain(
-      `${COUNTS}\n\nNo comment was sorted as opposing the claim. That speaks neither for it nor against it.`,
+      `${COUNTS}\n\nNo comment was sorted as opposing the claim. That speaks for neither.`,
     )
     for (const words of [of('opinion', 'support'), of('judge')]) expect(words).toContain(COUNTS)
-    expect(of('opinion', 'support')).toContain('You see the comments of one side, another debater those of the other')
-    expect(of('stance')).not.toContain('on neither side')
+    expect(of('opinion', 'support')).toContain("You see one side's comments, another debater the other's")
+    expect(of('stance')).not.toContain('shown to nobody')
   })
 
   test('each comment has its time, counted from the post and never from now; not where it is scored', () => {
@@ -1737,7 +1733,7 @@ describe('what debaters and judge are told of the thread', () => {
     expect(evidence(later, { times: false })).toBe(evidence(comments, { times: false }))
     const neutral = [...comments, { id: 'f', text: 'moon 2', createdAt: MINUTE }]
     const also = told({}, neutral)
-    expect(also.of('judge')).toContain('2 on neither side')
+    expect(also.of('judge')).toContain('2 neither (shown to nobody)')
     expect((also.conclusion.carry as { evidence: string }).evidence).toBe(evidence(comments))
   })
 

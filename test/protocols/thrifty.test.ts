@@ -431,7 +431,7 @@ describe('rumor', () => {
       expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
       const words = wordsOf(asked[2]?.ask.messages ?? [])
       for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
-      expect(words).toContain('That speaks neither for it nor against it.')
+      expect(words).toContain('That speaks for neither.')
       expect(words).not.toContain('another debater')
       expect(conclusion.ruling.evidence).toEqual(judged({}, thread(...texts)).conclusion.ruling.evidence)
     })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Fence, readFences, type Sections } from './fences.ts'
-import type { JsonSchema } from './json-schema.ts'
+import { isSchema, type JsonSchema } from './json-schema.ts'
 
 const part = z.looseObject({
   type: z.string(),
@@ -138,9 +138,19 @@ function parsedSchema(json: string): JsonSchema | undefined {
 
 function parseObject(json: string): JsonSchema | undefined {
   try {
-    return z.record(z.string(), z.unknown()).parse(JSON.parse(json))
+    return withRequired(z.record(z.string(), z.unknown()).parse(JSON.parse(json)))
   } catch {
     // A line that only looks like an answer format is prose, and the question then has no schema.
     return undefined
+  }
+}
+
+/** A form as it is shown does not say that all fields of it are required. */
+function withRequired(schema: JsonSchema): JsonSchema {
+  const inner = Object.entries(schema).map(([key, value]) => [key, isSchema(value) ? withRequired(value) : value])
+  const { properties } = schema
+  return {
+    ...(isSchema(properties) && { required: Object.keys(properties) }),
+    ...Object.fromEntries(inner),
   }
 }

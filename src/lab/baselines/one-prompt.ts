@@ -7,7 +7,7 @@ import { type Protocol, round, type Script } from '../../service/engine/script.t
 import { both } from '../../service/protocols/faults.ts'
 import type { ProtocolKind, ProtocolParts } from '../../service/protocols/kind.ts'
 import { inOrder, isTurned } from '../../service/protocols/order.ts'
-import { type Preset, presetIn } from '../../service/protocols/preset.ts'
+import { formUnder, type Preset, presetIn } from '../../service/protocols/preset.ts'
 import { type Prompts, readPrompts } from '../../service/protocols/prompts.ts'
 import { said } from '../../service/protocols/said.ts'
 import { shortHash } from '../../service/protocols/short-hash.ts'
@@ -113,7 +113,7 @@ function* baseline({ post, comments, leftOut }: Snapshot, parts: Parts): Script 
   }
 }
 
-function question(content: string, draw: number, { prompts, labels, how }: Parts): Ask<Choice> {
+function question(content: string, draw: number, { prompts, labels, how, preset }: Parts): Ask<Choice> {
   const thinks = how.ask !== 'zero-shot'
   const names = labels.map((label) => `"${label}"`).join(' or ')
   const task = prompts.get(thinks ? 'chain-of-thought' : 'zero-shot').render({ labels: names })
@@ -126,6 +126,7 @@ function question(content: string, draw: number, { prompts, labels, how }: Parts
     answer: thinks ? z.object({ reasoning: said, label }) : z.object({ label }),
     temperature: how.ask === 'self-consistency' ? DRAWN_AT : 0,
     maxTokens: ANSWER_TOKENS,
+    ...formUnder(preset),
   }
 }
 

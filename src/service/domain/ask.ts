@@ -17,6 +17,8 @@ export interface Ask<Answer = unknown> {
   readonly messages: readonly ChatMessage[]
   /** The schema of a readable answer. Reasoning comes before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
+  /** Its form is shown with all that strict servers are told, as the papers' questions were measured; see `shownForm`. */
+  readonly wholeForm?: true
   /** Set if the gateway adds to the answer: the schema of what is kept, which the model is not told of. */
   readonly kept?: z.ZodType<Answer>
   /**

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { neutralized } from '../domain/neutralized.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { Breakpoint, ModelReply } from '../ports/model.ts'
@@ -57,16 +59,38 @@ export function schemaLine(answer: z.ZodType): string {
 }
 
 function formatLine(ask: Ask): string {
-  return `Answer format (${ask.stage}): ${schemaLine(ask.answer)}`
+  const { line, shown } = described(ask.answer)
+  return `Answer format (${ask.stage}): ${ask.wholeForm ? line : shown}`
 }
 
-const schemas = new WeakMap<z.ZodType, { schema: unknown; line: string }>()
+/** A schema as strict servers are told it, the same as one line, and what of that is shown in a question. */
+interface Described {
+  readonly schema: unknown
+  readonly line: string
+  readonly shown: string
+}
+const schemas = new WeakMap<z.ZodType, Described>()
 
-function described(answer: z.ZodType): { schema: unknown; line: string } {
+function described(answer: z.ZodType): Described {
   const known = schemas.get(answer)
   if (known !== undefined) return known
   const { $schema: _, ...schema } = z.toJSONSchema(answer)
-  const made = { schema, line: JSON.stringify(schema) }
+  const made = { schema, line: JSON.stringify(schema), shown: shownForm(schema) }
   schemas.set(answer, made)
   return made
+}
+
+/**
+ * The schema without what its reader knows: the system's message says that all fields are to be there and nothing else, and what
+ * has properties, items or words to choose from need not say that it is an object, a list or a text.
+ */
+function shownForm(schema: object): string {
+  return JSON.stringify(schema, function (this: Readonly<Record<string, unknown>>, key: string, value: unknown) {
+    const { properties = {}, items, enum: words } = this
+    const isPlain = { object: 'properties' in this, array: items !== undefined, string: Array.isArray(words) }
+    if (key === 'type' && typeof value === 'string' && entryOf(isPlain, value)) return undefined
+    if (key === 'required' && isDeepStrictEqual(value, Object.keys(properties as object))) return undefined
+    if (key === 'additionalProperties' && value === false) return undefined
+    return value
+  })
 }

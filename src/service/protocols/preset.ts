@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Ask } from '../domain/ask.ts'
 import type { Fence } from '../domain/fence.ts'
 
 /**
@@ -16,6 +17,11 @@ export function presetIn(settings: unknown): Preset {
 /** The fence of what is sent under a preset. */
 export function fenceUnder(of: Preset, fence: Fence): Fence {
   return of === 'paper' ? fence.paper() : fence
+}
+
+/** How the form of what is asked under a preset is shown. */
+export function formUnder(of: Preset): Pick<Ask, 'wholeForm'> {
+  return of === 'paper' ? { wholeForm: true } : {}
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../../domain/calibration.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { StepsUsed } from '../../domain/steps.ts'
+import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { refinedSteps, stepsAnswer } from './answers.ts'
 import type { Aspect } from './aspects.ts'
@@ -39,7 +40,12 @@ export function stepsCalibration(
     ...calibrationPrompts.get('system').render(),
     ...calibrationPrompts.get(prompt).render({ criterion, ...values }),
   ]
-  const asked = { role: 'steps-writer', answer: stepsAnswer, maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS) }
+  const asked = {
+    role: 'steps-writer',
+    answer: stepsAnswer,
+    maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS),
+    ...formUnder(settings.preset),
+  }
   const refined = paper ? stepsAnswer : refinedSteps
   return {
     aspect: named,

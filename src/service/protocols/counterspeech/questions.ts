@@ -1,5 +1,6 @@
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence } from '../../domain/fence.ts'
+import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { keptScoreOn, type Score, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
@@ -50,7 +51,11 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
     hateSpeech: fence('hate-speech', hateSpeech),
     counterspeech: fence('counterspeech', counterspeech),
   })
-  const asked = { temperature: settings.temperature, maxTokens: settings.answerTokens }
+  const asked = {
+    temperature: settings.temperature,
+    maxTokens: settings.answerTokens,
+    ...formUnder(settings.preset),
+  }
 
   return {
     steps: ({ name, criterion }) => ({

@@ -4,6 +4,7 @@ import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Medium, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
+import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   ABSTAIN,
@@ -119,6 +120,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
     role,
     temperature: settings.temperature,
     maxTokens: settings.answerTokens,
+    ...formUnder(settings.preset),
   })
   const turn = (side: Side, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),

@@ -4,6 +4,7 @@ import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
+import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   FAKE_REAL,
@@ -104,6 +105,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
     role,
     temperature: settings.temperature,
     maxTokens,
+    ...formUnder(settings.preset),
   })
   const argument = (reply: View) => fence('argument', said(reply))
   const stanceTokens = (comments: number) => tokensForStances(comments, settings)

@@ -36,10 +36,10 @@ function countsIn({ comments }: Weighed, { counts, stance, foldNearIdentical, pe
   const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
   const rules = [
     ...(foldNearIdentical ? ['near-copies once'] : []),
-    ...(perAuthor === null ? [] : [`at most ${perAuthor} of one author`]),
+    ...(perAuthor === null ? [] : [`at most ${perAuthor} per author`]),
   ]
   const by = rules.length === 0 ? '' : ` (${rules.join(', ')})`
-  return `Comments counted${by}: ${of(1)} for the claim, ${of(-1)} against it, ${of(0)} on neither side (shown to nobody). Numbers tell what people believe, not what is true.`
+  return `Comments counted${by}: ${of(1)} for the claim, ${of(-1)} against it, ${of(0)} neither (shown to nobody). Numbers tell what people believe, not what is true.`
 }
 
 /** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
@@ -54,12 +54,12 @@ function strongest({ ask, settings, turned }: Hearing, sides: Sides): string {
 function sideIn(ask: Questions, side: Side, comments: readonly Comment[], settings: RumorSettings): string {
   if (comments.length > 0 || !settings.stance || settings.preset === 'paper')
     return ask.comments(heading(side, settings), comments)
-  return `No comment was sorted as ${side === 'support' ? 'supporting' : 'opposing'} the claim. That speaks neither for it nor against it.`
+  return `No comment was sorted as ${side === 'support' ? 'supporting' : 'opposing'} the claim. That speaks for neither.`
 }
 
 function heading(side: Side, { stance, preset }: RumorSettings): string {
   if (!stance) return 'Comments'
   const sided = side === 'support' ? 'support the claim' : 'oppose the claim'
   if (preset === 'paper') return `Comments that ${sided}`
-  return `Comments that ${sided}, as a model sorted them, perhaps wrongly, the strongest first`
+  return `Comments that ${sided}, as a model sorted them, perhaps wrongly, strongest first`
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ClosedCase, ClosedTurn, Curation } from '../../domain/curation.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
-import type { Preset } from '../preset.ts'
+import { formUnder, type Preset } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { said, saidList } from '../said.ts'
 import { description, paperDescription } from './answers.ts'
@@ -51,6 +51,7 @@ function question({ fence, prompts, preset }: Parts): Curation['ask'] {
     answer: lessonAnswer,
     temperature: 0,
     maxTokens: 700,
+    ...formUnder(preset),
   })
 }
 

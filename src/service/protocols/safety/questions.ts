@@ -5,6 +5,7 @@ import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { isTurned } from '../order.ts'
+import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { cutIn } from '../unread.ts'
 import {
@@ -94,6 +95,7 @@ export function questions(
     role: roleOf(agent, settings, modalityOf(post) === 'text'),
     temperature: settings.temperature,
     maxTokens: settings.answerTokens,
+    ...formUnder(settings.preset),
   })
 
   return {
