@@ -5,6 +5,8 @@ import { byName, count, duration, wait } from './values.ts'
 
 /** Within this a shutdown, a proxy and a client all agree that nothing more will come. */
 const LONGEST_REQUEST = 600_000
+/** Idle connections give way to new ones, so the bound is there for proxies that forget theirs. */
+const LONGEST_IDLE = 3_600_000
 
 export const hostName = z
   .string()
@@ -32,6 +34,7 @@ export const door = z
     items: z.int().min(1).max(100_000),
     requestTime: wait.refine((ms) => ms >= 1_000 && ms <= LONGEST_REQUEST, '1s to 10m'),
     connections: count,
+    keepAlive: wait.refine((ms) => ms >= 1_000 && ms <= LONGEST_IDLE, '1s to 1h'),
     waiting: count,
     waitingPerTenant: count,
     keepAnswers: duration.refine((ms) => ms >= 60_000, 'at least 1m'),

@@ -44,11 +44,12 @@ export const USER = 10_001
 /** By the label, every pod is the job `gavel` of Prometheus. */
 export const LABELS = { 'app.kubernetes.io/name': 'gavel' }
 
-/** Seconds: calls in flight end within `drain`, a second later the process is gone; nine are left for a slow machine. */
+/** Seconds: calls in flight end within `drain`, and a second later the process is gone. */
 export const DRAIN = 65
-export const GRACE = DRAIN + 10
-/** A door is still sent requests for this long after it was told to stop: endpoints take so long to be updated. */
-export const DOOR_PRE_STOP = 5
+/** A door is still sent requests for this long after it was told to stop: endpoints and proxies take so long to be updated. */
+export const DOOR_PRE_STOP = 15
+/** Nine are left for a slow machine. */
+export const GRACE = DOOR_PRE_STOP + DRAIN + 10
 
 export function labelsOf(role: string) {
   return { ...LABELS, 'app.kubernetes.io/component': role }

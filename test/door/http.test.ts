@@ -7,7 +7,14 @@ import { serveDoor } from '../../src/service/adapters/door-server.ts'
 import { PROBLEM_NAMES } from '../../src/service/door/problem.ts'
 import { COMMENT, POST, testDoor } from './door-for-tests.ts'
 
-const SETTINGS = { host: '127.0.0.1', port: 0, hosts: ['door.example'], requestTime: 1_000, connections: 100 }
+const SETTINGS = {
+  host: '127.0.0.1',
+  port: 0,
+  hosts: ['door.example'],
+  requestTime: 1_000,
+  connections: 100,
+  keepAlive: 5_000,
+}
 const door = testDoor({ bodyBytes: 50_000, bodies: 120_000 })
 let server: Awaited<ReturnType<typeof serveDoor>>
 

@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { type Connection, DoorConnections, type Exchange } from './door-connections.ts'
 import { isLoopbackAddress, namesOf } from './http.ts'
 
 export interface DoorServerSettings {
@@ -12,8 +13,10 @@ export interface DoorServerSettings {
   readonly hosts: readonly string[]
   /** Longest time in which a request arrives, and in which nothing of an answer is taken, in ms. */
   readonly requestTime: number
-  /** Most connections at a time. */
+  /** Most connections at a time; beyond them one without a request gives way to the next. */
   readonly connections: number
+  /** How long a connection is kept on which nothing is asked, in ms. */
+  readonly keepAlive: number
 }
 
 /** Whence a request comes. */
@@ -41,7 +44,7 @@ const STATUS_OF = {
   headers: 431,
 } as const
 
-const LIMITS = { headerBytes: 8_192, headersMs: 5_000, keepAliveMs: 5_000, checkMs: 1_000, unanswered: 16 }
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, checkMs: 1_000, unanswered: 16 }
 
 /** Serves the door over HTTP/1.1; resolves once the port is open. */
 export async function serveDoor(
@@ -49,7 +52,7 @@ export async function serveDoor(
   { fetch, refuse }: DoorServerParts,
   { whose = "The door's", portIn = 'GAVEL_DOOR_PORT' }: { whose?: string; portIn?: string } = {},
 ) {
-  const { host, port: wanted, hosts, requestTime, connections } = settings
+  const { host, port: wanted, hosts, requestTime, connections, keepAlive } = settings
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const listener = getRequestListener(
     (request, { incoming }) => {
@@ -81,28 +84,24 @@ export async function serveDoor(
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: Math.min(LIMITS.headersMs, requestTime),
     requestTimeout: requestTime,
-    keepAliveTimeout: LIMITS.keepAliveMs,
+    keepAliveTimeout: keepAlive,
     connectionsCheckingInterval: LIMITS.checkMs,
     requireHostHeader: false,
   }
-  const sockets = new WeakMap<Socket, Connection>()
+  const open = new DoorConnections(connections)
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
+    const connection = open.of(socket)
     // The parser goes on through what it has already read. Whatever can't be answered is not begun.
-    if (!isWritable(socket)) {
+    if (connection === undefined || !isWritable(socket)) {
       socket.destroy()
       return
     }
-    const connection = sockets.get(socket) ?? { unanswered: 0, latest: { incoming, outgoing }, endsAt: -1 }
-    sockets.set(socket, connection)
-    if (++connection.unanswered > LIMITS.unanswered) {
+    if (connection.unanswered >= LIMITS.unanswered) {
       socket.destroy()
       return
     }
-    connection.latest = { incoming, outgoing }
-    outgoing.once('close', () => {
-      if (--connection.unanswered === connection.endsAt) socket.destroySoon()
-    })
+    open.begin(socket, connection, { incoming, outgoing })
     const named = incoming.headersDistinct.host ?? []
     // The address of a request is made of its Host: what is none makes no address.
     if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
@@ -111,19 +110,19 @@ export async function serveDoor(
   })
   server.on('checkExpectation', (_, outgoing: ServerResponse) => respondUnread(outgoing, 'expectation'))
   server.on('connect', (_, socket) => socket.end(rawAnswer('bad-request', refuse)))
-  server.maxConnections = connections
+  server.on('connection', (socket: Socket) => open.admit(socket))
   // An answer may be long in coming; what is written must be taken, and an idle connection goes.
   server.setTimeout(requestTime, (socket: Socket) => {
-    if (socket.writableLength > 0 || (sockets.get(socket)?.unanswered ?? 0) === 0) socket.destroy()
+    if (socket.writableLength > 0 || (open.of(socket)?.unanswered ?? 0) === 0) socket.destroy()
   })
   server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket
     const problem = FAULTS.get(error.code ?? '') ?? 'bad-request'
-    const connection = sockets.get(socket)
+    const connection = open.of(socket)
     // Browsers open connections ahead of need. If one of those is answered while a request is on its way, that is taken for its answer.
     if (!isWritable(socket) || socket.bytesRead === 0) socket.destroy()
-    else if (connection === undefined) end(socket, problem, rawAnswer(problem, refuse))
-    else endFaulty(socket, connection, problem, () => rawAnswer(problem, refuse))
+    else if (connection?.latest === undefined) end(socket, problem, rawAnswer(problem, refuse))
+    else endFaulty(socket, connection, connection.latest, problem, () => rawAnswer(problem, refuse))
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -138,14 +137,12 @@ export async function serveDoor(
   return {
     port,
     isLoopback: isLoopbackAddress(address),
-    /** Takes no more connections; resolves when those that there are have ended, or been cut off after so many ms. */
+    /**
+     * Takes no more connections, and ends idle ones; resolves when what was asked is answered, or cut off after so many ms. A request
+     * that has not arrived has the time that it always has.
+     */
     async close(withinMs: number): Promise<void> {
-      const cut = setTimeout(() => server.closeAllConnections(), withinMs)
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeIdleConnections()
-      })
-      clearTimeout(cut)
+      await open.close(server, { within: withinMs, headers: LIMITS.headersMs, request: requestTime })
     },
   }
 }
@@ -161,17 +158,15 @@ const FAULTS: ReadonlyMap<string, Unread> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers'],
 ])
 
-interface Connection {
-  /** Requests whose answers are not written yet. */
-  unanswered: number
-  latest: { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse }
-  /** It is closed when so many are unanswered; -1: while it is good. */
-  endsAt: number
-}
-
 /** What can't be read is refused; never in place of the answer to an earlier request, nor behind an answer to the same. */
-function endFaulty(socket: Socket, connection: Connection, problem: Unread, refusal: () => string): void {
-  const { incoming, outgoing } = connection.latest
+function endFaulty(
+  socket: Socket,
+  connection: Connection,
+  latest: Exchange,
+  problem: Unread,
+  refusal: () => string,
+): void {
+  const { incoming, outgoing } = latest
   // Of a request that is whole it is what follows that is at fault.
   const isOwn = !incoming.complete
   const before = connection.unanswered - (isOwn && !outgoing.closed ? 1 : 0)

@@ -35,8 +35,8 @@ import { protocolsOf } from './protocols.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
-/** Longest time in which a request must have arrived, in ms; most connections at a time. */
-const [REQUEST_MS, CONNECTIONS] = [30_000, 1_000]
+/** Longest time in which a request must have arrived, and that an idle connection is kept, in ms; most connections at a time. */
+const [REQUEST_MS, KEEP_ALIVE_MS, CONNECTIONS] = [30_000, 75_000, 1_000]
 /** Of the drain, what is left for the parts that close after the console. */
 const DRAIN_SHARE = 0.8
 /** Of a runbook so many steps stand on the page. */
@@ -109,7 +109,7 @@ export function consolePart(
             ]),
       ],
     })
-    const limits = { requestTime: REQUEST_MS, connections: CONNECTIONS }
+    const limits = { requestTime: REQUEST_MS, keepAlive: KEEP_ALIVE_MS, connections: CONNECTIONS }
     const server = await serveDoor(
       { host, hosts: publicUrl === '' ? hosts : [...hosts, new URL(publicUrl).hostname], port, ...limits },
       { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
