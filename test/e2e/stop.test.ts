@@ -63,6 +63,33 @@ describe('gavel run with model calls in flight', () => {
       expect(running.calls().filter((status) => status !== 'answered')).toEqual([])
     })
 
+  it('shows how they end: metrics to the last of them, alive and not ready', async () => {
+    const running = await busy(LAUNCHER, 'plain')
+    const ask = async (path: string) => {
+      const response = await fetch(`http://127.0.0.1:${portOf(running)}${path}`, { signal: AbortSignal.timeout(2_000) })
+      return { status: response.status, text: await response.text() }
+    }
+    const before = (await ask('/metrics')).text
+    expect(before).toContain('gavel_loop_last_success_timestamp_seconds{loop="store-watch"')
+    running.child.kill('SIGTERM')
+    await eventually(async () => running.output().includes('"service:stopping"'), 10_000, running.output)
+    expect(await ask('/health/ready')).toMatchObject({ status: 503, text: expect.stringContaining('stopping') })
+    expect(await ask('/health/live')).toMatchObject({ status: 200 })
+    const scrapes: string[] = []
+    for (;;) {
+      const scrape = await ask('/metrics').catch(() => null)
+      if (scrape === null) break
+      scrapes.push(scrape.text)
+      await pause(20)
+    }
+    expect(await running.ended, running.output()).toBe(0)
+    // Each call that was in flight is counted, and no loop that was stopped looks like an outage.
+    const answered = running.calls().filter((status) => status === 'answered').length
+    const counted = scrapes.at(-1)?.matchAll(/^gavel_model_calls_total\{[^}]*outcome="answered"[^}]*\} (\d+)/gm) ?? []
+    expect([...counted].reduce((sum, [, value]) => sum + Number(value), 0)).toBe(answered)
+    for (const scrape of scrapes) expect(scrape).not.toContain('gavel_loop_last_success_timestamp_seconds{')
+  })
+
   it('ends them though the launcher is killed', async () => {
     const running = await busy(LAUNCHER, 'plain')
     running.child.kill('SIGKILL')
@@ -212,8 +239,12 @@ function signalGroup({ child }: Running, signal: NodeJS.Signals): void {
 
 /** No process of the service is left behind whoever has ended before it. */
 async function expectNothingListens(running: Running): Promise<void> {
-  const port = Number(/"httpPort":(\d+)/.exec(running.output())?.[1])
+  const port = portOf(running)
   await eventually(async () => !(await listens(port)), 2_000)
+}
+
+function portOf(running: Running): number {
+  return Number(/"httpPort":(\d+)/.exec(running.output())?.[1])
 }
 
 async function listens(port: number): Promise<boolean> {

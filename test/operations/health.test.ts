@@ -15,6 +15,7 @@ function setUp() {
     refusal: null as string | null,
     risk: null as string | null,
     run: null as { loop: string; ms: number } | null,
+    isStopping: false,
   }
   const { live, ready } = healthOf({
     redis: { ping: async () => (world.redisAnswers ? 'PONG' : Promise.reject(new Error(world.says))) },
@@ -22,6 +23,7 @@ function setUp() {
     problem: () => world.problem,
     refusal: () => world.refusal,
     risk: () => world.risk,
+    isStopping: () => world.isStopping,
     loops: { longestRun: () => world.run },
     clock: () => world.now,
     process: PROCESS,
@@ -44,6 +46,13 @@ it('an outage of Kafka or Redis makes a process not ready, and restarts nobody',
   world.run = { loop: 'opener', ms: 60 * MINUTE }
   expect((await live()).ok).toBe(true)
   expect(await ready()).toMatchObject({ ok: false, checks: { redis: 'does not answer' } })
+})
+
+it('a process that was told to stop is not ready and stays live, whatever has been closed', async () => {
+  const { world, live, ready } = setUp()
+  ;[world.isStopping, world.redisAnswers, world.run] = [true, false, { loop: 'opener', ms: 60 * MINUTE }]
+  expect(await ready()).toEqual({ ok: false, checks: { process: 'stopping' }, process: PROCESS })
+  expect(await live()).toEqual({ ok: true, checks: { process: 'stopping' } })
 })
 
 it('a loop that does not end while Redis answers makes a process dead', async () => {

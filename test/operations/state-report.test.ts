@@ -84,7 +84,9 @@ it('another takes over when the one leaves, which withdraws what it has reported
   expect(await two.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
   expect(await one.look()).toEqual([...OWN, 'state:exported false'])
   expect([one.state.exports(), two.state.exports()]).toEqual([false, true])
+  two.told.length = 0
   await two.state.close()
+  expect(two.told).toEqual(['state:exported false'])
   expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
 })
 

@@ -19,7 +19,7 @@ import { activity } from '../operations/activity.ts'
 import { behindReport } from '../operations/behind.ts'
 import { broadcast } from '../operations/broadcast.ts'
 import { usedCapacity } from '../operations/capacity.ts'
-import { closable, type Keep } from '../operations/closable.ts'
+import { type Closable, closable, type Keep } from '../operations/closable.ts'
 import { healthOf } from '../operations/health.ts'
 import { identityOf } from '../operations/identity.ts'
 import { type Loops, namedLoops } from '../operations/loop.ts'
@@ -83,11 +83,15 @@ export async function startApp(
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
+  let isStopping = false
   const { httpPort, gateway, reload, close } = await closable((keep) =>
     assemble(
       settings,
       roles,
-      { model: overrides.model, report, read, listen: (one) => void listeners.push(one) },
+      {
+        ...{ model: overrides.model, report, read, isStopping: () => isStopping },
+        listen: (one) => void listeners.push(one),
+      },
       keep,
     ),
   )
@@ -103,13 +107,18 @@ export async function startApp(
     gateway,
     reload,
     async stop() {
+      isStopping = true
       report('service:stopping', { reason: 'stop requested' })
-      await close()
+      // Loops have ended: calls that end are still to be seen.
+      const drain = setInterval(() => report('slots:counted', gateway.load()), DRAIN_LOOK_MS)
+      await close().finally(() => clearInterval(drain))
       report('service:stopped', {})
     },
   }
 }
 
+/** How often calls in flight are counted during a drain, in ms. */
+const DRAIN_LOOK_MS = 1_000
 /** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */
 const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
 /** How often Kafka is asked how far the group has come, in ms; and while nothing happens here. */
@@ -124,6 +133,7 @@ interface AssembleParts {
   readonly report: Report
   readonly read: () => Settings
   readonly listen: (listener: Listener) => void
+  readonly isStopping: () => boolean
 }
 
 /**
@@ -133,9 +143,12 @@ interface AssembleParts {
 async function assemble(
   settings: Settings,
   roles: readonly Role[],
-  { model, report, read, listen }: AssembleParts,
+  { model, report, read, listen, isStopping }: AssembleParts,
   keep: Keep,
 ) {
+  let page: Closable | null = null
+  // First, so that it closes last: a stop can be watched to its end.
+  keep({ close: async () => page?.close() })
   const redis = keep(await redisPart(settings, report))
   const { threads, marks, cases, outbox, erasures, incarnation, time } = redis
   const clock = time.now
@@ -183,16 +196,8 @@ async function assemble(
     })
   if (roles.includes('judge'))
     startErasing(settings, {
-      threads,
-      cases,
+      ...{ threads, cases, erasures, library, protocols, queues, loops, clock, report },
       memo: stores.memo,
-      erasures,
-      library,
-      protocols,
-      queues,
-      loops,
-      clock,
-      report,
     })
 
   let downSince = (): number | null => null
@@ -234,22 +239,23 @@ async function assemble(
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const judged = [topics.posts, topics.counterspeech]
   const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
-  loops.start('kafka lag', LAG_MS, lagReport({ lag, watches: state.watchesKafka, overdue, report }), QUIET_LAG_MS)
+  const lags = lagReport({ lag, watches: state.watchesKafka, overdue, report })
+  keep({ close: async () => lags.withdraw() })
+  loops.start('kafka lag', LAG_MS, lags.look, QUIET_LAG_MS)
   keep(loops)
 
-  const http = keep(
-    await serveHttp(settings.http, {
-      metrics: metrics.page,
-      ...healthOf({
-        ...{ redis: redis.failFast, loops, clock, process: inForce.identity(roles) },
-        downSince: () => downSince(),
-        problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
-        refusal: () => watch.refusal,
-        ...(record === null ? {} : { record: record.problem }),
-        risk: () => redisSettings.risk,
-      }),
+  const http = await serveHttp(settings.http, {
+    metrics: metrics.page,
+    ...healthOf({
+      ...{ redis: redis.failFast, loops, clock, process: inForce.identity(roles), isStopping },
+      downSince: () => downSince(),
+      problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
+      refusal: () => watch.refusal,
+      ...(record === null ? {} : { record: record.problem }),
+      risk: () => redisSettings.risk,
     }),
-  )
+  })
+  page = http
   return { httpPort: http.port, gateway, reload: inForce.reload }
 }
 
@@ -282,18 +288,21 @@ function lagReport(deps: {
   report: Report
 }) {
   const { lag, watches, overdue, report } = deps
-  const unknown = () => report('kafka:lag', { partitions: null, overdue: null })
-  return async () => {
-    if (!watches()) {
-      unknown()
-      return lag.close()
-    }
-    try {
-      const partitions = await lag.look()
-      report('kafka:lag', { partitions, overdue: overdue(partitions) })
-    } catch (error) {
-      unknown()
-      throw error
-    }
+  const withdraw = () => report('kafka:lag', { partitions: null, overdue: null })
+  return {
+    withdraw,
+    async look() {
+      if (!watches()) {
+        withdraw()
+        return lag.close()
+      }
+      try {
+        const partitions = await lag.look()
+        report('kafka:lag', { partitions, overdue: overdue(partitions) })
+      } catch (error) {
+        withdraw()
+        throw error
+      }
+    },
   }
 }

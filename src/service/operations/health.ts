@@ -11,6 +11,7 @@ const ANSWERS_WITHIN_MS = 1_000
 const FROZEN_AFTER_MS = 300_000
 
 const NO_ANSWER = 'does not answer'
+const STOPPING = { process: 'stopping' }
 
 interface Watched {
   readonly redis: { ping(): Promise<string> }
@@ -24,6 +25,8 @@ interface Watched {
   readonly record?: () => string | null
   /** What the settings accept although data may be lost or doubled; null if nothing. */
   readonly risk: () => string | null
+  /** Whether this process was told to stop, and lets what it began end. */
+  readonly isStopping: () => boolean
   readonly loops: Pick<Loops, 'longestRun'>
   readonly clock: Clock
   readonly process: Identity
@@ -33,7 +36,8 @@ interface Watched {
  * What the health pages say. Live means that *this process* can work: an outage of Kafka or Redis, which a restart doesn't
  * end, leaves it live. Ready means that it works.
  */
-export function healthOf({ redis, downSince, problem, refusal, record, risk, loops, clock, process }: Watched) {
+export function healthOf(watched: Watched) {
+  const { redis, downSince, problem, refusal, record, risk, isStopping, loops, clock, process } = watched
   let redisAwayAt = Number.NEGATIVE_INFINITY
 
   /** What keeps Redis from answering, in words; null if it answers. */
@@ -60,6 +64,8 @@ export function healthOf({ redis, downSince, problem, refusal, record, risk, loo
 
   return {
     async live(): Promise<Health> {
+      // Whoever stopped it also ends it.
+      if (isStopping()) return { ok: true, checks: STOPPING }
       await redisAway()
       const run = loops.longestRun()
       // Runs that waited for Redis get the time anew once it is back.
@@ -71,6 +77,7 @@ export function healthOf({ redis, downSince, problem, refusal, record, risk, loo
       }
     },
     async ready(): Promise<Health> {
+      if (isStopping()) return { ok: false, checks: STOPPING, process }
       const away = await redisAway()
       return {
         ok: away === null && problem() === null && downSince() === null && (record?.() ?? null) === null,

@@ -139,8 +139,10 @@ export function stateReport(parts: {
       }
     },
     async close(): Promise<void> {
+      if (!here) return
+      withdraw()
       // If Redis does not answer, the lease ends by itself.
-      if (here) await exporter.leave().catch(() => undefined)
+      await exporter.leave().catch(() => undefined)
     },
   }
 }

@@ -92,9 +92,17 @@ export const stateMetrics: MetricGroup = (registry) => {
   }
   withdraw()
   memory.remove()
+  let isStopping = false
 
   return {
-    'loop:succeeded': ({ loop }) => succeeded.set({ loop: loop.replaceAll(' ', '-') }, Date.now() / 1000),
+    // Loops that were stopped are no sign of an outage.
+    'service:stopping': () => {
+      isStopping = true
+      succeeded.reset()
+    },
+    'loop:succeeded': ({ loop }) => {
+      if (!isStopping) succeeded.set({ loop: loop.replaceAll(' ', '-') }, Date.now() / 1000)
+    },
     'state:exported': ({ here }) => {
       exporter.set(here ? 1 : 0)
       if (!here) withdraw()
