@@ -17,8 +17,11 @@ type Both<Value> = readonly [support: Value, oppose: Value]
 
 /** Two debaters, each over its own side's comments, and what they have said. */
 export class Debate {
-  /** Turns that failed, in words. */
+  /** How many rounds there have been after the opinions. */
+  rounds = 0
+  /** Turns that failed, in words; and first opinions, without which there is no debate. */
   readonly lost: string[] = []
+  readonly unopened: string[] = []
   readonly #ask: Questions
   readonly #debaters: Both<Debater>
   /** What each was told of the other before the turn that is asked for. */
@@ -44,6 +47,7 @@ export class Debate {
   turns(last: boolean): [Ask<View>, Ask<View>] {
     const [support, oppose] = this.#debaters
     const [mine, theirs] = this.views
+    this.rounds++
     this.#told = [this.#ask.rebuttal(theirs), this.#ask.rebuttal(mine)]
     return [
       this.#ask.turn('support', [...support.conversation, ...this.#told[0]], last),
@@ -56,7 +60,9 @@ export class Debate {
     for (const [at, debater] of this.#debaters.entries()) {
       const reply = replies[at as 0 | 1]
       if (!reply.ok) {
-        this.lost.push(`a debate turn (${debater.side}) failed: ${failure(reply)}; the last readable view stands`)
+        const { side, view } = debater
+        if (view === null) this.unopened.push(`opinion (${side}) failed: ${failure(reply)}`)
+        else this.lost.push(`a debate turn (${side}) failed: ${failure(reply)}; the last readable view stands`)
         continue
       }
       const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }

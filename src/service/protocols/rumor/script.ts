@@ -13,7 +13,7 @@ import { sample } from './sides.ts'
 import { toldOf } from './told.ts'
 
 /**
- * S2MAD, Algorithm 1: separates the comments by stance, has two debaters form their first opinion on one side each,
+ * S2MAD, Algorithm 1, line by line: separates the comments by stance, has two debaters form their first opinion on one side each,
  * lets them debate for at most M rounds, and asks a judge if they still disagree. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: RumorParts): Script {
@@ -22,48 +22,35 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (claimOf(thread.post) === '') return nothingToJudge()
   if (settings.decide === 'vanilla') return yield* vanilla(heard)
 
-  // Lines 2–7 and 9: the stance of each comment, and the claim's subjectivity. Neither waits for the other.
+  // Lines 3–5, equation 1, and line 9: the stance s of each comment, and isSub. Neither waits for the other.
   const found = yield* scored(heard)
-  // Equation 2: the strongest comments of each side.
+  // Lines 6–7, equation 2: P and N, the strongest comments of each side.
   const evidence = evidenceOf(heard, found)
   const conclude = (reached: Reached) => concluded(heard, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return kept(heard, found, evidence, before)
   const told = toldOf(heard, found, evidence)
-  if (!settings.debate || isUndisputed(heard, found, evidence))
-    return conclude(yield* single(ask.opinion('alone', told.both, true)))
+  if (isSpared(heard, found, evidence)) return conclude(yield* single(ask.opinion('alone', told.both, true)))
 
-  // Lines 10–11, equation 3: the first opinions.
+  // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
   const debate = new Debate(ask, told)
-  const opinions = yield* round(debate.opinions(depth.rounds === 0))
-  const failed = (['support', 'oppose'] as const).flatMap((side, at) => {
-    const opinion = opinions[at as 0 | 1]
-    return opinion.ok ? [] : [`opinion (${side}) failed: ${failure(opinion)}`]
-  })
-  if (failed.length > 0) return conclude(undecided(...failed))
-  debate.hear(opinions)
+  debate.hear(yield* round(debate.opinions(depth.rounds === 0)))
+  if (debate.unopened.length > 0) return conclude(undecided(...debate.unopened))
 
-  // Lines 13–16, equation 4: at most M rounds of debate, until both agree.
-  let rounds = 0
-  const isOver = () => settings.stopAtConsensus && debate.agreed
-  while (rounds < depth.rounds && !isOver()) {
-    rounds++
-    debate.hear(yield* round(debate.turns(rounds === depth.rounds)))
-  }
+  // Lines 13–16, equation 4: at most M rounds, in which each answers the other's last reply.
+  while (debate.rounds < depth.rounds && !isOver(heard, debate))
+    debate.hear(yield* round(debate.turns(debate.rounds + 1 === depth.rounds)))
 
-  // Lines 17–21, equation 5: what both say, or else what a judge says.
-  const cutShort = rounds < settings.rounds && !isOver()
-  const wrong = [...debate.lost, ...(cutShort ? [`under load: ${rounds} of ${settings.rounds} rounds of debate`] : [])]
+  // Lines 17–21, equation 5: what both say, or else what the judge J says.
   const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))
-  return conclude({
-    ...{ ...reached, rounds },
-    again: debate.lost.length > 0 || cutShort,
-    degraded: [...wrong, ...(reached.degraded ?? [])],
-    models: { debater: debate.model, ...reached.models },
-  })
+  return conclude(debated(heard, debate, reached))
 }
 
-/** Whether a debate is saved: no two debaters would read comments of different sides. */
+/** Whether one agent is asked instead of a debate: by the settings, or where no two debaters would read comments of different sides. */
+function isSpared(hearing: Hearing, found: Scored, evidence: Evidence): boolean {
+  return !hearing.settings.debate || isUndisputed(hearing, found, evidence)
+}
+
 function isUndisputed({ settings }: Hearing, { asked, scores, unasked }: Scored, { sides }: Evidence): boolean {
   const { support, oppose } = sides
   if (sizeOf(sides) === 0) return settings.undisputed === 'alone'
@@ -71,6 +58,25 @@ function isUndisputed({ settings }: Hearing, { asked, scores, unasked }: Scored,
   const isComplete = unasked.length === 0 && asked.every((utterance) => scores.has(utterance))
   const isOneSided = settings.stance && isComplete && (support.length === 0 || oppose.length === 0)
   return isOneSided && settings.oneSided === 'alone'
+}
+
+/** Whether there is nothing left to debate. The paper debates for all M rounds. */
+function isOver({ settings }: Hearing, debate: Debate): boolean {
+  return settings.stopAtConsensus && debate.agreed
+}
+
+/** The decision of a debate, with the turns and rounds that it lacked. */
+function debated(hearing: Hearing, debate: Debate, reached: Reached): Reached {
+  const { rounds, lost, model } = debate
+  const most = hearing.settings.rounds
+  const cutShort = rounds < most && !isOver(hearing, debate)
+  const wrong = [...lost, ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : [])]
+  return {
+    ...{ ...reached, rounds },
+    again: lost.length > 0 || cutShort,
+    degraded: [...wrong, ...(reached.degraded ?? [])],
+    models: { debater: model, ...reached.models },
+  }
 }
 
 function consensus({ views: [support, oppose] }: Debate): Reached {
