@@ -30,7 +30,7 @@ function capitals(words: readonly string[]): Ask<string[]> {
 const { batch: _, ...alone } = capitals(['one'])
 
 const questions = (ask: Ask) => questionsOf(ask, ask.batch?.texts ?? [ask.messages[0]?.content ?? ''])
-const paid = (answered: unknown, sent: readonly number[] = [0]): Settled => ({
+const paid = (answered: unknown, sent: number[] = [0]): Settled => ({
   ...{ answer: answered, raw: JSON.stringify(answered), model: 'm', ms: 100, memo: false, sent: [sent] },
   usage: { ...noUsage(), calls: 1, promptTokens: 30, completionTokens: 10 },
 })

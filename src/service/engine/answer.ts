@@ -1,8 +1,8 @@
-import type { Ask, Lookup } from '../domain/ask.ts'
-import { type JournalEntry, usageOf } from '../domain/case.ts'
+import type { Lookup } from '../domain/ask.ts'
+import { type CaseRecord, type JournalEntry, usageOf } from '../domain/case.ts'
 import { RetryLaterError } from '../domain/errors.ts'
 import { noUsage, requestIn } from '../domain/verdict.ts'
-import type { Settled } from '../gateway/context.ts'
+import { type AskContext, askContext, type Settled } from '../gateway/context.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
 import type { Answers } from '../ports/answers.ts'
@@ -10,11 +10,10 @@ import type { CaseStore } from '../ports/cases.ts'
 import { msSince } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk } from '../ports/queues.ts'
-import type { AskOutcome } from '../ports/report.ts'
 import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
 import type { LargeCases, Use } from './large-cases.ts'
-import { Closed, type LocatedAttempt, type LocateParts, locate, type OpenAsk, withheld } from './locate.ts'
+import { Closed, type Ended, type Located, type LocateParts, locate, withheld } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
 
@@ -49,25 +48,26 @@ export async function answer(parts: AnswerParts, staged: StagedAsk, attempt: Att
   if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
   answering.add(id)
   const startedAt = clock()
-  const ended = (outcome: AskOutcome) =>
-    report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
   report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
   let use: Use | null = null
   const { unwanted, end: endWatch } = unwantedOf(parts, caseId)
   try {
     use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
-    if (use === null) {
-      ended('retry')
-      return { end: 'held', delayMs: LARGE_MS * (1 + Math.random()), why: 'other large threads are being judged' }
-    }
-    let end: AttemptEnd | null = null
-    while (end === null) end = await answerFound(parts, staged, { ...attempt, unwanted }, { startedAt, ended })
+    let ended = use === null ? noRoom() : null
+    while (ended === null) ended = await answerFound(parts, staged, attempt, { startedAt, unwanted })
+    const { outcome, ...end } = ended
+    report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
     return end
   } finally {
     use?.end()
     endWatch()
     answering.delete(id)
   }
+}
+
+function noRoom(): Ended {
+  const delayMs = LARGE_MS * (1 + Math.random())
+  return { end: 'held', delayMs, why: 'other large threads are being judged', outcome: 'retry' }
 }
 
 /** For an ask of a request apart from the stream: aborts when that was dropped. */
@@ -85,47 +85,67 @@ function unwantedOf(
 async function answerFound(
   parts: AnswerParts,
   staged: StagedAsk,
-  attempt: LocatedAttempt,
-  { startedAt, ended }: { readonly startedAt: number; readonly ended: (outcome: AskOutcome) => void },
-): Promise<AttemptEnd | null> {
+  attempt: Attempt,
+  { startedAt, unwanted }: { readonly startedAt: number; readonly unwanted: AbortSignal | undefined },
+): Promise<Ended | null> {
   const { cases, gateway, scripts, pace, deadlines, clock } = parts
-  const found = await locate(parts, staged, attempt, ended)
+  const found = await locate(parts, staged)
   if ('end' in found) return found
+  const context = contextOf(staged, found, attempt, unwanted)
   const write = (settled: Settled) =>
-    journal(parts, staged, found, entryOf(found, settled, { startedAt, heldMs: attempt.heldMs }), ended)
+    journal(parts, staged, found, entryOf(context, settled, { startedAt, heldMs: attempt.heldMs }))
   const isAnswered = pace.countAsk()
   try {
-    found.deadline = await deadlines.of(found.record)
-    const { lookup } = found.ask
-    return await write(lookup === undefined ? await gateway.ask(found) : await lookUp(parts, found, lookup))
+    context.deadline = await deadlines.of(found.record)
+    const { lookup } = context.ask
+    return await write(lookup === undefined ? await gateway.ask(context) : await lookUp(parts, context, lookup))
   } catch (error) {
     if (error instanceof Closed) {
       // Read from the store, it is found as it stands.
       scripts.forget(staged.caseId)
       return null
     }
-    if (isHeld(error)) found.deadline = await deadlines.hold(found.record)
-    const failure = failedAttempt(error, attempt, { deadline: found.deadline, now: clock() })
+    if (isHeld(error)) context.deadline = await deadlines.hold(found.record)
+    const failure = failedAttempt(error, attempt, { deadline: context.deadline, now: clock() })
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
-    await cases.loseCalls(staged.caseId, callsFor(found.calls, staged.key))
-    ended('retry')
-    return failure.end
+    await cases.loseCalls(staged.caseId, callsFor(context.calls, staged.key))
+    return { ...failure.end, outcome: 'retry' }
   } finally {
     isAnswered()
   }
 }
 
+/** The attempt's context, which everything between here and the model shares. */
+function contextOf(
+  { protocol, caseId, run, key }: StagedAsk,
+  { ask, record, remember, mayAsk }: Located,
+  { number, last, signal }: Attempt,
+  unwanted: AbortSignal | undefined,
+): AskContext {
+  return askContext({
+    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, attempt: number, last, signal, unwanted },
+    subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+    ...{ author: authorOf(record), deadline: record.deadline, calls: [], remember, mayAsk },
+  })
+}
+
+/** The author of the post that is judged, where the protocol's subject has one. */
+function authorOf({ subject }: CaseRecord): string | undefined {
+  const { post } = (subject ?? {}) as { post?: { author?: unknown } }
+  return typeof post?.author === 'string' ? post.author : undefined
+}
+
 /** The library's answer. */
 async function lookUp(
   { library, lookups, clock, report }: AnswerParts,
-  context: OpenAsk,
+  context: AskContext,
   wanted: Lookup,
 ): Promise<Settled> {
-  const { record, protocol, caseId, signal } = context
+  const { subject, protocol, caseId, signal } = context
+  const { tenant, postId: id, kind } = subject
   await context.mayAsk?.()
   async function find(): Promise<Settled> {
-    const { tenant, subjectId: id, kind } = record
     const started = clock()
     const { tokens, shown, ...found } = await library.find(wanted, { tenant, id, kind }, signal)
     for (const { shelf, neighbours } of found.shelves)
@@ -139,7 +159,7 @@ async function lookUp(
       ms: msSince(clock, started),
       memo: false,
     }
-    return shown === undefined ? settled : { ...settled, shown }
+    return shown === undefined ? settled : { ...settled, shown: [...shown] }
   }
   return lookups === undefined ? find() : lookups.look(context, find)
 }
@@ -148,10 +168,9 @@ async function lookUp(
 async function journal(
   { cases, scripts }: AnswerParts,
   staged: StagedAsk,
-  { record, answersInRound, calls }: OpenAsk,
+  { record, answersInRound }: Located,
   entry: JournalEntry,
-  ended: (outcome: AskOutcome) => void,
-): Promise<AttemptEnd> {
+): Promise<Ended> {
   const { caseId, run, key } = staged
   const known = scripts.of(caseId)
   const end = known?.run === run ? { endsAt: answersInRound, known } : undefined
@@ -159,29 +178,24 @@ async function journal(
   if (outcome === 'deleted') throw withheld()
   scripts.answered(staged, outcome === 'stored' ? entry : null)
   if (taken !== undefined) scripts.noteTaken(taken)
-  if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(calls, key))
-  ended(outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed')
-  // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
-  return { end: 'done', advance: outcome !== 'stale' && answers >= answersInRound }
+  if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(entry.calls, key))
+  return {
+    ...{ end: 'done', outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed' },
+    // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
+    advance: outcome !== 'stale' && answers >= answersInRound,
+  }
 }
 
 function entryOf(
-  { ask, calls }: { readonly ask: Ask; readonly calls: OpenAsk['calls'] },
+  { ask, calls }: AskContext,
   settled: Settled,
   around: { readonly startedAt: number; readonly heldMs: number },
 ): JournalEntry {
-  const { answer, failed, raw, model, models, usage, ms, memo, sent, shown, remarks } = settled
+  const { usage } = settled
   return {
-    ...{ stage: ask.stage, role: ask.role, model, answer },
-    ...(failed === undefined ? {} : { failed }),
-    raw,
-    calls: [...calls],
+    ...{ stage: ask.stage, role: ask.role, ...settled, calls: [...calls] },
     usage: calls.length === 0 ? { ...usage, calls: 0 } : { ...usageOf(calls), memoHits: usage.memoHits },
-    ...{ startedAt: around.startedAt, ms, heldMs: around.heldMs, memo },
-    ...(remarks === undefined ? {} : { remarks: [...remarks] }),
-    ...(models === undefined ? {} : { models: [...models] }),
-    ...(shown === undefined ? {} : { shown: [...shown] }),
-    ...(sent === undefined ? {} : { sent: sent.map((some) => [...some]) }),
+    ...around,
   }
 }
 

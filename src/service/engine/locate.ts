@@ -1,9 +1,9 @@
+import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal } from '../domain/case.ts'
 import { RetryLaterError } from '../domain/errors.ts'
-import { type AskContext, askContext } from '../gateway/context.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Attempt, AttemptEnd, StagedAsk } from '../ports/queues.ts'
+import type { AttemptEnd, StagedAsk } from '../ports/queues.ts'
 import type { AskOutcome, Report } from '../ports/report.ts'
 import { prepared } from './prepared.ts'
 import type { KeyedAsk } from './replay.ts'
@@ -13,11 +13,19 @@ import { isLeftToOthers, otherVersion, protocolOf } from './versions.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
 
 /** An ask that has no answer, and the case whose round it belongs to. */
-export interface OpenAsk extends AskContext {
+export interface Located {
+  readonly ask: Ask
   readonly record: CaseRecord
   /** How many answers the journal has when nothing of the round is open any more. */
   readonly answersInRound: number
+  /** False if every question must reach a model, as in the papers. */
+  readonly remember: boolean
+  /** Awaited before anything is sent for it; rejects if it must not be asked any more. */
+  readonly mayAsk: () => Promise<void>
 }
+
+/** How an attempt ended, for the queue and for the report. */
+export type Ended = AttemptEnd & { readonly outcome: AskOutcome }
 
 export interface LocateParts {
   readonly protocols: ReadonlyMap<string, Protocol>
@@ -28,11 +36,6 @@ export interface LocateParts {
   readonly clock: Clock
   readonly report: Report
   readonly settings: { readonly maxTakeovers: number; readonly handBack: number }
-}
-
-/** An attempt, and what aborts when nobody wants its answer for the case itself any more. */
-export interface LocatedAttempt extends Attempt {
-  readonly unwanted?: AbortSignal | undefined
 }
 
 /** The question is not asked: its case has ended or restarted, or another worker has answered it. */
@@ -54,23 +57,18 @@ const OTHER_VERSION_MS = 1_000
  * Finds the question that a job points to, in memory or by replaying the case. How the attempt ends where there is none:
  * the ask has been answered, its case has ended or restarted, or only a process with the case's own versions can find it.
  */
-export async function locate(
-  parts: LocateParts,
-  staged: StagedAsk,
-  attempt: LocatedAttempt,
-  ended: (outcome: AskOutcome) => void,
-): Promise<OpenAsk | AttemptEnd> {
+export async function locate(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
   const { beingFound } = parts
   const { caseId } = staged
   // Of the many jobs of a giant thread's round one reads and replays the case; the others find it in memory.
   const first = beingFound.get(caseId)
   if (first !== undefined) {
     await first
-    return inMemory(parts, staged, attempt) ?? inStore(parts, staged, attempt, ended)
+    return inMemory(parts, staged) ?? inStore(parts, staged)
   }
-  const known = inMemory(parts, staged, attempt)
+  const known = inMemory(parts, staged)
   if (known !== null) return known
-  const found = inStore(parts, staged, attempt, ended)
+  const found = inStore(parts, staged)
   const isFound = found.then(
     () => {},
     () => {},
@@ -84,7 +82,7 @@ export async function locate(
 }
 
 /** The question of a script that waits in this process. */
-function inMemory(parts: LocateParts, staged: StagedAsk, attempt: LocatedAttempt): OpenAsk | null {
+function inMemory(parts: LocateParts, staged: StagedAsk): Located | null {
   const { caseId, run, key } = staged
   const waiting = parts.scripts.of(caseId)
   const asked = waiting?.open.get(key)
@@ -95,21 +93,13 @@ function inMemory(parts: LocateParts, staged: StagedAsk, attempt: LocatedAttempt
   const isOpen = parts.cases.isOpen(caseId, run, key)
   // Where nothing has to be sent nobody waits for it.
   isOpen.catch(() => {})
-  return openAsk(parts, staged, attempt, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
+  return located(parts, caseId, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
 }
 
-async function inStore(
-  parts: LocateParts,
-  staged: StagedAsk,
-  attempt: LocatedAttempt,
-  ended: (outcome: AskOutcome) => void,
-): Promise<OpenAsk | AttemptEnd> {
+async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
   const { protocols, cases, scripts, clock, settings } = parts
   const { caseId, run, key } = staged
-  const stale = (advance: boolean): AttemptEnd => {
-    ended('stale')
-    return { end: 'done', advance }
-  }
+  const stale = (advance: boolean): Ended => ({ end: 'done', advance, outcome: 'stale' })
   const taken = await cases.peek(caseId)
   const protocol = taken === null ? undefined : protocolOf(protocols, taken.record)
   if (taken === null || protocol === undefined) return stale(false)
@@ -117,11 +107,12 @@ async function inStore(
   // Advanced only while nobody has taken the restarted case: each of many jobs would take it over.
   if (taken.run !== run) return stale(taken.epoch === record.restartedAtEpoch)
   if (otherVersion(record.versions, protocol) !== undefined) {
-    ended('retry')
     const why = 'its case has other versions than the process that took it'
     // For a while a process with the case's own versions may answer it; then the case restarts here.
     const isLeft = isLeftToOthers(record, protocol, clock(), settings.handBack)
-    return isLeft ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', advance: true }
+    return isLeft
+      ? { end: 'held', delayMs: OTHER_VERSION_MS, why, outcome: 'retry' }
+      : { end: 'done', advance: true, outcome: 'retry' }
   }
   await prepared(protocol, record.subject)
   const { replayState, progress } = replayCase(protocol, taken, undefined, parts)
@@ -130,47 +121,32 @@ async function inStore(
   scripts.keep(taken, progress, open)
   const found = open.find((one) => one.key === key)
   if (found === undefined) return stale(open.every(({ round }) => round !== roundOf(asked, key)))
-  return openAsk(parts, staged, attempt, { asked: found, record, journal, answersInRound: asked.length })
+  return located(parts, caseId, { asked: found, record, journal, answersInRound: asked.length })
 }
 
-function openAsk(
+function located(
   { protocols, cases }: LocateParts,
-  { protocol, caseId, run, key }: StagedAsk,
-  attempt: LocatedAttempt,
-  found: {
+  caseId: string,
+  found: Pick<Located, 'record' | 'answersInRound'> & {
     readonly asked: KeyedAsk
-    readonly record: CaseRecord
     readonly journal: Journal
-    readonly answersInRound: number
     /** Whether it is still open, where that is not just read. */
     readonly isOpen?: Promise<boolean>
   },
-): OpenAsk {
+): Located {
   const { record, answersInRound, isOpen } = found
   const { ask } = found.asked
   /** Whether the case was shown content of other subjects, which may be deleted. */
   const wasShown = [...found.journal.values()].some(({ shown = [] }) => shown.length > 0)
-  const context = askContext({
-    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, deadline: record.deadline, calls: [] },
-    subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
-    author: authorOf(record),
-    attempt: attempt.number,
-    last: attempt.last,
+  return {
+    ...{ ask, record, answersInRound },
     remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
-    ...{ signal: attempt.signal, unwanted: attempt.unwanted },
     async mayAsk() {
       if (isOpen !== undefined && !(await isOpen)) throw new Closed()
       // Looked at just before it is sent: until then what the case was shown may be deleted.
       if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
     },
-  })
-  return Object.assign(context, { record, answersInRound })
-}
-
-/** The author of the post that is judged, where the protocol's subject has one. */
-function authorOf({ subject }: CaseRecord): string | undefined {
-  const { post } = (subject ?? {}) as { post?: { author?: unknown } }
-  return typeof post?.author === 'string' ? post.author : undefined
+  }
 }
 
 function roundOf(asked: readonly KeyedAsk[], key: string): number | undefined {

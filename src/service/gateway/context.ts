@@ -1,20 +1,16 @@
 import type { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
-import type { Call } from '../domain/case.ts'
+import type { Call, JournalEntry } from '../domain/case.ts'
 import { RetryLaterError } from '../domain/errors.ts'
-import type { ShownItem } from '../domain/library.ts'
 import type { ThreadRef } from '../domain/thread.ts'
-import type { ChatMessage, Remark, Usage } from '../domain/verdict.ts'
+import type { ChatMessage } from '../domain/verdict.ts'
 import type { MemoEntry } from '../ports/memo.ts'
 import type { ModelReply } from '../ports/model.ts'
 import type { AskerLease } from './lease.ts'
 import type { Waiter } from './single-flight.ts'
 
-/**
- * One attempt at an ask: made once, by who asks, and passed by reference to everything between the ask and a model. What
- * is readonly in it is given; the rest is where the ask stands.
- */
-export interface AskContext {
+/** One attempt at an ask, as who asks gives it. */
+export interface GivenAsk {
   readonly ask: Ask
   readonly protocol: string
   /** The subject whose content the question quotes. */
@@ -39,7 +35,13 @@ export interface AskContext {
   readonly mayAsk?: () => Promise<void>
   /** Every call is added here as soon as it has ended, also if it throws. */
   readonly calls: Call[]
+}
 
+/**
+ * The attempt on its way: made once, and passed by reference to everything between who asks and a model. Beside what is given it
+ * says where the ask stands.
+ */
+export interface AskContext extends GivenAsk {
   /** Whose question it is, as breakers tell those of one account from those of others: the author's, else the case's. */
   readonly asker: string
   /** The models of the ask's role, in order of preference; those that may still be asked; and the one whose turn it is. */
@@ -99,46 +101,13 @@ interface Asking {
   reply: ModelReply | null
 }
 
-/** How an ask ended, and its usage. */
-export interface Settled {
-  readonly answer: unknown
-  readonly failed?: { readonly code: string; readonly detail: string }
-  readonly raw: string | null
-  /** The model's own name for itself. */
-  readonly model: string
-  /** Set if several models answered items of a batch: the model of each item, empty if the item has no answer. */
-  readonly models?: readonly string[]
-  readonly usage: Usage
-  readonly ms: number
-  /** No call was made for it. */
-  readonly memo: boolean
-  /** What could not be had as it was asked for; absent where all could. */
-  readonly remarks?: readonly Remark[]
-  /** Set if a batch was not sent whole: the items sent, call by call. */
-  readonly sent?: readonly (readonly number[])[]
-  /** Tokens that were paid for the remembered answers at the time. */
-  readonly saved?: { readonly promptTokens: number; readonly completionTokens: number }
-  /** Of a lookup: the items that are some subject's content. */
-  readonly shown?: readonly ShownItem[]
-}
-
-/** What is given of an ask; the rest of its context is made of it. */
-export type GivenAsk = Omit<
-  AskContext,
-  | 'asker'
-  | 'chain'
-  | 'left'
-  | 'model'
-  | 'messages'
-  | 'questions'
-  | 'known'
-  | 'asked'
-  | 'sharing'
-  | 'now'
-  | 'paid'
-  | 'stop'
+/** How an ask ended, as far as the journal is told by who answered it. */
+export type Settled = Pick<
+  Readonly<JournalEntry>,
+  'answer' | 'failed' | 'raw' | 'model' | 'models' | 'usage' | 'ms' | 'memo' | 'remarks' | 'shown' | 'sent'
 >
 
+/** The context of an attempt that begins. */
 export function askContext(given: GivenAsk): AskContext {
   const { ask, caseId, author, subject, signal, unwanted } = given
   const stopping = new AbortController()

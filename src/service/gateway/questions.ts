@@ -69,7 +69,7 @@ export function askOf(ask: Ask, questions: readonly Question[]): Ask {
 }
 
 /** The items that are sent of these questions. */
-export function itemsOf(questions: readonly Question[]): readonly number[] {
+export function itemsOf(questions: readonly Question[]): number[] {
   return questions.map(({ items: [first = 0] }) => first)
 }
 
@@ -99,7 +99,7 @@ export function readEntry({ kept }: Pick<Question, 'kept'>, entry: MemoEntry): M
 
 /**
  * Builds the answer to the whole ask from the answers by question and what models were paid for. An answered item that
- * was sent to none is a memo hit.
+ * was sent to none is a memo hit; `saved` are the tokens that were paid for those answers at the time.
  */
 export function settledOf({
   ask,
@@ -109,7 +109,7 @@ export function settledOf({
   sharing,
 }: Pick<AskContext, 'ask' | 'questions' | 'known' | 'paid'> & {
   readonly sharing: Pick<Sharing, 'waitedMs'> | null
-}): Settled & Required<Pick<Settled, 'saved'>> {
+}): Settled & { readonly saved: { readonly promptTokens: number; readonly completionTokens: number } } {
   const last = paid.at(-1)
   const calls = paid.map(({ sent = [] }) => sent.flat())
   const sent = new Set(calls.flat())

@@ -72,7 +72,7 @@ export function endpoint(settings: EndpointSettings): Post {
       throw new PermanentError('rejected', 'requests cannot be made with this base URL and API key')
     }
   }
-  return async (body, posting) => {
+  return async function post(body, posting) {
     // Built at the first call: a command without model calls needs no key.
     template ??= makeTemplate()
     const { status, heads, text } = await exchange(
