@@ -4,12 +4,12 @@ import type { ListedCommand } from './command.ts'
 export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'run',
-    description: 'the service: intake, stages and publication, until it is stopped',
+    description: 'runs the service: intake, judging and publication',
     load: () => import('./run.ts'),
   },
   {
     path: 'serve',
-    description: 'the HTTP door: messages in and verdicts now, by POST; services of "gavel run" judge',
+    description: 'serves the HTTP door, which takes messages and returns verdicts; "gavel run" judges',
     load: () => import('./serve.ts'),
   },
   {
@@ -23,24 +23,24 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'show',
     argument: '<id>',
     argumentIs: 'the id of a post, or with --kind reply of a reply',
-    description: 'what became of one post: messages, thread, cases, what waits for what, verdicts, debates',
+    description: 'shows everything about one post: messages, thread, cases, verdicts, debates',
     load: () => import('./show/show.ts'),
   },
   {
     path: 'decide',
     argument: '<id>',
     argumentIs: 'the id of a post, or with --kind reply of a reply',
-    description: 'a person’s verdict on one subject in place of the machines’, or its withdrawal',
+    description: 'publishes or withdraws a human verdict on one subject',
     load: () => import('./decide.ts'),
   },
   {
     path: 'console',
-    description: 'pages on which people watch verdicts, read debates and decide, over the record of this machine',
+    description: 'serves web pages to watch verdicts, read debates and decide, over the record of this machine',
     load: () => import('./console.ts'),
   },
   {
     path: 'top',
-    description: 'how the service stands, live: stages, lag, slots, tenants, spend, oldest waits',
+    description: 'shows the service live: stages, lag, slots, tenants, spend, oldest waits',
     load: () => import('./top/top.ts'),
   },
   {
@@ -51,12 +51,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'eval',
-    description: 'how good verdicts are, by people’s labels, and whether the debate earns its cost',
+    description: 'measures verdicts against people’s labels, and whether the debate is worth its cost',
     load: () => import('../lab/commands/eval/eval.ts'),
   },
   {
     path: 'calibrate',
-    description: 'finds evaluation steps by which a model scores counterspeech as people do',
+    description: 'finds evaluation steps with which a model scores counterspeech as people do',
     load: () => import('../lab/commands/calibrate/calibrate.ts'),
   },
 
@@ -64,42 +64,42 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'scores',
     argument: '<file>',
     argumentIs: 'a table or JSON Lines with texts and labels',
-    description: "the door's scores of texts that people have labelled, by which old thresholds are carried over",
+    description: 'scores labelled texts as the door does, to carry old thresholds over',
     load: () => import('../lab/commands/scores/scores.ts'),
   },
 
-  { path: 'cases', description: 'open cases: what each waits for, and what can be done about it' },
+  { path: 'cases', description: 'lists, retries and ends open cases' },
   {
     path: 'cases list',
     description: 'lists open cases, the longest untouched first, and what each waits for',
     load: () => import('./cases/list.ts'),
   },
-  { path: 'webhooks', description: 'verdicts that could not be sent to their receivers' },
+  { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
   {
     path: 'webhooks list',
-    description: 'verdicts that no try has brought to their receivers',
+    description: 'lists verdicts that could not be delivered',
     load: () => import('./webhooks/list.ts'),
   },
   {
     path: 'webhooks retry',
     argument: '<ids...>',
-    description: 'tries parked verdicts again, none behind a newer one on the same subject',
+    description: 'sends parked verdicts again, except those with a newer one on the same subject',
     load: () => import('./webhooks/retry.ts'),
   },
   {
     path: 'cases retry',
     argument: '<ids...>',
-    description: 'what is deferred in them may be tried now; a case without a job gets one',
+    description: 'retries deferred asks now; gives a job to a case without one',
     load: () => import('./cases/retry.ts'),
   },
   {
     path: 'cases give-up',
     argument: '<ids...>',
-    description: 'ends them without a label, and says so in their verdicts',
+    description: 'publishes verdicts without a label for them',
     load: () => import('./cases/give-up.ts'),
   },
 
-  { path: 'dead-letters', description: 'what could not be read or judged, and why' },
+  { path: 'dead-letters', description: 'lists and replays messages that could not be read or judged' },
   {
     path: 'dead-letters list',
     description: 'lists dead letters, optionally filtered',
@@ -116,52 +116,52 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'restores revisions and threads from the topics, after Redis was emptied or failed over',
     load: () => import('./recover.ts'),
   },
-  { path: 'record', description: 'what was judged and said, kept for longer than the topics keep it' },
+  { path: 'record', description: 'exports and rebuilds the long-term record of verdicts' },
   {
     path: 'record export',
-    description: 'prints every subject of the record as a line of JSON: its verdicts, and what people said of them',
+    description: "prints every subject of the record as a line of JSON, with verdicts and people's decisions",
     load: () => import('./record/export.ts'),
   },
   {
     path: 'record rebuild',
-    description: 'makes the record anew from what the topics still have',
+    description: 'rebuilds the record from the topics',
     load: () => import('./record/rebuild.ts'),
   },
-  { path: 'review', description: 'what people should look at, the dearest mistake first; and how far they agree' },
+  { path: 'review', description: 'works through the review queue; measures agreement' },
   {
     path: 'review list',
-    description: 'verdicts that are undecided, contested, degraded, asked about again, or drawn for audit',
+    description: 'lists verdicts for review, the dearest mistake first',
     load: () => import('./review/list.ts'),
   },
   {
     path: 'review claim',
     argument: '[item]',
     argumentIs: 'a verdict’s id, as review list names it',
-    description: 'takes one for a while, the first unless it is named, and shows its post and comments',
+    description: 'claims an item, by default the first, and shows its post and comments',
     load: () => import('./review/claim.ts'),
   },
   {
     path: 'review release',
     argument: '<item>',
     argumentIs: 'a verdict’s id, as review list names it',
-    description: 'gives one back before its claim lapses',
+    description: 'returns a claimed item',
     load: () => import('./review/release.ts'),
   },
   {
     path: 'review decide',
     argument: '<item>',
     argumentIs: 'a verdict’s id, as review list names it',
-    description: 'a person’s verdict on one, or a second opinion where that is asked for',
+    description: 'decides an item, or gives a second opinion',
     load: () => import('./review/decide.ts'),
   },
   {
     path: 'review stats',
-    description: 'how far people agree with machines and with one another, with intervals',
+    description: "measures people's agreement with machines and with one another",
     load: () => import('../lab/commands/review/stats.ts'),
   },
   {
     path: 'judge-again',
-    description: 'has the services judge again what ended without a label, at a rate, the price first',
+    description: 'judges again what ended without a label; --dry-run estimates the price',
     load: () => import('./judge-again.ts'),
   },
 
@@ -174,18 +174,18 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'library list',
-    description: 'the shelves, who is shown them, and who made their vectors',
+    description: 'lists shelves, their tenants and their embedders',
     load: () => import('./library/list.ts'),
   },
   {
     path: 'library search',
     argument: '<text>',
-    description: 'finds the nearest items, as a protocol would; leaves out the same text',
+    description: 'finds the nearest items, as a protocol would, without the same text',
     load: () => import('./library/search.ts'),
   },
   {
     path: 'library history',
-    description: 'what changed on the shelves, the newest first',
+    description: 'lists changes to the shelves, the newest first',
     load: () => import('./library/history.ts'),
   },
   {
@@ -203,13 +203,13 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'library touched',
     argument: '<id>',
-    description: 'finds the verdicts that rest on a precedent, by its id, its proposal or its change',
+    description: 'lists the verdicts that used a precedent, by its id, proposal or change',
     load: () => import('./library/touched.ts'),
   },
   {
     path: 'library take-back',
     argument: '<id>',
-    description: 'takes one item off its shelf, and names the verdicts that rest on it',
+    description: 'removes one item from its shelf, and lists the verdicts that used it',
     load: () => import('./library/take-back.ts'),
   },
 
@@ -251,7 +251,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'learn history',
-    description: 'every change to the shelves, the newest first',
+    description: 'lists changes to the shelves, the newest first',
     load: () => import('./learn/history.ts'),
   },
 
@@ -274,17 +274,17 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./protocols/resume.ts'),
   },
 
-  { path: 'keys', description: 'API keys of the HTTP door, by tenant and by what they may do' },
+  { path: 'keys', description: 'creates, lists and revokes API keys of the HTTP door' },
   {
     path: 'keys create',
-    description: 'makes a key, and prints it this once',
+    description: 'creates a key, and prints it once',
     load: () => import('./keys/create.ts'),
   },
   { path: 'keys list', description: 'lists keys by their ids', load: () => import('./keys/list.ts') },
   {
     path: 'keys revoke',
     argument: '<ids...>',
-    description: 'takes keys out of use, at every door within 2 s',
+    description: 'revokes keys, at every door within 2 s',
     load: () => import('./keys/revoke.ts'),
   },
 
@@ -295,36 +295,36 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'doctor',
-    description: 'checks settings, prompts, Kafka, Redis and the model, and says what to fix',
+    description: 'checks settings, prompts, Kafka, Redis and models, and names what to fix',
     load: () => import('./doctor.ts'),
   },
   {
     path: 'health',
-    description: 'asks the service that runs on this machine how it is; for health checks of containers',
+    description: 'checks the service on this machine, for health checks of containers',
     load: () => import('./health.ts'),
   },
   {
     path: 'capacity',
-    description: 'how many replicas a stream takes, and what the model, Redis and Kafka must bear',
+    description: 'computes how many replicas a stream needs, and the load on model, Redis and Kafka',
     load: () => import('../kit/capacity/command.ts'),
   },
   {
     path: 'bench',
-    description: 'loads the whole pipeline, with a model of fixed latency; prints one JSON report',
+    description: 'measures the pipeline under load, with a model of fixed latency, as JSON',
     load: () => import('../kit/bench/command.ts'),
   },
   {
     path: 'completion',
     argument: '<shell>',
     argumentIs: 'bash, zsh or fish',
-    description: 'prints the script by which a shell completes commands, options and names',
+    description: 'prints a script for shell completion',
     withoutSettings: true,
     load: () => import('./completion.ts'),
   },
   {
     path: 'complete',
     argument: '[words...]',
-    description: 'what may follow these words; for the scripts of "gavel completion"',
+    description: 'prints completions, for the scripts of "gavel completion"',
     withoutSettings: true,
     hidden: true,
     load: () => import('./complete.ts'),

@@ -52,9 +52,9 @@ export const command: Command<object, string> = {
     '  zsh:   gavel completion zsh > _gavel, in a folder of $fpath',
     '  fish:  gavel completion fish > ~/.config/fish/completions/gavel.fish',
     'or for one shell alone, as in bash:  source <(gavel completion bash)',
-    'What is completed is "gavel" itself, found on the PATH: after "npm install --global", or in a project after',
+    'Completion needs "gavel" on the PATH: after "npm install --global", or in a project after',
     '  export PATH="$PWD/node_modules/.bin:$PATH"',
-    'Behind "npx gavel" no shell asks it.',
+    '"npx gavel" is not completed.',
   ].join('\n'),
   async run({ args: [wanted = ''] }) {
     const found = Object.entries(SCRIPTS).find(([shell]) => shell === wanted)

@@ -16,15 +16,15 @@ interface ConsoleOptions {
 /** `gavel console`: pages on which people watch verdicts, read debates and search, until the signal. */
 export const command: Command<ConsoleOptions, void> = {
   options: [
-    new Option('--as <name>', 'the person that its link signs in, as decisions name them (default: who runs it)'),
+    new Option('--as <name>', 'the person whom the link signs in, as named in decisions (default: your OS user)'),
     new Option(
       '--replica <urls...>',
       'where replicas serve /metrics (default: http.host and http.port of the settings)',
     ),
-    new Option('--prometheus <url>', 'whose alerts are shown (default: PROMETHEUS_URL, if that is set)'),
+    new Option('--prometheus <url>', 'the Prometheus whose alerts are shown (default: PROMETHEUS_URL, if set)'),
   ],
   json: false,
-  help: 'It reads the record of this machine (record.path), which a process with the role record writes. It prints a link that signs in once; docs/console.md.\n\nExample:\n  $ gavel console --as anna',
+  help: 'It reads the record of this machine (record.path), which the role record writes, and prints a link that signs in once. See docs/console.md.\n\nExample:\n  $ gavel console --as anna',
   async run({ options: { as, replica, ...options }, settings: read, environment, terminal, stopped }) {
     const settings = read()
     const log = logListener(settings.log.level, Date.now)

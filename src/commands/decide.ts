@@ -48,30 +48,30 @@ const WAIT_MS = 15_000
 /** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
 export const command: Command<DecideOptions, DecideResult> = {
   options: [
-    new Option('--protocol <name>', 'whose verdict it takes the place of')
+    new Option('--protocol <name>', 'the protocol whose verdict it replaces')
       .argParser(protocolName)
       .makeOptionMandatory(),
     new Option('--label <label>', 'the verdict').conflicts('withdraw'),
-    new Option('--withdraw', 'take the human verdict back: the machines’ last ruling is published again'),
+    new Option('--withdraw', 'withdraw the human verdict: the machines’ last ruling is published again'),
     new Option('--by <name>', 'who decides').makeOptionMandatory(),
     new Option(
       '--why <words>',
-      `why, in at most ${MAX_WHY_CHARS} characters; it outlives a deletion: quote nothing`,
+      `the reason, in at most ${MAX_WHY_CHARS} characters; it outlives a deletion, so quote nothing`,
     ).makeOptionMandatory(),
     new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
     new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
-    new Option('--against <revision>', 'the revision that you saw (default: the last one now)').argParser(Number),
-    new Option('--force', 'decide whatever has come since, or where nothing is known of the subject any more'),
-    new Option(
-      '--opinion',
-      'a second opinion on a human verdict: it is counted, and leaves the verdict as it is',
-    ).conflicts(['withdraw', 'force']),
-    new Option('--most <records>', 'of a subject that was forgotten: look at so many of the newest verdicts beside it')
+    new Option('--against <revision>', 'the revision that you saw (default: the latest)').argParser(Number),
+    new Option('--force', 'decide even if a newer revision came, or if the subject is unknown'),
+    new Option('--opinion', 'give a second opinion on a human verdict, which does not change it').conflicts([
+      'withdraw',
+      'force',
+    ]),
+    new Option('--most <records>', 'for a forgotten subject: search the newest n verdicts for it')
       .argParser(positiveWhole)
       .default(200_000),
   ],
   json: true,
-  help: 'It stands until it is withdrawn or its subject is deleted. It needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
+  help: 'The verdict is in force until it is withdrawn or its subject is deleted. This needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
     const { protocol: name, label, withdraw = false, tenant, why, by, force = false, opinion = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)

@@ -30,7 +30,7 @@ const WAIT_MS = 10_000
 export const command: Command<object, readonly Finding[]> = {
   options: [],
   json: true,
-  help: 'Asks each model of each role one tiny question, which costs some hundred tokens each.\n\nExample:\n  $ gavel doctor',
+  help: 'It asks each model of each role one tiny question, of some hundred tokens.\n\nExample:\n  $ gavel doctor',
   async run({ settings: read, signal }) {
     const settings = read()
     const findings = await Promise.all([

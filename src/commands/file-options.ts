@@ -10,23 +10,21 @@ export const formatOption = () => new Option('--format <format>', "the file's fo
 /** How a command's files are read, where they do not say it themselves. */
 export const readingOptions = () => [
   new Option('--encoding <name>', "the file's encoding, such as latin1 or euc-kr (default: UTF-8, or as marked)"),
-  new Option('--delimiter <character>', 'of CSV: what stands between fields, such as ; or tab (default: found)'),
-  new Option('--text-field <name>', 'the field or column that holds the text (default: text)'),
+  new Option('--delimiter <character>', 'of CSV: the separator of fields, such as ; or tab (default: detected)'),
+  new Option('--text-field <name>', 'the field or column with the text (default: text)'),
 ]
 /** The same where replies to hate speech are read, too. */
 export const repliesReadingOptions = () => [
   ...readingOptions(),
   new Option(
     '--hate-speech-field <name>',
-    'of replies: the field or column that holds the hate speech which they answer (default: hateSpeech)',
+    'of replies: the field or column with the hate speech that they answer (default: hateSpeech)',
   ),
 ]
 export const labelFieldOption = () =>
-  new Option('--label-field <name>', 'the field or column that holds the label (default: label)')
+  new Option('--label-field <name>', 'the field or column with the label (default: label)')
 export const contradictionsOption = (by: Contradictions) =>
-  new Option('--contradictions <how>', 'a text that stands in the file with several labels')
-    .choices(CONTRADICTIONS)
-    .default(by)
+  new Option('--contradictions <how>', 'how to treat a text with several labels').choices(CONTRADICTIONS).default(by)
 
 export const plainTextOption = () =>
   new Option('--text', 'plain text: each line of the file is a post')

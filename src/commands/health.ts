@@ -21,11 +21,9 @@ const OF_ALL = new Map([
 
 /** `gavel health`: asks the service that runs under these settings on this machine how it is. */
 export const command: Command<Options, Answer> = {
-  options: [
-    new Option('--ready', 'whether it takes work, with all that it needs, rather than whether it must be restarted'),
-  ],
+  options: [new Option('--ready', 'check readiness instead of liveness')],
   json: true,
-  help: 'Exits with 0 if all is well, and with 1 if not, or if nothing answers: the health check of a container that has no curl.\nExample:\n  $ gavel health --ready',
+  help: 'The exit code is 0 if all is well, otherwise 1. For containers without curl.\nExample:\n  $ gavel health --ready',
   async run({ options: { ready }, settings, signal }) {
     const { host, port } = settings().http
     if (port === 0)

@@ -62,7 +62,7 @@ interface Options extends OwnReading, Pick<JudgeOptions, 'protocol' | 'format' |
 /** `gavel judge`: a file's subjects, judged in this process. */
 export const command: Command<Options, JudgedCounts> = {
   options: [
-    new Option('--protocol <name>', 'protocol to use; default: every one that the settings have on').argParser(
+    new Option('--protocol <name>', 'protocol to use (default: all that are on in the settings)').argParser(
       protocolName,
     ),
     formatOption(),
@@ -70,7 +70,7 @@ export const command: Command<Options, JudgedCounts> = {
     ...repliesReadingOptions(),
     new Option(
       '--final-age <duration>',
-      'leave out comments posted later than this after their post, as a stream does (24h, 90m); default: whole threads',
+      'leave out comments posted later than this after their post, as a stream does: 24h, 90m (default: whole threads)',
     ).argParser(durationMs),
     tierOption(),
     new Option('--transcript', 'print the whole argument of each verdict'),
@@ -82,7 +82,7 @@ export const command: Command<Options, JudgedCounts> = {
       '--out <folder>',
       `keep every answer there, and not in ${RUNS}; what was answered is not asked again, after a stop or a kill either`,
     ),
-    new Option('--no-record', 'keep no answers: all that was asked is lost if it is stopped').conflicts('out'),
+    new Option('--no-record', 'record no answers; an interrupted run is lost').conflicts('out'),
   ],
   json: true,
   help: [

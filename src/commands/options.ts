@@ -6,7 +6,7 @@ import { PROTOCOLS } from '../service/protocols/registry.ts'
 // Options that several commands take, and the parsers of options' values.
 
 export const judgedOption = () =>
-  new Option('--judged <file>', 'verdicts of "gavel judge --json", in place of the topic')
+  new Option('--judged <file>', 'read verdicts of "gavel judge --json" instead of the topic')
 export const byOption = () => new Option('--by <name>', 'name recorded in the history (default: your OS user)')
 
 /** The name of a protocol; a list of all, and the one that was probably meant, for any other. */

@@ -42,7 +42,7 @@ export const command: Command<ProduceOptions, Produced> = {
     formatOption(),
     ...repliesReadingOptions(),
     new Option('--rate <n>', 'messages a second').argParser(positive).conflicts('speed'),
-    new Option('--speed <x>', 'keep the recorded pace, this many times faster').argParser(positive),
+    new Option('--speed <x>', 'replay at the recorded pace, this many times faster').argParser(positive),
     new Option('--max-pause <s>', 'with --speed: no pause longer than this many seconds')
       .argParser(notNegative)
       .default(1),

@@ -31,13 +31,13 @@ export const command: Command<RecoverOptions, Recovered> = {
     ).argParser(time),
     new Option(
       '--up-to <end|time>',
-      'if the consumer group has no offsets: what was accepted, all that the topics hold or what was sent before this time',
+      'if the consumer group has no offsets: count as accepted everything on the topics, or everything sent before this time',
     ).argParser((text: string) => (text === 'end' ? text : time(text))),
     new Option(
       '--new-beginning',
-      'if the consumer group has no offsets: nothing was; all is read and judged again, under the numbers after the last ones',
+      'if the consumer group has no offsets: count nothing as accepted; everything is judged again, under the next numbers',
     ).conflicts('upTo'),
-    new Option('--dry-run', 'only say what would be done, judged, and for how much'),
+    new Option('--dry-run', 'only print what would be done and judged, and the cost'),
   ],
   json: true,
   help: 'Running services pause and resume automatically. See docs/recover.md.\n\nExample:\n  $ gavel recover --dry-run',

@@ -30,8 +30,8 @@ export const command: Command<Options, void> = {
     new Option('--roles <roles>', `comma-separated: ${ROLES.join(', ')}`)
       .argParser(listOf(ROLES, 'roles'))
       .default([...DEFAULT_ROLES]),
-    new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
-    new Option('--watch', 'read settings and prompts again when their files change, as at a SIGHUP'),
+    new Option('--wait-for-dependencies', 'wait for Redis and Kafka instead of exiting with an error'),
+    new Option('--watch', 'reload settings and prompts when their files change, as at a SIGHUP'),
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',

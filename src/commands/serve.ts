@@ -13,10 +13,10 @@ interface Options {
  */
 export const command: Command<Options, void> = {
   options: [
-    new Option('--embedded', 'judge in this process too, without Kafka and Redis; all ends with it').conflicts(
+    new Option('--embedded', 'judge in this process too, without Kafka and Redis; all data end with it').conflicts(
       'waitForDependencies',
     ),
-    new Option('--wait-for-dependencies', 'wait until Redis and Kafka answer, instead of ending with an error'),
+    new Option('--wait-for-dependencies', 'wait for Redis and Kafka instead of exiting with an error'),
   ],
   json: false,
   help: 'Examples:\n  $ gavel serve --embedded\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door"; docs/door.md says what it answers.',

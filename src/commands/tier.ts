@@ -6,7 +6,7 @@ import { TIERS, type Tier } from '../service/ports/model.ts'
 export function tierOption(): Option {
   return new Option(
     '--tier <name>',
-    'the tier that every call asks for: flex costs half at OpenAI and takes longer (models.tiers)',
+    'the service tier of every call; flex costs half at OpenAI and is slower (models.tiers)',
   ).choices(TIERS)
 }
 

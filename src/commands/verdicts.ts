@@ -51,26 +51,26 @@ export const command: Command<VerdictsOptions, Found> = {
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
     new Option('--label <label>', 'only those with this label; "none": only those without one').argParser(labelName),
     new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--degraded', 'only those that were decided on less than there was'),
+    new Option('--degraded', 'only degraded verdicts'),
     new Option('--since <time>', 'only those sent at or after this time (ISO 8601)').argParser(time),
-    new Option('--last <n>', 'only the newest so many, in the order in which they were decided')
+    new Option('--last <n>', 'only the newest n, in the order of decision')
       .argParser(positiveWhole)
       .conflicts('follow'),
-    new Option('--record', 'from the record of this machine, which goes back further than the topic').conflicts(
+    new Option('--record', 'read the record of this machine, which goes back further than the topic').conflicts(
       'follow',
     ),
     new Option(
       '--search <words>',
-      'with --record: only standing verdicts where all of these are found in post, comments or rationale; in quotation marks, as one',
+      'with --record: only current verdicts with all these words in post, comments or rationale; quotation marks make a phrase',
     ),
     new Option('--until <time>', 'with --record: only those decided before this time (ISO 8601)').argParser(time),
-    new Option('--contested', 'with --record: only near things, as perspectives that split 3 to 2'),
-    new Option('--author <name>', 'with --record: only of posts and replies by this author'),
+    new Option('--contested', 'with --record: only narrow results, such as perspectives that split 3 to 2'),
+    new Option('--author <name>', 'with --record: only on posts and replies by this author'),
     new Option('--lang <tag>', 'with --record: only of those in this language'),
-    new Option('--model <name>', 'with --record: only those that rest on this model'),
+    new Option('--model <name>', 'with --record: only those by this model'),
     new Option('--prompts <hash>', 'with --record: only those under these prompts (versions.prompts)'),
-    new Option('--fault <class>', 'with --record: only those that are degraded by this fault (ours, model, evidence)'),
-    new Option('--check', 'only look whether an id stands there with two contents').conflicts([
+    new Option('--fault <class>', 'with --record: only those degraded by this fault (ours, model, evidence)'),
+    new Option('--check', 'only check for ids with two contents').conflicts([
       ...['follow', 'protocol', 'label', 'tenant', 'degraded', 'since', 'last', 'record', ...OF_RECORD],
     ]),
   ],

@@ -12,7 +12,9 @@ interface GivenUp {
 
 /** `gavel cases give-up`: ends open cases without a label. */
 export const command: Command<{ readonly why: string }, readonly GivenUp[]> = {
-  options: [new Option('--why <words>', 'what their verdicts’ degraded says').default('given up by an operator')],
+  options: [
+    new Option('--why <words>', 'the reason, for "degraded" of their verdicts').default('given up by an operator'),
+  ],
   json: true,
   help: 'A verdict without a label is published, and the subject may open its next revision. It can’t be undone.\n\nExample:\n  $ gavel cases give-up rumor~3lbw2k4~r1 --why "the model is gone for good"',
   async run({ args, options: { why }, settings }) {

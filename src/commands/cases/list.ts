@@ -21,12 +21,10 @@ interface Listed {
 /** `gavel cases list`: the open cases, what each waits for, and until when. */
 export const command: Command<ListOptions, Listed> = {
   options: [
-    new Option('--state <state>', 'only cases that stand like this').choices(CASE_STATES),
+    new Option('--state <state>', 'only cases in this state').choices(CASE_STATES),
     new Option('--tenant <name>', 'only of this tenant'),
     new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
-    new Option('--most <cases>', 'list at most so many, the longest untouched first')
-      .argParser(positiveWhole)
-      .default(100),
+    new Option('--most <cases>', 'list at most n, the longest untouched first').argParser(positiveWhole).default(100),
   ],
   json: true,
   help: `States: active (a worker has an ask of it), waiting (for a worker), deferred (nothing may be asked before its time), stranded (nothing continues it until the reconciler finds it), advancing (its round has ended), elsewhere (a service with other versions has it), withheld (it was shown content of a subject that was deleted since, and begins again without it).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,

@@ -48,7 +48,7 @@ export const command: Command<ReplayOptions, Replay> = {
   options: [
     ...choosing(),
     new Option('--again', 'also letters that were already replayed and did not fail again'),
-    new Option('--dry-run', 'only say what would be sent'),
+    new Option('--dry-run', 'only print what would be sent'),
   ],
   json: true,
   help: 'See docs/dead-letters.md.\n\nExamples:\n  $ gavel dead-letters replay --dry-run\n  $ gavel dead-letters replay --reason future --since 2026-05-01',

@@ -27,17 +27,14 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59Z')
 /** `gavel keys create`: a new key for the door, printed this once. */
 export const command: Command<Options, Created> = {
   options: [
-    new Option('--tenant <name>', 'whose key it is: it sends and reads as this tenant alone').makeOptionMandatory(),
+    new Option('--tenant <name>', 'the tenant for which it sends and reads').makeOptionMandatory(),
     new Option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`)
       .argParser(listOf(SCOPES, 'scopes'))
       .default(['send', 'judge', 'read']),
-    new Option('--by <name>', 'who acts by it, as decisions name them (default: the tenant)'),
+    new Option('--by <name>', 'the person or tool that uses it, as named in decisions (default: the tenant)'),
     new Option('--rate <n>', 'messages and requests a second (default: door.rate)').argParser(positive),
-    new Option('--burst <n>', 'and at once (default: ten times the rate)').argParser(positive),
-    new Option(
-      '--expires <duration>',
-      'for how long it may be used, as in 90d (default: until it is revoked)',
-    ).argParser(durationMs),
+    new Option('--burst <n>', 'the burst (default: ten times the rate)').argParser(positive),
+    new Option('--expires <duration>', 'its lifetime, such as 90d (default: until revoked)').argParser(durationMs),
   ],
   json: true,
   help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nDoors use it within 2 s.',

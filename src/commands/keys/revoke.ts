@@ -7,7 +7,7 @@ import { printable } from '../terminal.ts'
 export const command: Command<object, readonly string[]> = {
   options: [],
   json: false,
-  help: 'Example:\n  $ gavel keys revoke k7f3a9c2\nWhoever has the key is refused within 2 s; what was answered stays answered.',
+  help: 'Example:\n  $ gavel keys revoke k7f3a9c2\nThe key is refused within 2 s.',
   async run({ args, settings }) {
     const at = new Date().toISOString()
     const ids = new Set(args)

@@ -18,10 +18,10 @@ export const command: Command<Options, Learning> = {
   options: [
     new Option(
       '--judged <file>',
-      'verdicts and transcripts of "gavel judge --json --transcript", in place of the topics',
+      'read verdicts and transcripts of "gavel judge --json --transcript" instead of the topics',
     ),
     new Option('--topic', 'read the feedback topic, from where the last run ended'),
-    new Option('--all', 'also learn from correct verdicts: to fill a new library'),
+    new Option('--all', 'also learn from correct verdicts, to fill a new library'),
   ],
   json: true,
   help: 'Example:\n  $ gavel learn feedback.jsonl --judged judged.jsonl',

@@ -28,7 +28,7 @@ export const command: Command<TakeBackOptions, TakenBack> = {
     judgedOption(),
   ],
   json: true,
-  help: `By the id that verdicts name, or its proposal's; "rollback" takes back a whole change. Its proposals are rejected.
+  help: `Name it by its id in verdicts, or its proposal’s. Its proposals are rejected. "rollback" undoes a whole change.
 
 Example:
   $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,

@@ -14,12 +14,12 @@ interface Options {
 /** `gavel record export`: the record as JSON Lines, a subject a line; resolves to how many there were. */
 export const command: Command<Options, number> = {
   options: [
-    new Option('--transcripts', 'with each verdict’s transcript, as it was sent').conflicts('gold'),
+    new Option('--transcripts', 'include each verdict’s transcript').conflicts('gold'),
     new Option('--gold', 'only what people decided, as a labelled file for "gavel eval --data"'),
-    new Option('--protocol <name>', 'with --gold: whose labels they are').argParser(protocolName),
+    new Option('--protocol <name>', 'with --gold: the protocol').argParser(protocolName),
   ],
   json: false,
-  help: 'Each subject is as it is when it is printed; deleted ones are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl\n  $ gavel record export --gold --protocol rumor > decided.jsonl',
+  help: 'Each line is a subject’s present state; deleted subjects are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl\n  $ gavel record export --gold --protocol rumor > decided.jsonl',
   async run({ options: { transcripts = false, gold = false, protocol }, settings: read, terminal, signal, misused }) {
     if (gold !== (protocol !== undefined)) misused('--gold and --protocol go together.')
     const record = await recordReaderOf(read())

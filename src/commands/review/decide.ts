@@ -15,13 +15,13 @@ interface Options {
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */
 export const command: Command<Options, { readonly asked: DecideOptions; readonly result: DecideResult }> = {
   options: [
-    new Option('--label <label>', 'the verdict: the same as the machine’s confirms it').makeOptionMandatory(),
+    new Option('--label <label>', 'the verdict; the machine’s own label confirms it').makeOptionMandatory(),
     new Option('--by <name>', 'who decides').makeOptionMandatory(),
-    new Option('--why <words>', 'why; it outlives a deletion: quote nothing').makeOptionMandatory(),
-    new Option('--opinion', 'a second opinion, given without seeing the first: it changes no verdict'),
+    new Option('--why <words>', 'the reason; it outlives a deletion, so quote nothing').makeOptionMandatory(),
+    new Option('--opinion', 'give a second opinion, which does not change the verdict'),
   ],
   json: true,
-  help: 'The same as "gavel decide" against the item’s revision; with --opinion, as a second opinion has to be sent, "gavel decide --opinion". It needs a running service (role intake). See docs/review.md.\n\nExample:\n  $ gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"',
+  help: 'The same as "gavel decide" against the item’s revision. It needs a running service (role intake). See docs/review.md.\n\nExample:\n  $ gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"',
   async run(invocation) {
     const {
       args: [item = ''],

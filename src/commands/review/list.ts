@@ -25,10 +25,10 @@ export const command: Command<Options, Listed> = {
     new Option('--tenant <name>', 'only of this tenant'),
     new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
     new Option('--for <name>', 'only what this person may take'),
-    new Option('--most <items>', 'list at most so many').argParser(positiveWhole).default(20),
+    new Option('--most <items>', 'list at most n').argParser(positiveWhole).default(20),
   ],
   json: true,
-  help: 'It is made of the record of this machine (role record). See docs/review.md.\n\nExample:\n  $ gavel review list --for ann',
+  help: 'It reads the record of this machine (role record). See docs/review.md.\n\nExample:\n  $ gavel review list --for ann',
   async run({ options: { tenant, protocol, most, ...options }, settings: read }) {
     const queue = await reviewQueueOf(read())
     const at = Date.now()

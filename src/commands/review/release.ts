@@ -12,7 +12,7 @@ interface Options {
 export const command: Command<Options, boolean> = {
   options: [
     new Option('--by <name>', 'who has it').makeOptionMandatory(),
-    new Option('--force', 'also where somebody else has it'),
+    new Option('--force', 'even if somebody else has it'),
   ],
   json: false,
   help: 'Example:\n  $ gavel review release rumor~3lbw2k4~r2 --by ann',

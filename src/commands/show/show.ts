@@ -47,25 +47,24 @@ function tracesOf({ traces, name }: Pick<Settings, 'traces' | 'name'>, { verdict
 export const command: Command<ShowOptions, (Shown & Traces) | SubjectRecord> = {
   options: [
     new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
-    new Option(
-      '--kind <kind>',
-      'a post with its comments, or a reply on the counterspeech topic (default: a post, and a reply where there is no such post)',
-    ).choices(STREAMED_KINDS),
-    new Option('--offsets', 'where each record lies in Kafka, and what was read of its partitions'),
-    new Option('--transcript', 'the debates too: who said what, also in an open case'),
-    new Option('--prompts', 'with --transcript: what each was asked, too'),
+    new Option('--kind <kind>', 'post, or reply on the counterspeech topic (default: a post, or else a reply)').choices(
+      STREAMED_KINDS,
+    ),
+    new Option('--offsets', 'print where each record is in Kafka, and which offsets were read'),
+    new Option('--transcript', 'print the debates too, also of open cases'),
+    new Option('--prompts', 'with --transcript: print the prompts too'),
     new Option('--since <time>', 'read only records sent at or after this time (ISO 8601)').argParser(time),
-    new Option('--most <records>', 'read at most so many records of each partition, the newest')
+    new Option('--most <records>', 'read only the newest n records of each partition')
       .argParser(positiveWhole)
       .default(200_000),
     new Option('--all-partitions', 'read all partitions: for producers that do not key their records by the post’s id'),
     new Option(
       '--record',
-      'by the record of this machine, which goes back further: verdicts, and what people said of them',
+      "read the record of this machine, which goes back further: verdicts and people's decisions",
     ).conflicts(['offsets', 'transcript', 'since', 'allPartitions']),
   ],
   json: true,
-  help: 'It changes nothing. Nothing is shown of what a deleted post said. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --record\n  $ gavel show 3lbw2k4 --json | jq .standing',
+  help: 'It changes nothing. Texts of deleted posts are not shown. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --record\n  $ gavel show 3lbw2k4 --json | jq .standing',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
     const { tenant, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)

@@ -26,11 +26,11 @@ export const command: Command<TopOptions, ServiceState | null> = {
       '--replica <urls...>',
       'where replicas serve /metrics (default: http.host and http.port of the settings)',
     ),
-    new Option('--prometheus <url>', 'whose alerts are shown (default: PROMETHEUS_URL, if that is set)'),
-    new Option('--every <duration>', 'time between two looks').argParser(durationMs).default(2_000, '2s'),
+    new Option('--prometheus <url>', 'the Prometheus whose alerts are shown (default: PROMETHEUS_URL, if set)'),
+    new Option('--every <duration>', 'refresh interval').argParser(durationMs).default(2_000, '2s'),
   ],
   json: true,
-  help: 'Stages, lag, due threads and tenants come from Redis and Kafka; verdicts, slots, spend and breakers from the replicas that are named; what fires from Prometheus. It goes on while Redis or Kafka is away, and says so. q or Ctrl-C ends it.\n\nExamples:\n  $ gavel top\n  $ gavel top --replica http://10.0.0.1:9464 http://10.0.0.2:9464\n  $ gavel top --json | jq .stages',
+  help: 'Stages, lag, due threads and tenants come from Redis and Kafka; verdicts, slots, spend and breakers from the replicas; alerts from Prometheus. It works while Redis or Kafka is away. q or Ctrl-C ends it.\n\nExamples:\n  $ gavel top\n  $ gavel top --replica http://10.0.0.1:9464 http://10.0.0.2:9464\n  $ gavel top --json | jq .stages',
   async run({ options: { replica, every, ...options }, settings: read, environment, json, terminal, signal }) {
     const settings = read()
     const urls = replica ?? [`http://${settings.http.host}:${settings.http.port}`]

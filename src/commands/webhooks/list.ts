@@ -16,7 +16,7 @@ interface Listed {
 export const command: Command<object, Listed> = {
   options: [],
   json: true,
-  help: 'A verdict is parked when its last try has failed, at 410, and where its address may not be reached. Example:\n  $ gavel webhooks list',
+  help: 'A verdict is parked after its last retry, at a 410, and if its address may not be reached.\n\nExample:\n  $ gavel webhooks list',
   async run({ settings }) {
     const redis = await commandRedis(settings())
     try {

@@ -71,7 +71,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 export const command: Command<BenchOptions, object> = {
   options: [
     new Option('--protocol <name>', 'by which protocol').argParser(protocolName).default('rumor'),
-    counting('--comments <n>', 'comments of each post', 40),
+    counting('--comments <n>', 'comments of each post post', 40),
     counting('--flood <n>', 'comments of the intake phase', 300_000),
     counting('--verdicts <n>', 'verdicts of the phase without latency', 4_000),
     counting('--slots <n>', 'model slots', 256),

@@ -19,17 +19,15 @@ interface Options {
 /** `gavel capacity`: how many replicas a stream takes, and how large Redis and Kafka are, under the settings. */
 export const command: Command<Options, Sizes> = {
   options: [
-    new Option('--posts-per-second <n>', 'posts that come in a second, at the hour that you size for')
-      .argParser(positive)
-      .makeOptionMandatory(),
-    new Option('--comments-per-post <n>', 'comments of each').argParser(notNegative).default(0),
+    new Option('--posts-per-second <n>', 'posts a second at peak').argParser(positive).makeOptionMandatory(),
+    new Option('--comments-per-post <n>', 'comments of each post post').argParser(notNegative).default(0),
     new Option('--replies-per-second <n>', 'messages of counterspeech a second').argParser(notNegative).default(0),
-    new Option('--latency <duration>', 'time of one call of your model, as 800ms or 4s')
+    new Option('--latency <duration>', 'the duration of one model call, such as 800ms or 4s')
       .argParser(durationMs)
       .makeOptionMandatory(),
   ],
   json: true,
-  help: 'It asks nobody: what it rests on, and how far off it was, is in docs/capacity.md.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
+  help: 'It computes from your settings and measured figures; docs/capacity.md has its errors.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
   async run({ options, settings }) {
     const load = loadUnder(settings(), options)
     if (load.protocols.length === 0) throw new OperatorError('Every protocol is switched off: nothing would be judged.')

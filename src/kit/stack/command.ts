@@ -38,10 +38,7 @@ export const command: Command<StackOptions, void> = {
       '--port <number>',
       'Redis listens here, Kafka and the model on the next two (default: free ports)',
     ).argParser(port),
-    new Option(
-      '--keep <folder>',
-      'keep the data and the key here, and go on with them next time (default: nothing is kept)',
-    ),
+    new Option('--keep <folder>', 'keep data and key here for the next start (default: nothing is kept)'),
     new Option('--latency <ms>', "the understudy's time for an answer").argParser(notNegative).default(200),
     new Option('--fail-rate <share>', 'the share of calls on which the understudy misbehaves, 0 to 1')
       .argParser(notNegative)

@@ -24,7 +24,7 @@ export function takingBack(storage: Storage, now: () => number) {
     const change = await storage.change(id)
     if (found.length === 0 && proposals.length === 0 && change === null && !PRECEDENT.test(id))
       throw new OperatorError(
-        `There is no precedent, proposal or change ${id}. Verdicts name precedents under evidence.precedents; "gavel learn list" and "gavel library history" list the others.`,
+        `There is no precedent, proposal or change ${id}. Verdicts name precedents in evidence.precedents; "gavel learn list" and "gavel library history" list the others.`,
       )
     const precedents = new Map<string, Precedent>()
     const note = (one: Precedent) => precedents.set(JSON.stringify([one.id, one.tenant]), one)

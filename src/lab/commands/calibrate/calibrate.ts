@@ -28,7 +28,7 @@ const wholeOrNone = (text: string) => (text.trim() === '0' ? 0 : positiveWhole(t
 /** `gavel calibrate`: evaluation steps that score as people do (Auto-CSEval, Algorithm 1). */
 export const command: Command<CalibrateOptions, CalibrationResult> = {
   options: [
-    new Option('--aspect <name>', 'the aspect whose steps are to be found').makeOptionMandatory(),
+    new Option('--aspect <name>', 'the aspect to find steps for').makeOptionMandatory(),
     new Option(
       '--ratings <file>',
       'JSON Lines or CSV: hateSpeech, text, and ratings with one or several numbers an aspect',
@@ -38,30 +38,28 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--protocol <name>', 'the protocol that scores by them')
       .argParser(protocolName)
       .default('counterspeech'),
-    new Option('--few-shot <sizes>', 'how many examples a draft is shown, one size after the other')
-      .default([4, 8], '4,8')
-      .argParser(sizes),
+    new Option('--few-shot <sizes>', 'numbers of examples in a draft').default([4, 8], '4,8').argParser(sizes),
     new Option('--trials <n>', 'drafts of each size').default(6).argParser(positiveWhole),
     new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positiveWhole),
     new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positiveWhole),
-    new Option('--iterations <n>', 'at most so many iterations; it ends before, when one gains nothing')
+    new Option('--iterations <n>', 'the maximum of iterations; it ends earlier if one gains nothing')
       .default(3)
       .argParser(wholeOrNone),
     new Option('--no-halving', 'score every candidate on all items, also hopeless ones'),
     new Option(
       '--paper',
-      'as the paper does: its wording, selection on all ratings, every candidate scored on all; no part is left to tell the gain on',
+      'follow the paper: its wording, selection on all ratings, every candidate scored on all; no ratings are held out to measure the gain',
     ),
     new Option('--seed <seed>', 'seed of the parts and of the drafts').default('1'),
-    new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
+    new Option('--out <folder>', 'record answers there; an interrupted run resumes'),
     new Option('--steps <folder>', 'where the steps are written').default('.gavel/steps'),
     tierOption(),
-    new Option('--yes', 'pay what the plan says'),
-    new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+    new Option('--yes', 'carry the plan out'),
+    new Option('--max-cost <usd>', 'stop when this run has cost so much').argParser(positive),
   ],
   json: true,
   help: [
-    'Without --yes only the plan is printed: what would be asked, and for how much.',
+    'Without --yes it prints only the plan: calls and cost.',
     '\nExample:',
     '  $ gavel calibrate --aspect relevance --ratings ratings.jsonl --out .gavel/relevance --yes',
   ].join('\n'),

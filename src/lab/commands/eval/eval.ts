@@ -39,7 +39,7 @@ export const command: Command<EvalOptions, Evaluated> = {
   options: EVAL_OPTIONS,
   json: true,
   help: [
-    'Every answer goes through the engine and the gateway of the service; nothing is answered from its memo.',
+    "Answers come through the service's engine and gateway, never from its memo.",
     '\nExamples:',
     '  $ gavel eval --protocol hate --data cases.jsonl --format hatecheck --size 200 --balanced --out .gavel/hate',
     '  $ gavel eval --preset s2mad-table-2 --data threads.jsonl --format rumoureval2017 --json',

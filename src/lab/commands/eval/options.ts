@@ -62,15 +62,14 @@ const several = <Value>(value: Value, before: readonly Value[] | undefined) => [
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--protocol <name>', 'protocol to evaluate, as the settings have it').argParser(protocolName),
-  new Option('--preset <table>', "a paper's table in place of --protocol, such as s2mad-table-1 (docs/presets.md)"),
-  new Option(
-    '--model <paper=yours>',
-    "with --preset: the model that stands in for one of the paper's, as your settings name it; may be given several times",
-  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
-  new Option('--models <name>', 'the model that answers in every role and row, but for what --model says'),
+  new Option('--preset <table>', "a paper's table instead of --protocol, such as s2mad-table-1 (docs/presets.md)"),
+  new Option('--model <paper=yours>', "with --preset: your model in place of one of the paper's; repeatable").argParser(
+    (text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before),
+  ),
+  new Option('--models <name>', 'the model for every role and row, except as --model says'),
   tierOption(),
-  new Option('--only <row>', 'judge this row alone; may be given several times').argParser(several<string>),
-  new Option('--data <file>', 'a labelled file; may be given several times').argParser(several<string>),
+  new Option('--only <row>', 'judge only this row; repeatable').argParser(several<string>),
+  new Option('--data <file>', 'a labelled file; repeatable').argParser(several<string>),
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),
   ),
@@ -78,15 +77,15 @@ export const EVAL_OPTIONS: readonly Option[] = [
   labelFieldOption(),
   new Option(
     '--label-as <theirs=ours>',
-    'what a label means, such as 1=hate, or that it is left out, such as skip=; may be given several times',
+    'map a label, such as 1=hate, or leave it out, such as skip=; repeatable',
   ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before)),
   contradictionsOption('keep'),
   new Option(
     '--rows <which>',
-    'what is judged beside the protocol: none, baselines (the default), all (each part taken away too), or thrifty (each saving too)',
+    'rows beside the protocol: none, baselines (default), all (also without each part), or thrifty (also with each saving)',
   ).choices(BESIDE),
-  new Option('--size <items>', 'judge so many items, drawn by the seed').argParser(positiveWhole),
-  new Option('--balanced', 'as many items of each label'),
+  new Option('--size <items>', 'judge n items, drawn by the seed').argParser(positiveWhole),
+  new Option('--balanced', 'the same number of items for each label'),
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
   new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
   new Option('--unverified <as>', 'what unverified claims count as')
@@ -95,24 +94,19 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--profanity <as>', 'what profanity at nobody counts as in UnSmile')
     .choices(['hate', 'non-hate'])
     .default('hate'),
-  new Option('--out <folder>', 'keep every answer there, and the reports; run again, it goes on'),
-  new Option('--report <folder>', 'write the reports there (default: the folder of --out)'),
-  new Option('--texts', 'show the judged texts in the reports: beside disagreements, and in the page of all items'),
-  new Option('--replay <folder>', 'evaluate the answers kept there, without a model'),
-  new Option(
-    '--what-if <settings>',
-    'with --replay: what these settings would ask that is not recorded, and what it would cost',
-  ),
-  new Option('--yes', 'with --what-if: ask what is missing, and keep the answers in the folder of --replay'),
-  new Option('--max-cost <usd>', 'stop when this run has paid so much; recorded answers cost nothing').argParser(
-    positive,
-  ),
+  new Option('--out <folder>', 'record answers and write reports there; an interrupted run resumes'),
+  new Option('--report <folder>', 'write reports there (default: the folder of --out)'),
+  new Option('--texts', 'include the judged texts in the reports'),
+  new Option('--replay <folder>', 'evaluate the answers recorded there, without a model'),
+  new Option('--what-if <settings>', 'with --replay: estimate the missing calls and the cost under these settings'),
+  new Option('--yes', 'with --what-if: make the missing calls, and record the answers in the folder of --replay'),
+  new Option('--max-cost <usd>', 'stop when this run has cost so much; recorded answers are free').argParser(positive),
   new Option(
     '--against <file>',
-    'an earlier result as JSON; exit code 1 where something changed beyond chance and margin',
+    'an earlier result as JSON; exit code 1 if something changed beyond chance and margin',
   ),
-  new Option('--margin <points>', 'with --against: changes up to so many points of accuracy are fine')
+  new Option('--margin <points>', 'with --against: tolerate changes of up to n points of accuracy')
     .default(3)
     .argParser(notNegative),
-  new Option('--keep-near-duplicates', 'show cases near-duplicates of their own text from the shelves: guards off'),
+  new Option('--keep-near-duplicates', 'show cases near-duplicates of their own text from the shelves'),
 ]

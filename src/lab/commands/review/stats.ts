@@ -19,7 +19,7 @@ export const command: Command<Options, ReviewStats> = {
     new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Intervals are of 95 %. "audit" was drawn by chance; "chosen" was looked at because something spoke against it, and says nothing of the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
+  help: 'Intervals are 95 %. Verdicts in "audit" were drawn at random; those in "chosen" waited for a reason, and do not represent the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
   async run({ options: { tenant, protocol }, settings: read }) {
     const record = await recordReaderOf(read())
     try {

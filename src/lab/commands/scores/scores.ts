@@ -50,14 +50,14 @@ export const command: Command<ScoresOptions, ScoresResult> = {
     labelFieldOption(),
     new Option(
       '--positive <labels>',
-      'labels that are to be flagged, with commas between (default: true, yes, and numbers from 0.5)',
+      'labels to be flagged, comma-separated (default: true, yes, and numbers from 0.5)',
     ).argParser((text) => text.split(',').map((one) => one.trim())),
     new Option('--old-field <name>', 'the field or column that holds the old score, from 0 to 1 (default: none)'),
     new Option('--at <thresholds>', 'old thresholds to be carried over')
       .default([0.9, 0.8, 0.7, 0.6, 0.5], '0.9,0.8,0.7,0.6,0.5')
       .argParser((text) => text.split(',').map((one) => share(one.trim()))),
-    new Option('--out <folder>', 'keep every answer there; run again, it goes on'),
-    new Option('--max-cost <usd>', 'stop when this run has paid so much').argParser(positive),
+    new Option('--out <folder>', 'record answers there; an interrupted run resumes'),
+    new Option('--max-cost <usd>', 'stop when this run has cost so much').argParser(positive),
   ],
   json: true,
   help: [

@@ -25,54 +25,34 @@ export interface Sql {
 export interface Database extends Sql {
   /** Does all of it or nothing, over one connection. */
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** The same; false, and nothing is done, if others hold for two seconds what it needs for itself. */
-  alone(work: (sql: Sql) => Promise<unknown>): Promise<boolean>
+  /** Does what no transaction can do; false if others held for two seconds what it needs for itself. */
+  alone(statement: string): Promise<boolean>
   close(): Promise<void>
 }
 
 const CONNECT_MS = 10_000
-/** A question that takes longer is given up with its connection: the database may be gone without a word. */
-const ANSWER_MS = 120_000
-/**
- * Whoever writes holds up all others who do: a machine that is gone in mid-step does so for as long only. Rules that hold by what
- * was committed before, whatever the database's own default is.
- */
-const SESSION = {
-  tcp_keepalives_idle: '15',
-  tcp_keepalives_interval: '5',
-  tcp_keepalives_count: '3',
-  tcp_user_timeout: '30s',
-  default_transaction_isolation: String.raw`read\ committed`,
-  client_min_messages: 'warning',
-}
-/** How long a step may be silent, in ms. */
-const SILENT_MS = 60_000
-const [INT8, TEXT] = [20, 25]
+const INT8 = 20
 const LOCKED = '55P03'
 
 /**
  * Connections to the record's database, at most so many. Each question fails by itself: with `RecordFull` where its disk is full, with
  * `RecordDamaged` where the server says that what it has is damaged.
  */
-export function database({ url, password, schema, tls }: Address, most: number, silentMs = SILENT_MS): Database {
+export function database({ url, password, schema, tls }: Address, most: number): Database {
   const pool = new pg.Pool({
     ...placeOf(url),
     ...(password !== '' && { password }),
     ...(tls.enabled && { ssl: tlsOptions(tls, 'record.postgres.tls') }),
-    options: Object.entries({ ...SESSION, search_path: schema, idle_in_transaction_session_timeout: silentMs })
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    options: `-c search_path=${schema} -c client_min_messages=warning`,
     max: most,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: ANSWER_MS,
     keepAlive: true,
-    keepAliveInitialDelayMillis: 15_000,
     application_name: 'gavel-record',
-    types: { getTypeParser: (oid, format) => READ.get(oid) ?? pg.types.getTypeParser(oid, format) },
+    // Numbers of documents and times are exact as numbers.
+    types: { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) },
   })
-  // A connection may end while nothing is asked, also in mid-step; the next question fails, or makes another.
+  // A connection that is idle may end; the next question makes another.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => client.on('error', () => undefined))
   const asked = (client: pg.Pool | pg.PoolClient): Sql => ({
     rows: async <Row>(sql: string, ...values: readonly Value[]) =>
       (await told(() => client.query(questionOf(sql, values)))).rows as Row[],
@@ -89,25 +69,24 @@ export function database({ url, password, schema, tls }: Address, most: number, 
         await told(() => client.query('COMMIT'))
         return result
       } catch (error) {
-        // Of what the server has not refused itself nobody knows how far it went.
-        if (error instanceof pg.DatabaseError)
-          await client.query('ROLLBACK').catch((failure: Error) => {
-            broken = failure
-          })
-        else broken = true
+        await client.query('ROLLBACK').catch((failure: Error) => {
+          broken = failure
+        })
         throw error
       } finally {
         client.release(broken)
       }
     },
-    async alone(work) {
+    async alone(statement) {
+      const client = await told(() => pool.connect())
       try {
-        await this.transaction(async (sql) => {
-          await sql.rows("SELECT set_config('lock_timeout', '2s', true)")
-          await work(sql)
-        })
+        await client.query("SET lock_timeout TO '2s'")
+        await told(() => client.query(statement))
+        await client.query('RESET lock_timeout')
+        client.release()
         return true
       } catch (error) {
+        client.release(true)
         if (error instanceof Error && 'code' in error && error.code === LOCKED) return false
         throw error
       }
@@ -134,25 +113,10 @@ function questionOf(sql: string, values: readonly Value[]): pg.QueryConfig {
   return { text, values: values.map(sendable) }
 }
 
-const ESCAPE = '\u001a'
-
-/** No text of PostgreSQL's may hold a zero, nor half a character. Two texts that differ by a zero stay two. */
+/** No text of PostgreSQL's may hold a zero, nor half a character. */
 export function sendableText(text: string): string {
-  const whole = text.toWellFormed()
-  if (!whole.includes('\0') && !whole.includes(ESCAPE)) return whole
-  return whole.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`)
+  return text.toWellFormed().replaceAll('\0', '\u2400')
 }
-
-function readText(text: string): string {
-  if (!text.includes(ESCAPE)) return text
-  return text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE)
-}
-
-/** Numbers of documents and times are exact as numbers. */
-const READ: ReadonlyMap<number, (value: string) => unknown> = new Map<number, (value: string) => unknown>([
-  [INT8, Number],
-  [TEXT, readText],
-])
 
 function sendable(value: Value): unknown {
   if (typeof value === 'string') return sendableText(value)
