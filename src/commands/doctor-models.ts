@@ -104,7 +104,7 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
     {
       ...{ what, state: 'warning' },
       detail: `reports no token counts ("usage"), or none that can be right. Gavel runs: tokens and costs in verdicts are estimates${isBounded ? ', and the budgets and limits that you have set count each call at the most that it could have used, so that they are used up early' : '. Nothing else depends on them, as you have set no budget and no limit of tokens'}`,
-      todo: 'Can wait. No setting mends that: have the server, or the gateway in front of it, pass on "usage".',
+      todo: 'This can wait. No setting mends it: the server, or the gateway in front of it, must return "usage".',
     },
   ]
 }

@@ -23,7 +23,7 @@ async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {
             state: 'warning',
             detail: `there is no record in the schema ${settings.record.postgres.schema} yet`,
           },
-          todo: 'Start a process with the role "record": it makes the tables (docs/record.md).',
+          todo: 'Start a process with the role "record", which creates the tables (docs/record.md).',
         },
       ]
     const size = await store.size()

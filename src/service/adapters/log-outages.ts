@@ -46,7 +46,7 @@ const KINDS: Readonly<Record<Part, Kind>> = {
       answers ? FOLLOWS.test(message) : !REFUSED.test(message) || message.startsWith('LOADING '),
     isAnswer: (name, event) => name === 'loop:succeeded' && 'loop' in event && event.loop === 'store watch',
     advice:
-      'Check that Redis runs, and that REDIS_URL leads to it. Nothing is lost, and all goes on by itself: docs/runbooks/GavelRedisUnreachable.md',
+      'Check that Redis runs, and that REDIS_URL is its address. Nothing is lost, and work resumes by itself: docs/runbooks/GavelRedisUnreachable.md',
   },
   kafka: {
     isSign: ({ where, error, message }) =>
@@ -55,7 +55,7 @@ const KINDS: Readonly<Record<Part, Kind>> = {
     follows: ({ where, error }) => error.startsWith('KafkaJS') || ['kafka', 'kafkajs'].includes(sourceOf(where)),
     isAnswer: (name, event) => name === 'consumer:watched' && 'downSeconds' in event && event.downSeconds === 0,
     advice:
-      'Check that the brokers run, and that KAFKA_BROKERS leads to them. Nothing is lost, and all goes on by itself: docs/runbooks/GavelKafkaUnreachable.md',
+      'Check that the brokers run, and that KAFKA_BROKERS has their addresses. Nothing is lost, and work resumes by itself: docs/runbooks/GavelKafkaUnreachable.md',
   },
 }
 

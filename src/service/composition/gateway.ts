@@ -147,6 +147,6 @@ export function shortDrain(settings: Settings): Events['service:short-drain'] | 
   const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
   return {
     ...{ drainMs, callTimeoutMs },
-    advice: `a stop may cut off calls in flight, which are then asked again: drain is shorter than models.${setting}`,
+    advice: `a stop may cut off calls in flight, which are then paid for again: drain is shorter than models.${setting}`,
   }
 }

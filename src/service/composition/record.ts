@@ -270,8 +270,8 @@ function writing(report: Report) {
       if (!(error instanceof RecordDamaged || error instanceof RecordFull)) return
       damaged = error instanceof RecordDamaged
       const advice = damaged
-        ? 'Stop this role and run "gavel record rebuild": it makes the file anew, from what the topics still have.'
-        : 'Free space on its disk, or raise record.maxBytes. It is tried again until there is room.'
+        ? 'Stop this role and run "gavel record rebuild", which rebuilds the file from the topics.'
+        : 'Free space on its disk, or raise record.maxBytes. Gavel retries until there is room.'
       if (problem === null) report('record:stopped', { why: error.message, advice })
       problem = error.message
     },

@@ -28,13 +28,13 @@ export const TEXTS = {
     method: { title: 'Not here', says: 'This page takes no such request.' },
     foreign: {
       title: 'Refused',
-      says: 'This was not sent by a page of the console. Go back, load the page again, and try once more.',
+      says: 'This form did not come from the console. Go back, reload the page, and try again.',
     },
     form: { title: 'Not read', says: 'This is no form of the console, or it is too long.' },
     nothing: { title: 'Nothing here', says: 'There is no such page, or nothing is known under this id.' },
     unnoted: {
       title: 'Not now',
-      says: 'Who sees and does what is noted here, and the note can’t be kept now: nothing was shown or done. Try again in a while.',
+      says: 'The audit log can’t be written now, so nothing was shown or done. Try again later.',
     },
     role: {
       title: 'Not for you',
@@ -42,13 +42,13 @@ export const TEXTS = {
     },
     elsewhere: {
       title: 'From another site',
-      says: 'Another site has sent you here, with a question. Nothing was looked for yet.',
+      says: 'Another site sent you here with a search. Nothing was searched yet.',
       open: 'Look for it',
     },
     failed: { title: 'Something went wrong here', says: 'The console met an error, which its log names. Try again.' },
     record: {
       title: 'The record does not answer',
-      says: 'Verdicts are read from the record, which can’t be read now. Its log names the reason.',
+      says: 'The record can’t be read now. The console’s log names the reason.',
     },
   },
   signIn: {

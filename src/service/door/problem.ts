@@ -7,7 +7,7 @@ export const PROBLEMS = {
   invalid: {
     status: 400,
     title: 'Not as the schema has it',
-    todo: 'Mend the fields that are named; /openapi.json has the schema.',
+    todo: 'Correct the named fields; /openapi.json has the schema.',
   },
   'bad-id': {
     status: 400,
@@ -17,7 +17,7 @@ export const PROBLEMS = {
   'dot-segment': {
     status: 400,
     title: 'The address has a segment that is one dot or two',
-    todo: 'Write the address without it: whoever passes it on may resolve it.',
+    todo: 'Leave it out of the address: a proxy may resolve it.',
   },
   'key-missing': {
     status: 401,
@@ -27,7 +27,7 @@ export const PROBLEMS = {
   'key-unknown': {
     status: 401,
     title: 'This API key is not valid',
-    todo: 'It is unknown, revoked or expired: make another with gavel keys create; a door that needs no key is asked without one.',
+    todo: 'The key is unknown, revoked or expired. Create another: gavel keys create. A door that needs no key must be asked without one.',
   },
   scope: {
     status: 403,
@@ -47,14 +47,14 @@ export const PROBLEMS = {
     title: 'This protocol is paused',
     todo: 'Ask again when it is resumed: gavel protocols resume.',
   },
-  deleted: { status: 409, title: 'This was deleted', todo: 'What was deleted is not judged; use another id.' },
+  deleted: { status: 409, title: 'This was deleted', todo: 'Deleted subjects are not judged; use another id.' },
   late: {
     status: 409,
     title: 'There is a later revision',
     todo: 'Look at it, and decide against it, or with force.',
   },
   gone: { status: 410, title: 'This is kept no longer', todo: 'Ask for it anew.' },
-  erased: { status: 410, title: 'This was erased', todo: 'It was deleted, and with it what was said about it.' },
+  erased: { status: 410, title: 'This was erased', todo: 'It was deleted, with all its verdicts.' },
   'too-large': { status: 413, title: 'Too large', todo: 'Send less in one request.' },
   'content-type': {
     status: 415,
@@ -125,7 +125,7 @@ export const PROBLEMS = {
   },
   'store-away': { status: 503, title: 'The store does not answer', todo: 'Try again after Retry-After.' },
   'model-away': { status: 503, title: 'No model answers', todo: 'Try again after Retry-After.' },
-  draining: { status: 503, title: 'This process is about to end', todo: 'Ask again: another may answer.' },
+  draining: { status: 503, title: 'This process is about to end', todo: 'Try again: another process may answer.' },
 } as const satisfies Record<string, { status: number; title: string; todo: string }>
 
 export type ProblemName = keyof typeof PROBLEMS

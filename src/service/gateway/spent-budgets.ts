@@ -19,7 +19,7 @@ export function spentBudgets(report: Report, clock: Clock, whenSpent: 'hold' | '
   const ofTenant = (tenant: string) => `tenant:${tenant}`
   const advice =
     whenSpent === 'hold'
-      ? 'Calls wait until it renews. Raise it in budgets, or see who spends it: gavel top.'
+      ? 'Calls wait until it renews. Raise it in budgets, or see which tenant spends it: gavel top.'
       : 'Verdicts leave without what it would have paid for. Raise it in budgets, or see who spends it: gavel top.'
 
   return {

@@ -9,7 +9,7 @@ const STEADY_MS = 20_000
 const FORGOTTEN_MS = 300_000
 
 const ADVICE =
-  'these wait longer for their verdict than objectives.latency. The lines before say what holds them up; nothing is lost. docs/runbooks/GavelVerdictsLate.md'
+  'verdicts are overdue (objectives.latency). Earlier log lines name the cause; nothing is lost. docs/runbooks/GavelVerdictsLate.md'
 
 /** Reports, from what this process exports of the shared state, when the service falls behind and when it has caught up. */
 export function behindReport(report: Report, clock: Clock): Listener {

@@ -103,7 +103,7 @@ function eviction({ name, info }: Server): RedisFinding | null {
   if (policy === undefined)
     return {
       ...{ what: name, state: 'warning', detail: 'does not tell its maxmemory-policy' },
-      todo: 'See to it that it is noeviction: journals and queues must not be evicted.',
+      todo: 'Make sure that it is noeviction: journals and queues must not be evicted.',
     }
   return {
     ...{ what: name, state: 'broken', fault: 'eviction' },
@@ -117,7 +117,7 @@ function memoryLimit({ name, info }: Server): RedisFinding | null {
   return {
     ...{ what: name, state: 'warning' },
     detail: `has no maxmemory: its share of the machine's memory (${info('total_system_memory_human') ?? 'unknown'}) is watched instead, and nothing keeps it from taking all of it`,
-    todo: 'Set maxmemory to what Redis may have, below the memory of its machine or container.',
+    todo: 'Set maxmemory below the memory of its machine or container.',
   }
 }
 
@@ -127,7 +127,7 @@ function appendOnly({ name, info }: Server): RedisFinding | null {
   if (enabled === undefined)
     return {
       ...{ what: name, state: 'warning', detail: 'does not tell whether it has an append-only file' },
-      todo: 'See to it that appendonly is yes, or that it keeps what it has acknowledged in another way.',
+      todo: 'Make sure that appendonly is yes, or that acknowledged writes are durable in another way.',
     }
   return {
     ...{ what: name, state: 'warning', detail: 'the append-only file is off: accepted data is lost if it restarts' },
@@ -205,7 +205,7 @@ function split({ name, info }: Server, replicated: boolean, { splitRisk }: Check
   if (info('connected_slaves') === undefined)
     return {
       ...{ what: name, state: 'warning', detail: 'does not tell whether it takes writes without a replica' },
-      todo: 'See to it that min-replicas-to-write is 1 or more on all its servers.',
+      todo: 'Make sure that min-replicas-to-write is at least 1 on all its servers.',
     }
   if (splitRisk === 'accept')
     return {
@@ -224,7 +224,7 @@ async function coverage({ name, info, config }: Server): Promise<RedisFinding | 
   return {
     ...{ what: name, state: 'warning' },
     detail: 'stops when any slot is uncovered, though all keys of a Gavel lie in one',
-    todo: 'Set cluster-require-full-coverage to no, where nothing else uses the cluster.',
+    todo: 'Set cluster-require-full-coverage to no, if nothing else uses the cluster.',
   }
 }
 

@@ -22,11 +22,11 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   NOREPLICAS: {
     fault: 'no-replicas',
-    says: `Redis has fewer replicas in touch than min-replicas-to-write and refuses writes (NOREPLICAS): start the replicas, or mend the way between them and their master; ${GOES_ON}`,
+    says: `Redis has fewer replicas in touch than min-replicas-to-write and refuses writes (NOREPLICAS): start the replicas, or mend their connection to the master; ${GOES_ON}`,
   },
   READONLY: {
     fault: 'read-only',
-    says: `Redis is a replica and refuses writes (READONLY): set REDIS_URL to the master, or redis.sentinels, which are asked for it; after a failover ${GOES_ON}`,
+    says: `Redis is a replica and refuses writes (READONLY): set REDIS_URL to the master, or set redis.sentinels; after a failover ${GOES_ON}`,
   },
   LOADING: {
     fault: 'loading',
@@ -40,14 +40,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
     fault: 'cluster-down',
     says: `The Redis cluster is down (CLUSTERDOWN): start the masters that are missing, or their replicas ("redis-cli cluster nodes"); ${GOES_ON}`,
   },
-  NOAUTH: { fault: 'access', says: 'Redis requires a password now (NOAUTH): start the service with it' },
+  NOAUTH: { fault: 'access', says: 'Redis now requires a password (NOAUTH): restart the service with it' },
   WRONGPASS: {
     fault: 'access',
-    says: 'Redis rejects the user and password (WRONGPASS): start the service with those that it takes now',
+    says: 'Redis rejects the user and password (WRONGPASS): restart the service with the new ones',
   },
   NOPERM: {
     fault: 'rights',
-    says: `Redis refuses its user a command that Gavel needs (NOPERM): "gavel doctor" says which; ${GOES_ON}`,
+    says: `Redis denies its user a command that Gavel needs (NOPERM): "gavel doctor" names it; ${GOES_ON}`,
   },
 }
 

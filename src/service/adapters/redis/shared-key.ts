@@ -20,7 +20,7 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
   const before = await redis.getset(keys.samplingVersion, version)
   if (before !== null && before !== version)
     report('key:changed', {
-      advice: 'the sampling key has changed: open threads are sampled under both keys, and their verdicts say so',
+      advice: 'the sampling key has changed: open threads are sampled under both keys, and their verdicts name that',
     })
   return secret
 }
