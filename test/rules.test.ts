@@ -54,12 +54,14 @@ const metricsOf = (text: string) =>
 
 describe('every alert', () => {
   it.each(alerts)(
-    '$alert has its page, which says what it means, how to see it, what to do, and when it is over',
+    '$alert has its page, with its meaning, where to look, first steps, and when it is over',
     ({ alert, url }) => {
       expect(url).toBe(`docs/runbooks/${alert}.md`)
       const page = readFileSync(join(RUNBOOKS, `${alert}.md`), 'utf8')
-      for (const part of ['What it means', 'How to see it', 'What to do', 'How to know that it is over'])
+      for (const part of ['Meaning', 'Look', 'First steps', 'Over'])
         expect(page).toContain(`**${part}.**`)
+      // The console's page Health shows these.
+      expect(page.split('**First steps.**')[1]).toMatch(/^1\. /m)
       expect(readFileSync(join(RUNBOOKS, 'README.md'), 'utf8')).toContain(`(${alert}.md)`)
     },
   )

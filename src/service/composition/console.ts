@@ -208,7 +208,7 @@ function runbook(name: string): readonly string[] {
 
 function stepsOf(file: string): string[] {
   try {
-    const [, todo = ''] = readFileSync(file, 'utf8').split('**What to do.**')
+    const [, todo = ''] = readFileSync(file, 'utf8').split('**First steps.**')
     return [...todo.matchAll(/^\d+\. (.*)$/gm)]
       .slice(0, MOST_STEPS)
       .map(([, step = '']) => step.replaceAll(/[`*]/g, ''))
