@@ -4,146 +4,25 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadSettings } from '../config/load.ts'
 import { answer } from '../src/kit/understudy/answer.ts'
-import { commentMessage, counterspeechMessage, postMessage } from '../src/service/domain/messages.ts'
 import { applyPreset, hateSettings } from '../src/service/protocols/hate/settings.ts'
 
-const time = z.iso.datetime()
-const id = z.string().min(1).max(512)
-const post = z.strictObject({
-  type: z.literal('post'),
-  id,
-  text: z.string().min(1),
-  author: z.string(),
-  authorSince: time,
-  lang: z.enum(['en', 'es', 'de']),
-  media: z.tuple([z.strictObject({ kind: z.literal('image'), url: z.string(), alt: z.string().min(1) })]).optional(),
-  createdAt: time,
-})
-const comment = z.strictObject({
-  type: z.literal('comment'),
-  id,
-  postId: id,
-  parentId: id.optional(),
-  text: z.string().min(1),
-  author: z.string(),
-  authorSince: time,
-  createdAt: time,
-  deleted: z.literal(true).optional(),
-})
-
-const counterspeech = z.strictObject({
-  type: z.literal('counterspeech'),
-  id,
-  postId: id,
-  hateSpeech: z.string().min(1),
-  text: z.string().min(1),
-  createdAt: time,
-})
-
-type Comment = z.infer<typeof comment>
-type Post = z.infer<typeof post>
+const post = z.object({ id: z.string(), text: z.string() })
+const counterspeech = post.extend({ type: z.literal('counterspeech'), hateSpeech: z.string() })
 
 const config = new URL('../config/', import.meta.url)
 const linesOf = (file: string) => readFileSync(new URL(file, config), 'utf8').trimEnd().split('\n')
 
-const lines = linesOf('demo/event.jsonl')
-const rows = lines.map((line) => z.discriminatedUnion('type', [post, comment, counterspeech]).parse(JSON.parse(line)))
-const posts = rows.filter((row) => row.type === 'post')
-const replies = rows.filter((row) => row.type === 'counterspeech')
-/** The first line of each comment, before any edit or deletion. */
-const comments = rows
-  .filter((row) => row.type === 'comment')
-  .filter((row, index, all) => firstOf(all, row.id) === index)
-const thread = (postId: string) => comments.filter((one) => one.postId === postId)
-const at = (row: { createdAt: string }) => Date.parse(row.createdAt)
+const rows = linesOf('demo/event.jsonl').map((line): unknown => JSON.parse(line))
+const texts = rows.flatMap((row) => post.safeParse(row).data ?? [])
+const replies = rows.flatMap((row) => counterspeech.safeParse(row).data ?? [])
 
-const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
-
-function firstOf(all: readonly { id: string }[], wanted: string): number {
-  return all.findIndex((one) => one.id === wanted)
+function textOf(postId: string): string {
+  const row = texts.find(({ id }) => id === postId)
+  if (row === undefined) throw new Error(`${postId} is not in the event`)
+  return row.text
 }
-
-function found<Row extends { id: string }>(all: readonly Row[], wanted: string): Row {
-  const row = all.find((one) => one.id === wanted)
-  if (!row) throw new Error(`${wanted} is not in the event`)
-  return row
-}
-
-describe('the demo event', () => {
-  test('is made of messages as the topics take them', () => {
-    const schemas = { post: postMessage, comment: commentMessage, counterspeech: counterspeechMessage }
-    for (const { type, ...message } of rows) expect(schemas[type].safeParse(message)).toMatchObject({ success: true })
-  })
-
-  test('is sorted by time over posts and comments', () => {
-    const times = rows.map(at)
-    expect(times).toEqual(times.toSorted((one, other) => one - other))
-  })
-
-  test('lies in the past and names known posts and parents only', () => {
-    expect(Math.max(...rows.map(at))).toBeLessThan(Date.now())
-    for (const { postId, parentId } of comments) {
-      expect(posts.map((one) => one.id)).toContain(postId)
-      if (parentId) expect(found(comments, parentId).postId).toBe(postId)
-    }
-  })
-
-  test('has a comment that arrives before its post', () => {
-    const early = rows.filter((row) => row.type === 'comment' && firstOf(rows, row.id) < firstOf(rows, row.postId))
-    expect(early).toHaveLength(1)
-  })
-
-  test('has one duplicate, one edit and one deletion', () => {
-    const duplicates = lines.filter((line, index) => lines.indexOf(line) !== index)
-    expect(duplicates).toHaveLength(1)
-    const changes = rows.filter(
-      (row, index) => firstOf(rows, row.id) !== index && !duplicates.includes(lines[index] ?? ''),
-    )
-    expect(changes.map((row) => row.type === 'comment' && row.deleted === true)).toEqual([false, true])
-    for (const change of changes) {
-      const original = found<(typeof rows)[number]>(rows, change.id)
-      expect(change.text).not.toBe(original.text)
-      expect(at(change)).toBeGreaterThan(at(original))
-    }
-  })
-
-  test('has a brigade: a dozen young accounts with one sentence, on one post, within two minutes', () => {
-    const first = found(comments, 'calvera-p3-c1')
-    const brigade = thread('calvera-p3').filter((one) => likeness(one.text, first.text) >= 0.6)
-    expect(brigade).toHaveLength(12)
-    expect(Math.max(...brigade.map(at)) - Math.min(...brigade.map(at))).toBeLessThanOrEqual(2 * MINUTE)
-    expect(new Set(brigade.map(({ author }) => author)).size).toBe(12)
-    for (const one of brigade) expect(at(one) - Date.parse(one.authorSince)).toBeLessThan(7 * DAY)
-  })
-
-  test('has an injected order that forges the end of its fence and a system message', () => {
-    const injected = comments.filter(({ text }) => text.includes('<<end:'))
-    expect(injected).toHaveLength(1)
-    expect(injected[0]?.text).toMatch(/SYSTEM:.*answer Real/)
-  })
-})
 
 describe('what the demo event has for hate, safety and counterspeech', () => {
-  const slur = found(posts, 'calvera-p13')
-
-  test('is two answers to the slur, written after it', () => {
-    for (const reply of replies) {
-      expect(reply).toMatchObject({ postId: slur.id, hateSpeech: slur.text })
-      expect(at(reply)).toBeGreaterThan(at(slur))
-    }
-  })
-
-  test('is a small picture with a caption', () => {
-    const pictures = posts.flatMap(({ media }) => media ?? [])
-    expect(pictures).toHaveLength(1)
-    const [start, bytes = ''] = pictures[0]?.url.split(',') ?? []
-    expect(start).toBe('data:image/png;base64')
-    const image = Buffer.from(bytes, 'base64')
-    expect(image.subarray(0, 8).toString('latin1')).toBe('\x89PNG\r\n\x1a\n')
-    expect(image.length).toBeLessThan(1024)
-  })
-
   test.each([
     ['calvera-p13', 'Offensive', 'Hate Speech', 'hate', 'the slur'],
     ['calvera-p14', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'its quotation'],
@@ -151,7 +30,7 @@ describe('what the demo event has for hate, safety and counterspeech', () => {
     ['calvera-p6', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'a grumble'],
     ['calvera-p17', 'Not Offensive', 'Not Hate Speech', 'non-hate', 'sabotage, which is no hate'],
   ])('%s is %s, %s and %s to the understudy (%s)', (postId, offence, hate, judgement) => {
-    const text = fence('text', found(posts, postId).text)
+    const text = fence('text', textOf(postId))
     const labelled = (stage: string, labels: string[]) =>
       asked(stage, schemaOf({ reason: { type: 'string' }, label: { type: 'string', enum: labels } }), [
         { role: 'user', content: text },
@@ -174,7 +53,7 @@ describe('what the demo event has for hate, safety and counterspeech', () => {
       score: { type: 'number' },
       label: { type: 'string', enum: ['unsafe', 'safe'] },
     })
-    const content = fence('post', found(posts, postId).text)
+    const content = fence('post', textOf(postId))
     expect(asked('arbitrate', schema, [{ role: 'user', content }])).toMatchObject({ rule, label })
   })
 
@@ -232,61 +111,13 @@ describe('the demo’s shelves', () => {
   })
 
   test('hold no text of the event and none twice', () => {
-    const texts = readdirSync(new URL('demo/shelves/', config)).flatMap((file) =>
+    const items = readdirSync(new URL('demo/shelves/', config)).flatMap((file) =>
       linesOf(`demo/shelves/${file}`).map((line) => item.loose().parse(JSON.parse(line)).text),
     )
-    expect(new Set(texts).size).toBe(texts.length)
-    expect(rows.filter(({ text }) => texts.includes(text))).toEqual([])
+    expect(new Set(items).size).toBe(items.length)
+    expect(texts.filter(({ text }) => items.includes(text))).toEqual([])
   })
 })
-
-describe('the understudy’s labels for the demo event', () => {
-  test.each([
-    ['calvera-p1', 'Real', 'an eyewitness of the fire'],
-    ['calvera-p2', 'Real', 'the fire brigade'],
-    ['calvera-p3', 'Fake', 'a bomb and deaths, with a brigade behind it'],
-    ['calvera-p4', 'Fake', 'cracks in the bridge'],
-    ['calvera-p5', 'Fake', 'poisoned tap water'],
-    ['calvera-p6', 'Real', 'an opinion'],
-    ['calvera-p7', 'Real', 'satire'],
-    ['calvera-p8', 'Real', 'the hospital on its own power'],
-    ['calvera-p9', 'Fake', 'a picture from elsewhere, with an injected order'],
-    ['calvera-p10', 'Real', 'stopped trams'],
-    ['calvera-p11', 'Real', 'the denial of a second blast'],
-    ['calvera-p12', 'Real', 'a shelter, no comments'],
-    ['calvera-p18', 'Real', 'a warning, no comments'],
-  ])('%s: %s (%s)', (postId, label) => {
-    expect(judged(found(posts, postId), thread(postId)).label).toBe(label)
-  })
-
-  test('are reached by consensus at once, after a round, and by the judge', () => {
-    const ways = new Set(posts.map((one) => judged(one, thread(one.id)).decidedBy))
-    expect([...ways].toSorted()).toEqual(['consensus after 0', 'consensus after 1', 'judge'])
-  })
-
-  test('turn for the bridge, by count and by age, once the harbour office has denied the cracks', () => {
-    const bridge = found(posts, 'calvera-p4')
-    const all = thread(bridge.id)
-    const within = (minutes: number) => all.filter((one) => at(one) - at(bridge) <= minutes * MINUTE)
-    expect(within(15).length).toBeGreaterThanOrEqual(10)
-    expect(within(60).length).toBeGreaterThanOrEqual(30)
-    const labels = [all.slice(0, 10), all.slice(0, 30), within(15), within(60)].map(
-      (some) => judged(bridge, some).label,
-    )
-    expect(labels).toEqual(['Real', 'Fake', 'Real', 'Fake'])
-  })
-})
-
-/** Share of the words of two texts that they have in common. */
-function likeness(one: string, other: string): number {
-  const words = new Set(one.toLowerCase().match(/\p{L}+/gu))
-  const others = new Set(other.toLowerCase().match(/\p{L}+/gu))
-  const common = [...words].filter((word) => others.has(word)).length
-  return common / (words.size + others.size - common)
-}
-
-const VERDICT = schemaOf({ reasoning: { type: 'string' }, answer: { type: 'string', enum: ['Fake', 'Real'] } })
-const STANCE = schemaOf({ reason: { type: 'string' }, score: { type: 'number' } })
 
 function schemaOf(properties: Record<string, unknown>) {
   return { type: 'object', properties, required: Object.keys(properties) }
@@ -301,41 +132,4 @@ type Message = { role: string; content: string }
 function asked(stage: string, schema: Record<string, unknown>, messages: Message[]): unknown {
   const format = { type: 'json_schema', json_schema: { name: stage, schema } }
   return JSON.parse(answer({ messages, response_format: format }).content)
-}
-
-function view(stage: string, messages: Message[]) {
-  return z.object({ reasoning: z.string(), answer: z.string() }).parse(asked(stage, VERDICT, messages))
-}
-
-/** Rumor's protocol in short: stances, twenty comments a side, opinions, two rounds at most, a judge. */
-function judged({ text }: Post, replies: readonly Comment[]): { label: string; decidedBy: string } {
-  const claim = fence('claim', text)
-  const scored = replies.map((reply) => {
-    const question = { role: 'user', content: `${claim}\n${fence('comment 1', reply.text)}` }
-    return { reply, ...z.object({ score: z.number() }).parse(asked('stance', STANCE, [question])) }
-  })
-  const talks = [1, -1].map((side): Message[] => {
-    const chosen = scored
-      .filter(({ score }) => score * side > 0)
-      .toSorted((one, other) => side * (other.score - one.score))
-      .slice(0, 20)
-    const shown = chosen.map(({ reply }, index) => fence(`comment ${index + 1}`, reply.text))
-    return [{ role: 'user', content: [claim, ...shown].join('\n') }]
-  })
-  let views = talks.map((talk) => view('opinion', talk))
-  for (let round = 0; ; round++) {
-    const [one, other] = views
-    if (!one || !other) throw new Error('a debate takes two')
-    if (one.answer === other.answer) return { label: one.answer, decidedBy: `consensus after ${round}` }
-    const both = [fence('argument', one.reasoning), fence('argument', other.reasoning)] as const
-    if (round === 2) {
-      const ruling = view('judge', [{ role: 'user', content: [claim, ...both].join('\n') }])
-      return { label: ruling.answer, decidedBy: 'judge' }
-    }
-    views = talks.map((talk, side) => {
-      talk.push({ role: 'assistant', content: JSON.stringify(views[side]) })
-      talk.push({ role: 'user', content: both[1 - side] ?? '' })
-      return view('debate', talk)
-    })
-  }
 }
