@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path'
 import { root } from '../src/package-folder.js'
 import { didYouMean } from '../src/service/domain/did-you-mean.ts'
 import { OperatorError } from '../src/service/domain/errors.ts'
-import { underNewNames } from './earlier-names.ts'
 import { isOfKubernetes, textOf, withFiles } from './environment.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { told } from './told-faults.ts'
@@ -137,7 +136,7 @@ function settingsIn(file: string, faults: string[]): SettingsFile {
   }
   const fault = (why: string) => faults.push(`${file}: ${why}`)
   return {
-    tree: underNewNames(withPaths(mappingOf(text, fault), fault), fault),
+    tree: withPaths(mappingOf(text, fault), fault),
     lineOf: (path) => linesOfSettings(text).get(path.join('.')),
   }
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { EARLIER_NAMES } from './earlier-names.ts'
 import { settingsSchema } from './schema.ts'
 import { get, leaves, type Tree } from './tree.ts'
 import { readYaml } from './yaml.ts'
@@ -44,10 +43,6 @@ export function variablesOf(defaults: Tree): ReadonlyMap<string, Variable> {
   }
   for (const [path, kind] of settingsIn(schema, []))
     found.set(variableOf(path), { path, read: (text) => fromText(text, kind) })
-  for (const [earlier, now] of EARLIER_NAMES) {
-    const variable = found.get(variableOf(now))
-    if (variable !== undefined) found.set(variableOf(earlier), variable)
-  }
   return found
 }
 

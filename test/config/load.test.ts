@@ -317,17 +317,6 @@ describe('faults', () => {
   })
 })
 
-test('a setting that has another name now is found under its earlier one, in files and variables, and not under both', () => {
-  const file = overlay('cases: { pressedAtDue: 7 }\nprotocols.rumor.pressedK: 3\n')
-  const { cases, protocols } = loadSettings({}, file)
-  expect([cases.overloadedAtDue, protocols.rumor]).toEqual([7, expect.objectContaining({ overloadedK: 3 })])
-  expect(protocols.rumor).not.toHaveProperty('pressedK')
-  expect(loadSettings({ GAVEL_CASES_PRESSED_AT_DUE: '9' }).cases.overloadedAtDue).toBe(9)
-  expect(faultsOf({}, overlay('cases: { pressedAtDue: 7, overloadedAtDue: 8 }\n'))).toEqual([
-    expect.stringContaining('cases.pressedAtDue is called cases.overloadedAtDue now: leave the earlier one out'),
-  ])
-})
-
 describe('every setting can be set by a variable', () => {
   const text = readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8')
   const variables = [...variablesOf(mappingOf(text, () => {}))]

@@ -231,10 +231,6 @@ describe('the settings', () => {
     expect(faults(shipped)).toEqual([])
   })
 
-  test.each(readdirSync(join(PROJECT, 'test', 'config', 'earlier')))('of earlier versions are valid: %s', (file) => {
-    expect(faults(text('test', 'config', 'earlier', file))).toEqual([])
-  })
-
   it('of the documents are valid', () => {
     const blocks = ['README.md', ...readdirSync(join(PROJECT, 'docs')).map((file) => join('docs', file))]
       .filter((file) => file.endsWith('.md'))
@@ -274,11 +270,11 @@ describe('the settings', () => {
   it('each say what they are for, and what they are unless set', () => {
     const bare: string[] = []
     const look = (
-      schema: { properties?: Record<string, object>; default?: unknown; description?: string; deprecated?: true },
+      schema: { properties?: Record<string, object>; default?: unknown; description?: string },
       path: string,
     ) => {
       if (schema.properties === undefined) {
-        if (schema.description === undefined || (!('default' in schema) && schema.deprecated !== true)) bare.push(path)
+        if (schema.description === undefined || !('default' in schema)) bare.push(path)
       } else for (const [name, inner] of Object.entries(schema.properties)) look(inner, `${path}.${name}`)
     }
     look(read('settings.schema.json'), '')

@@ -1,7 +1,5 @@
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
-import { EARLIER_NAMES } from '../../../config/earlier-names.ts'
 import { settingsSchema } from '../../../config/schema.ts'
-import { entryOf } from '../../service/domain/entry-of.ts'
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
 
 /**
@@ -12,10 +10,7 @@ export function schemaOfSettings(shipped: string): JsonSchema {
   const { contents } = parseDocument(shipped)
   if (!isMap(contents)) throw new Error('the settings are no mapping')
   const whole = optional(jsonSchemaOf(settingsSchema, 'input'))
-  const described = EARLIER_NAMES.reduce(
-    (schema, [earlier, now]) => withEarlierName(schema, earlier, now),
-    withComments(whole, contents, shipped.split('\n'), shipped, ''),
-  )
+  const described = withComments(whole, contents, shipped.split('\n'), shipped, '')
   const sections = Object.keys(described.properties ?? {}).join('|')
   return {
     title: 'Settings of Gavel',
@@ -38,20 +33,6 @@ function optional({ required: _, ...schema }: JsonSchema): JsonSchema {
 
 function mapped<From, To>(values: Readonly<Record<string, From>>, change: (value: From, name: string) => To) {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]))
-}
-
-/** A setting may also stand under the name that it had; editors strike that out. */
-function withEarlierName(schema: JsonSchema, earlier: readonly string[], now: readonly string[]): JsonSchema {
-  const at = (all: JsonSchema, name: string): JsonSchema => entryOf(all.properties ?? {}, name) ?? {}
-  const { default: _, ...setting } = now.reduce(at, schema)
-  const put = (all: JsonSchema, [name = '', ...rest]: readonly string[]): JsonSchema => {
-    const inner =
-      rest.length === 0
-        ? { ...setting, description: `Called ${now.join('.')} now.`, deprecated: true }
-        : put(at(all, name), rest)
-    return { ...all, properties: { ...all.properties, [name]: inner } }
-  }
-  return put(schema, earlier)
 }
 
 /** `above` is the comment above the mapping: it speaks for its first setting, and for those that it names. */
