@@ -32,16 +32,18 @@ export function consoleParts(
     places: Places
     terminal: Terminal
     report: Report
+    /** The settings as they are now, where limits and budgets can change. */
+    now?: () => Settings
   },
 ) {
-  const { link, places, terminal, report } = of
+  const { link, places, terminal, report, now } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const look = isAlone
       ? notConnected
-      : keep(await standingParts(settings, () => readingClient(settings, terminal), places)).look
+      : keep(await standingParts(settings, () => readingClient(settings, terminal), places, now)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)

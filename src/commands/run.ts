@@ -6,9 +6,10 @@ import { logListener } from '../service/adapters/log.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { type App, DEFAULT_ROLES, ROLES, type Role, startApp } from '../service/composition/service.ts'
 import { OperatorError } from '../service/domain/errors.ts'
+import { changedSettings } from '../service/operations/changed-settings.ts'
 import { dependenciesAnswer } from '../service/operations/dependencies.ts'
 import { fileWatch } from '../service/operations/file-watch.ts'
-import { identityOf } from '../service/operations/identity.ts'
+import { fingerprint, identityOf } from '../service/operations/identity.ts'
 import type { Report } from '../service/ports/report.ts'
 import type { Command, Invocation } from './command.ts'
 import { consoleParts } from './console-parts.ts'
@@ -38,9 +39,9 @@ export const command: Command<Options, void> = {
   async run({ options: { roles, waitForDependencies, watch }, settings: read, terminal, stopped, ...given }) {
     const waits = waitForDependencies === true
     const { reread, onHangup, settingsFile: file } = given
-    const settings = read()
-    const watched = watch === true ? () => [...(file === undefined ? [] : [file]), ...ownFolders(settings)] : null
-    await runService(settings, roles, { waits, stopped, terminal, reread, onHangup, watched })
+    const own = (now: Settings) => [...(file === undefined ? [] : [file]), ...ownFolders(now)]
+    const watched = watch === true ? own : null
+    await runService(read(), roles, { waits, stopped, terminal, reread, onHangup, watched })
   },
   print() {},
 }
@@ -72,10 +73,131 @@ export async function runService(
     terminal: Terminal
     reread?: Invocation['reread'] | undefined
     onHangup?: Invocation['onHangup']
-    /** The files and folders at whose change the settings are read again; null: none. */
-    watched?: (() => string[]) | null
+    /** The files and folders at whose change the settings are read again, by what was read last; null: none. */
+    watched?: ((settings: Settings) => string[]) | null
   },
 ): Promise<void> {
+  mustBeAskable(settings, roles)
+  // What was refused, too: what mends it may be in a folder that it names.
+  let latest = settings
+  const readAnew = () => {
+    latest = reread?.() ?? settings
+    return latest
+  }
+  const changes = keptChanges()
+  onHangup?.(() => changes.tell())
+  const look = watched === null ? null : fileWatch(() => watched(latest), changes.tell).look
+  const watch = look === null ? undefined : setInterval(look, LOOK_MS).unref()
+  try {
+    const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings
+    if (answered === null) return
+    await untilStopped(answered, roles, { stopped, terminal, readAnew, changes })
+  } finally {
+    clearInterval(watch)
+  }
+}
+
+async function untilStopped(
+  settings: Settings,
+  roles: readonly Role[],
+  given: { stopped: Promise<unknown>; terminal: Terminal; readAnew: () => Settings; changes: Changes },
+): Promise<void> {
+  const { stopped, terminal, readAnew, changes } = given
+  if (roles.includes('console') && settings.console.signIn === 'link')
+    throw new OperatorError(
+      'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
+    )
+  const app = await startApp(settings, roles, {}, readAnew)
+  changes.goTo(app.reload)
+  const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
+  await stopped
+  changes.goTo(() => {})
+  const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)
+  await pages?.close()
+  await app.stop()
+  clearTimeout(force)
+}
+
+/** Tells that settings may have changed; what nobody has heard yet is kept. */
+interface Changes {
+  tell(): void
+  /** From now on it is told there, and at once what is kept; null: nobody hears it. */
+  goTo(listener: (() => void) | null): void
+}
+
+function keptChanges(): Changes {
+  let isKept = false
+  let listener: (() => void) | null = null
+  const tell = () => {
+    isKept = listener === null
+    listener?.()
+  }
+  return {
+    tell,
+    goTo(next) {
+      listener = next
+      if (isKept) tell()
+    },
+  }
+}
+
+/**
+ * The settings by which Redis and Kafka answer; null if it is stopped first. What changes meanwhile is read again: it may be
+ * their addresses that were wrong.
+ */
+async function onceAnswered(
+  first: Settings,
+  roles: readonly Role[],
+  given: { stopped: Promise<unknown>; changes: Changes; readAnew: () => Settings },
+): Promise<Settings | null> {
+  const { stopped, changes, readAnew } = given
+  let isStopped = false
+  void stopped.then(() => {
+    isStopped = true
+  })
+  for (let known: Known = { settings: first, prompts: protocolsOf(first, '').prompts }; ; ) {
+    let isChanged = false
+    const change = Promise.withResolvers<void>()
+    changes.goTo(() => {
+      isChanged = true
+      change.resolve()
+    })
+    const { settings, prompts } = known
+    const answered = await dependenciesAnswer(settings, roles, Promise.race([stopped, change.promise]), prompts)
+    changes.goTo(null)
+    if (isStopped) return null
+    if (answered && !isChanged) return settings
+    known = readWhileWaiting(known, roles, readAnew)
+  }
+}
+
+interface Known {
+  readonly settings: Settings
+  /** The fingerprint of their prompts. */
+  readonly prompts: string
+}
+
+/** What there is now, if it is good; else what there was. Either is said. */
+function readWhileWaiting(known: Known, roles: readonly Role[], readAnew: () => Settings): Known {
+  const { settings } = known
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  try {
+    const next = readAnew()
+    mustBeAskable(next, roles)
+    const { prompts } = protocolsOf(next, '')
+    log('settings:reloaded', { changed: changedSettings(settings, next).paths, settings: fingerprint(next), prompts })
+    return { settings: next, prompts }
+  } catch (error) {
+    log('settings:refused', { why: error instanceof Error ? error.message : String(error), advice: WAITS_ON })
+    return known
+  }
+}
+
+const WAITS_ON =
+  'It goes on waiting with the settings that it had: mend what is named, and reload again. docs/reload.md'
+
+/** Throws an `OperatorError` if a judge could ask no model. */
+function mustBeAskable(settings: Settings, roles: readonly Role[]): void {
   const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
   if (unasked.length > 0 && unasked.length < modelsInUse(settings).length)
     throw new OperatorError(
@@ -85,27 +207,6 @@ export async function runService(
     throw new OperatorError(
       'No model is set. Set OPENAI_BASE_URL and OPENAI_API_KEY (any text, where the server asks for none), or start the understudy with "gavel stack".',
     )
-  // A hangup while the service starts must not stop it: what is new is taken once it has started.
-  let isAsked = false
-  let reload = () => {
-    isAsked = true
-  }
-  onHangup?.(() => reload())
-  if (waits && !(await dependenciesAnswer(settings, roles, stopped, protocolsOf(settings, '').prompts))) return
-  if (roles.includes('console') && settings.console.signIn === 'link')
-    throw new OperatorError(
-      'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
-    )
-  const app = await startApp(settings, roles, {}, reread)
-  reload = app.reload
-  if (isAsked) reload()
-  if (watched !== null) setInterval(fileWatch(watched, app.reload).look, LOOK_MS).unref()
-  const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
-  await stopped
-  const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)
-  await pages?.close()
-  await app.stop()
-  clearTimeout(force)
 }
 
 /** The console in the process of a service; if it can't open, the service is stopped. */
@@ -118,7 +219,7 @@ async function consoleBeside(app: App, settings: Settings, roles: readonly Role[
     return await consoleParts(settings, {
       link: null,
       places: { replicas: [own], prometheus: undefined },
-      ...{ terminal, report },
+      ...{ terminal, report, now: app.settings },
     })
   } catch (error) {
     await app.stop()

@@ -8,7 +8,9 @@ import { FAULTS } from '../../src/service/domain/verdict.ts'
 import { REFUSAL_REASONS } from '../../src/service/ports/budgets.ts'
 import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../src/service/ports/report.ts'
 
-const metrics = () => {
+type Bounds = ReturnType<Parameters<typeof prometheusMetrics>[0]['bounds']>
+
+const metrics = (bounds: () => Bounds = () => ({ limits: ['model'], budgets: [{ scope: 'tenant', unit: 'usd' }] })) => {
   const { listen, page } = prometheusMetrics({
     protocols: [
       { name: 'rumor', stages: ['stance'], labels: ['rumor'], decides: ['consensus', 'judge'], shelves: ['kold'] },
@@ -18,7 +20,7 @@ const metrics = () => {
     roles: { default: ['m'], 'rumor.judge': ['m'] },
     endpointOf: () => 'https://models.example/v1',
     objectiveSeconds: 60,
-    ...{ limits: ['model'], budgets: [{ scope: 'tenant', unit: 'usd' }] },
+    bounds,
     prompts: '4567cdef',
     identity: { gavel: 'g', version: '1.2.3', settings: '0123abcd', host: 'pod-1', roles: ['intake', 'judge'] },
   })
@@ -313,4 +315,16 @@ it('has no series of what the settings rule out, nor of what has not happened, u
   )
   expect(verdicts).toHaveLength(2 * 5 + 4 + 1)
   expect(/^nodejs_(gc|heap_space)_/m.test(await text())).toBe(false)
+})
+
+it('counts refusals of limits and budgets from zero, also of those that a reload has set', async () => {
+  let bounds: Bounds = { limits: [], budgets: [] }
+  const { listen, valuesOf } = metrics(() => bounds)
+  expect(await valuesOf('gavel_budget_refusals_total')).toEqual([])
+  bounds = { limits: ['tenant'], budgets: [{ scope: 'total', unit: 'usd' }] }
+  listen('settings:reloaded', { changed: [], settings: 'f00', prompts: 'ba4' })
+  expect(await valuesOf('gavel_calls_limited_total')).toEqual(['{scope="tenant"} 0'])
+  expect(await valuesOf('gavel_budget_refusals_total')).toEqual(
+    REFUSAL_REASONS.map((why) => `{scope="total",unit="usd",why="${why}"} 0`),
+  )
 })

@@ -60,7 +60,11 @@ async function spending(
     ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
     breakers: { note: () => {} } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 30_000, prices: { small: PRICE }, ...settings },
-    ...{ report, spentBudgets: spentBudgets(report, clock, 'hold'), unmeteredCalls: unmeteredCalls(report, clock) },
+    ...{
+      report,
+      spentBudgets: spentBudgets(report, clock, () => 'hold'),
+      unmeteredCalls: unmeteredCalls(report, clock),
+    },
   } as unknown as GatewayState
   // A slot that is had: what waits for one is not asked here.
   const slot = {

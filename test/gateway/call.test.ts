@@ -88,7 +88,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     } as unknown as Budgets,
     breakers: { note: (_: Pass, outcome: string) => void told.noted.push(outcome) } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 1_000, imageTokens: 1_000, ...settings },
-    spentBudgets: spentBudgets(report, clock, 'hold'),
+    spentBudgets: spentBudgets(report, clock, () => 'hold'),
     unmeteredCalls: unmeteredCalls(report, clock),
     ...{ clock, report },
   } as unknown as GatewayState

@@ -4,13 +4,14 @@ import type { Refused } from '../../src/service/ports/budgets.ts'
 
 function setUp() {
   let now = 0
+  let whenSpent: 'hold' | 'degrade' = 'hold'
   const told: object[] = []
   const budgets = spentBudgets(
     (name, event) => void told.push({ name, ...event }),
     () => now,
-    'hold',
+    () => whenSpent,
   )
-  return { ...budgets, told, pass: (ms: number) => (now += ms) }
+  return { ...budgets, told, pass: (ms: number) => (now += ms), degrade: () => (whenSpent = 'degrade') }
 }
 const refusal = (scope: Refused['scope'], change: Partial<Refused> = {}): Refused => ({
   ...{ granted: false, scope, unit: 'tokens', why: 'spent', renewsInMs: 60_000 },
@@ -59,4 +60,15 @@ test.each([
   const { refused, told } = setUp()
   refused(one, 'acme')
   expect(told).toEqual([])
+})
+
+test('a spent budget is told with what is done about it now, also after a reload', () => {
+  const { refused, told, degrade } = setUp()
+  refused(refusal('tenant'), 'acme')
+  degrade()
+  refused(refusal('total'), 'acme')
+  expect(told).toMatchObject([
+    { scope: 'tenant', advice: expect.stringContaining('Calls wait') },
+    { scope: 'total', advice: expect.stringContaining('Verdicts leave without') },
+  ])
 })

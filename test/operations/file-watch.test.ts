@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
 import { fileWatch } from '../../src/service/operations/file-watch.ts'
@@ -44,5 +44,37 @@ it('tells of a mounted ConfigMap that was replaced: only the link to its folder 
   renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
   look()
   look()
+  expect(changed).toHaveBeenCalledTimes(1)
+})
+
+it('tells of what can’t be looked at, and of what can be again, and throws nothing', () => {
+  const folder = ownFolder('watch')
+  const file = join(folder, 'gavel.yaml')
+  writeFileSync(file, 'name: a\n')
+  const changed = vi.fn()
+  const { look } = fileWatch(() => [file, folder], changed)
+  unlinkSync(file)
+  // A link to itself: ELOOP, which is no absence.
+  symlinkSync('gavel.yaml', file)
+  for (let n = 0; n < 3; n++) look()
+  expect(changed).toHaveBeenCalledTimes(1)
+  unlinkSync(file)
+  writeFileSync(file, 'name: a\n')
+  for (let n = 0; n < 3; n++) look()
+  expect(changed).toHaveBeenCalledTimes(2)
+})
+
+it('goes by the paths that there are now', () => {
+  const folder = ownFolder('watch')
+  const [one, other] = [join(folder, 'one'), join(folder, 'other')]
+  for (const path of [one, other]) mkdirSync(path)
+  let path = one
+  const changed = vi.fn()
+  const { look } = fileWatch(() => [path], changed)
+  path = other
+  for (let n = 0; n < 3; n++) look()
+  changed.mockClear()
+  writeFileSync(join(other, 'judge.md'), 'Decide.\n')
+  for (let n = 0; n < 3; n++) look()
   expect(changed).toHaveBeenCalledTimes(1)
 })

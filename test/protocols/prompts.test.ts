@@ -115,6 +115,8 @@ describe('prompt files', () => {
       const read = (text: string) => () => said(text, { a: '1' })
       expect(read('{{a}} {{#typo}}x{{/typo}}')).toThrow('ask: nothing fills {{#typo}}')
       expect(read('{{a}} {{#b}}x')).toThrow('ask: {{#b}} has no end')
+      for (const tag of ['{{ b }}', '{{b-c}}', '{{b_c}}', '{{# b}}', '{{b.c}}'])
+        expect(read(`{{a}} ${tag}`)).toThrow(`ask: ${tag} is no placeholder`)
       expect(read('{{a}} x{{/b}}')).toThrow('ask: {{/b}} ends no section that is open')
       expect(read('{{a}} {{#b}}{{^c}}x{{/b}}{{/c}}')).toThrow('ask: {{/b}} ends no section that is open')
     })

@@ -36,10 +36,10 @@ export function reloading(
     if (others.length > 0) return { fixed: others }
     const before = new Map(protocols.map((one) => [one.name, one.promptsHash]))
     const texts = made.protocols.filter((one) => before.get(one.name) !== one.promptsHash)
+    // From here on nothing throws: all of it or nothing.
+    const nextRoutes = router(protocols, next.routes, samplingRank)
     replace(made.protocols)
-    routes = router(protocols, next.routes, samplingRank)
-    settings = next
-    prompts = made.prompts
+    ;[routes, settings, prompts] = [nextRoutes, next, made.prompts]
     return { changed: [...paths, ...texts.map(({ name }) => `prompts of ${name}`)] }
   }
 

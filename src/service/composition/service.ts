@@ -62,6 +62,8 @@ export interface App {
   readonly gateway: Gateway
   /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
   reload(): void
+  /** The settings as they are in force. */
+  settings(): Settings
   /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
   stop(): Promise<void>
 }
@@ -84,7 +86,7 @@ export async function startApp(
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
   let isStopping = false
-  const { httpPort, gateway, reload, close } = await closable((keep) =>
+  const { httpPort, gateway, inForce, close } = await closable((keep) =>
     assemble(
       settings,
       roles,
@@ -95,8 +97,14 @@ export async function startApp(
       keep,
     ),
   )
-  const unpriced = roles.includes('judge') ? unpricedFinding(settings) : null
-  if (unpriced !== null) report('service:unpriced', { detail: unpriced.detail, advice: unpriced.todo ?? '' })
+  let unpriced = ''
+  const tellUnpriced = () => {
+    const found = roles.includes('judge') ? unpricedFinding(inForce.now()) : null
+    if (found !== null && found.detail !== unpriced)
+      report('service:unpriced', { detail: found.detail, advice: found.todo ?? '' })
+    unpriced = found?.detail ?? ''
+  }
+  tellUnpriced()
   const exposed = exposure(settings.http)
   if (exposed !== null) report('service:exposed', exposed)
   const short = roles.includes('judge') ? shortDrain(settings) : null
@@ -105,7 +113,11 @@ export async function startApp(
   return {
     httpPort,
     gateway,
-    reload,
+    settings: inForce.now,
+    reload() {
+      inForce.reload()
+      tellUnpriced()
+    },
     async stop() {
       isStopping = true
       report('service:stopping', { reason: 'stop requested' })
@@ -116,6 +128,8 @@ export async function startApp(
     },
   }
 }
+
+const NEED_SECRET: readonly Role[] = ['intake', 'judge', 'door']
 
 /** How often calls in flight are counted during a drain, in ms. */
 const DRAIN_LOOK_MS = 1_000
@@ -155,13 +169,14 @@ async function assemble(
   const { client: kafka, topics, progress, published } = await kafkaPart(settings, report)
   await incarnation.begin(positionsOf(progress), progress.alone, published)
 
-  const secret = await redis.secret()
+  // The others draw no sample and fence no text.
+  const secret = NEED_SECRET.some((role) => roles.includes(role)) ? await redis.secret() : ''
   const inForce = reloading(settings, secret, { read, judges: roles.includes('judge'), report })
   const { protocols, samplingRank, routes, now } = inForce
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
-    ...boundsSet(settings),
+    bounds: () => boundsSet(now()),
     identity: identityOf(settings, roles),
     prompts: inForce.prompts(),
     objectiveSeconds: settings.objectives.latency / 1000,
@@ -256,7 +271,7 @@ async function assemble(
     }),
   })
   page = http
-  return { httpPort: http.port, gateway, reload: inForce.reload }
+  return { httpPort: http.port, gateway, inForce }
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

@@ -51,7 +51,7 @@ export function gateway(parts: GatewayParts): Gateway {
     leases: settings.memo.enabled ? leases({ memo, settings: settings.memo, clock, report }) : null,
     hold: settings.holds ? holding({ breakers, clock }) : null,
     thinkingRooms: thinkingRooms(settings, clock),
-    spentBudgets: spentBudgets(report, clock, settings.whenSpent),
+    spentBudgets: spentBudgets(report, clock, () => settings.whenSpent),
     unmeteredCalls: unmeteredCalls(report, clock),
   }
   return {

@@ -13,12 +13,12 @@ interface Spent {
 const MOST = 1_000
 
 /** Reports once that a tenant's budget or the total one is spent, and once that there is room again after it has renewed. */
-export function spentBudgets(report: Report, clock: Clock, whenSpent: 'hold' | 'degrade') {
+export function spentBudgets(report: Report, clock: Clock, whenSpent: () => 'hold' | 'degrade') {
   const spent = new Map<string, Spent>()
   const ofTotal = 'total'
   const ofTenant = (tenant: string) => `tenant:${tenant}`
-  const advice =
-    whenSpent === 'hold'
+  const advice = () =>
+    whenSpent() === 'hold'
       ? 'Calls wait until it renews. Raise it in budgets, or see which tenant spends it: gavel top.'
       : 'Verdicts leave without what it would have paid for. Raise it in budgets, or see who spends it: gavel top.'
 
@@ -34,7 +34,13 @@ export function spentBudgets(report: Report, clock: Clock, whenSpent: 'hold' | '
         spent.delete(oldest)
       }
       const renewsInSeconds = Math.round(renewsInMs / 1000)
-      report('budget:spent', { scope, unit, ...(scope === 'tenant' ? { tenant } : {}), renewsInSeconds, advice })
+      report('budget:spent', {
+        scope,
+        unit,
+        ...(scope === 'tenant' ? { tenant } : {}),
+        renewsInSeconds,
+        advice: advice(),
+      })
     },
     granted(tenant: string): void {
       if (spent.size === 0) return

@@ -28,10 +28,23 @@ function stateOf(paths: readonly string[]): string {
 
 /** Of a link what it leads to: a mounted ConfigMap changes by its links alone. */
 function statOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeMs}`
+  try {
+    const { ino, size, mtimeMs } = statSync(path)
+    return `${ino} ${size} ${mtimeMs}`
+  } catch (error) {
+    return whyNot(error)
+  }
 }
 
 function entriesOf(path: string): string[] {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true ? readdirSync(path).sort() : []
+  try {
+    return statSync(path).isDirectory() ? readdirSync(path).sort() : []
+  } catch (error) {
+    return [whyNot(error)]
+  }
+}
+
+/** What can't be looked at is in that state; whoever reads it says what is wrong. */
+function whyNot(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

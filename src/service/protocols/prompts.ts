@@ -23,6 +23,8 @@ const PAPER = '.paper'
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 /** The beginning or the end of a section; on a line of its own it takes the line with it. */
 const TAG = /^[ \t]*\{\{([#^/])([a-zA-Z]+)\}\}[ \t]*(?:\n|$)|\{\{([#^/])([a-zA-Z]+)\}\}/gm
+/** What was meant for one, and would be sent to the model as it stands. */
+const LIKE_A_TAG = /\{\{[#/^]?[ \t]*[\w.-]{1,60}[ \t]*\}\}/g
 /** Marks a place that a file need not have. */
 const OPTIONAL = '?'
 
@@ -75,6 +77,9 @@ function readPrompt(name: string, text: string, wanted: readonly string[], fault
   if (messages.length === 0) faults.push(`${name}: no line [system] or [user]`)
   const found = new Set(messages.flatMap(({ content }) => [...content.matchAll(PLACE)].map((match) => match[1] ?? '')))
   const known = new Set(wanted.map((place) => place.replace(OPTIONAL, '')))
+  for (const { content } of messages)
+    for (const [tag] of content.replace(PLACE, '').replace(TAG, '').matchAll(LIKE_A_TAG))
+      faults.push(`${name}: ${tag} is no placeholder: letters alone, without spaces`)
   for (const place of found) if (!known.has(place)) faults.push(`${name}: nothing fills {{${place}}}`)
   for (const place of wanted)
     if (!place.endsWith(OPTIONAL) && !found.has(place)) faults.push(`${name}: {{${place}}} is missing`)

@@ -22,10 +22,11 @@ export interface Measured {
   readonly roles: Readonly<Record<string, readonly string[]>>
   /** The base URL under which a model is called. */
   readonly endpointOf: (model: string) => string
-  /** What has a limit. */
-  readonly limits: readonly LimitKind[]
-  /** Budgets that are set. */
-  readonly budgets: readonly { readonly scope: BudgetScope; readonly unit: BudgetUnit }[]
+  /** The limits and budgets that are set now: a reload changes them. */
+  readonly bounds: () => {
+    readonly limits: readonly LimitKind[]
+    readonly budgets: readonly { readonly scope: BudgetScope; readonly unit: BudgetUnit }[]
+  }
   /** The longest that a verdict should take, in seconds. */
   readonly objectiveSeconds: number
 }

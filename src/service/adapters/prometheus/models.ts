@@ -9,7 +9,7 @@ import { duration, type MetricGroup } from './group.ts'
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 
 /** The checks between asks and models: memo, limits, budgets, breakers, slots. */
-export const gatewayMetrics: MetricGroup = (registry, { models, roles, limits, budgets }) => {
+export const gatewayMetrics: MetricGroup = (registry, { models, roles, bounds }) => {
   const registers = [registry]
   const memoHits = new Counter({
     name: 'gavel_memo_hits_total',
@@ -79,8 +79,13 @@ export const gatewayMetrics: MetricGroup = (registry, { models, roles, limits, b
     registers,
   })
 
-  for (const scope of limits) limited.inc({ scope }, 0)
-  for (const { scope, unit } of budgets) for (const why of REFUSAL_REASONS) refusals.inc({ scope, unit, why }, 0)
+  /** So that the first refusal is an increase. */
+  const zero = () => {
+    const { limits, budgets } = bounds()
+    for (const scope of limits) limited.inc({ scope }, 0)
+    for (const { scope, unit } of budgets) for (const why of REFUSAL_REASONS) refusals.inc({ scope, unit, why }, 0)
+  }
+  zero()
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
   for (const [role, chain] of Object.entries(roles)) for (const model of chain) roleModel.set({ role, model }, 1)
 
@@ -95,6 +100,7 @@ export const gatewayMetrics: MetricGroup = (registry, { models, roles, limits, b
   noteAway()
 
   return {
+    'settings:reloaded': zero,
     'capacity:used': (used) => {
       for (const [gauge, all] of [[limitUsed, used.limits] as const, [budgetUsed, used.budgets] as const]) {
         gauge.reset()

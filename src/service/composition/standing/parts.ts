@@ -11,7 +11,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { StageBacklog } from '../../ports/queues.ts'
 import type { UsedShare } from '../../ports/report.ts'
 import { streamTime } from '../../threads/stream-clock.ts'
-import { budgetSettings } from '../gateway.ts'
+import { boundSettings } from '../gateway.ts'
 import { stagesOf } from '../judging.ts'
 import type { KafkaClient } from '../kafka.ts'
 import { protocolsOf } from '../protocols.ts'
@@ -73,7 +73,12 @@ export interface Places {
  * Looks at the service again and again, also while Redis or Kafka is away, and before they were there at all. Throws an
  * `OperatorError` if one of them is not set.
  */
-export function standingParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, places: Places) {
+export function standingParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  places: Places,
+  now = () => settings,
+) {
   return closable(async (keep) => {
     let clock: Clock = Date.now
     const { protocols } = protocolsOf(settings, '')
@@ -83,9 +88,9 @@ export function standingParts(settings: Settings, connectKafka: () => Promise<Ka
       clock = time.now
       const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
       const used = usedCapacity({
-        ...redisGatewayStores(settings, { working: client, keys }),
+        ...redisGatewayStores(settings, { working: client, keys }, now),
         models: [...new Set(Object.values(settings.models.roles).flat())],
-        settings: { limits: settings.limits, budgets: budgetSettings(settings) },
+        settings: boundSettings(settings, now),
       })
       return { ...redis, desk, used }
     })

@@ -1,0 +1,117 @@
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
+import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import {
+  environmentOn,
+  eventually,
+  protocolsOn,
+  type Service,
+  send,
+  startService,
+  tell,
+  verdictsOf,
+} from '../support/pipeline.ts'
+
+/** A case of `hate` takes several of these, one after another: longer than a change takes to be noticed. */
+const LATENCY_MS = 8_000
+vi.setConfig({ testTimeout: 400_000 })
+
+let stack: Stack
+let service: Service | undefined
+beforeAll(async () => {
+  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: LATENCY_MS } })
+})
+afterEach(async () => {
+  await service?.kill('SIGKILL')
+})
+afterAll(() => stack?.close())
+
+interface Line {
+  readonly event: string
+  readonly why?: string
+  readonly changed?: readonly string[]
+}
+const saidBy = (lines: readonly string[], event: string) =>
+  lines.map((line) => JSON.parse(line) as Line).filter((line) => line.event === event)
+
+it('run --watch takes changed prompts, refuses bad ones and says why, and ends open cases by those they began with', async () => {
+  const folder = ownFolder('watched')
+  const [file, prompts, messages] = ['gavel.yaml', 'prompts', 'posts.jsonl'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  cpSync(join(PROJECT, 'config', 'prompts', 'hate'), prompts, { recursive: true })
+  writeFileSync(file, '')
+  const settings = (path: string) => `protocols: { hate: { promptsPath: ${path} } }\n`
+  const environment = environmentOn(stack, protocolsOn('hate'))
+  const running = await startService(environment, undefined, PROJECT, ['--watch', '--config', file])
+  service = running
+  const log = () => running.log.join('\n')
+  /** A reload after which this was changed, so many times by now. */
+  const taken = (changed: string, times = 1) => {
+    const those = () => saidBy(running.log, 'settings:reloaded').filter((line) => line.changed?.includes(changed))
+    return eventually(async () => those().length === times, 60_000, log)
+  }
+  const post = async (id: string) => {
+    writeFileSync(
+      messages,
+      `${JSON.stringify({ type: 'post', id, text: `They are all ${id}.`, createdAt: new Date().toISOString() })}\n`,
+    )
+    await send(environment, messages, 'gavel', { kind: 'flat-out' })
+    // It is asked about: its case is open.
+    const asked = () => stack.understudy?.calls().length ?? 0
+    await eventually(async () => asked() > calls, 60_000, log)
+    calls = asked()
+  }
+  let calls = 0
+  const metrics = async () => (await fetch(`http://127.0.0.1:${running.httpPort}/metrics`)).text()
+
+  // The folder is named by a change itself: it is watched from then on.
+  writeFileSync(file, settings(prompts))
+  await taken('protocols.hate.promptsPath')
+  await post('old')
+  const system = join(prompts, 'system.md')
+  const good = readFileSync(system, 'utf8')
+  writeFileSync(system, `${good}\nTake your time.\n`)
+  await taken('prompts of hate')
+  expect(await verdictsOf(environment)).toEqual([])
+  await post('new')
+  writeFileSync(system, `${good}\n{{nothing-of-this-name}}\n`)
+  await eventually(async () => saidBy(running.log, 'settings:refused').length === 1, 60_000, log)
+  expect(saidBy(running.log, 'settings:refused')[0]?.why).toContain('nothing-of-this-name')
+  expect(await metrics()).toMatch(/^gavel_reload_refused\{.*\} 1$/m)
+  await post('newer')
+  await eventually(async () => (await verdictsOf(environment)).length === 3, 200_000, log)
+  const hashes = new Map((await verdictsOf(environment)).map((one) => [one.subjectId, one.versions.prompts]))
+  expect(hashes.get('old')).not.toBe(hashes.get('new'))
+  expect(hashes.get('newer')).toBe(hashes.get('new'))
+  writeFileSync(system, good)
+  await taken('prompts of hate', 2)
+  expect(await metrics()).toMatch(/^gavel_reload_refused\{.*\} 0$/m)
+})
+
+it('run --watch --wait-for-dependencies takes what changes while it waits, such as the address that was wrong', async () => {
+  const file = join(ownFolder('watched'), 'gavel.yaml')
+  const { KAFKA_BROKERS: brokers = '', ...environment } = environmentOn(stack)
+  const settings = (at: string) => `kafka: { brokers: ["${at}"] }\n`
+  writeFileSync(file, settings(`127.0.0.1:${await freePort()}`))
+  const lines: string[] = []
+  const started = startService(
+    environment,
+    undefined,
+    PROJECT,
+    ['--watch', '--wait-for-dependencies', '--config', file],
+    (child) => child.stderr?.on('data', (data) => lines.push(...String(data).split('\n').filter(Boolean))),
+  )
+  await eventually(async () => lines.some((line) => line.includes('"service:waiting"')), 60_000)
+  writeFileSync(file, 'kafka: { brokers: 7 }\n')
+  await eventually(async () => lines.some((line) => line.includes('"settings:refused"')), 60_000)
+  writeFileSync(file, settings(brokers))
+  service = await started
+  expect(saidBy(lines, 'settings:reloaded')[0]?.changed).toEqual(['kafka.brokers'])
+})
