@@ -29,6 +29,8 @@ const role = z.strictObject({
   read_only: z.literal(true),
   cap_drop: z.tuple([z.literal('ALL')]),
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
+  profiles: z.array(z.string()).optional(),
+  ports: z.array(z.string()).default([]),
   stop_grace_period: z.string().regex(/^\d+s$/),
   depends_on: z.record(z.string(), z.strictObject({ condition: z.literal('service_healthy') })),
   restart: z.string(),
@@ -38,7 +40,7 @@ const compose = z
     name: z.string(),
     'x-gavel': z.unknown(),
     services: z.strictObject({
-      ...{ 'gavel-intake': role, 'gavel-judge': role, 'gavel-publish': role },
+      ...{ 'gavel-intake': role, 'gavel-judge': role, 'gavel-publish': role, 'gavel-console': role },
       ...{ redis: service, kafka: service, prometheus: service, alertmanager: service, grafana: service },
     }),
     volumes: z.record(z.string(), z.null()),
@@ -66,7 +68,7 @@ it.each(services)('$name has a pinned image', ({ image }) => {
   expect(image).toMatch(/^[a-z/]+:v?\d+\.\d+\.\d+(-alpine)?$/)
 })
 
-it.each(services)('$name opens its ports on loopback only', ({ ports }) => {
+it.each([...services, ...gavels])('$name opens its ports on loopback only', ({ ports }) => {
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:(\d+):\1$/)
 })
 
@@ -148,7 +150,10 @@ it('has Prometheus scrape every role at the port that it serves, or a Gavel on t
 
 describe.each(gavels)('$name', ({ name, image, build, command, environment, stop_grace_period, depends_on }) => {
   it('runs its role in the image of this version', () => {
-    expect(command).toEqual(['run', '--roles', name.slice('gavel-'.length), '--wait-for-dependencies'])
+    const own = name.slice('gavel-'.length)
+    // The console reads the record's own file.
+    const roles = own === 'console' ? 'record,console' : own
+    expect(command).toEqual(['run', '--roles', roles, '--wait-for-dependencies'])
     const { version } = JSON.parse(text('package.json')) as { version: string }
     expect(image).toBe(`gavel:${version}`)
     expect(existsSync(join(PROJECT, build.dockerfile))).toBe(true)
@@ -172,6 +177,35 @@ describe.each(gavels)('$name', ({ name, image, build, command, environment, stop
     expect(settings.drain).toBeGreaterThanOrEqual(settings.models.callTimeout)
     expect(Number.parseInt(stop_grace_period, 10) * 1000).toBeGreaterThan(settings.drain + 1000)
   })
+})
+
+it('runs the console by choice, on its port, with the settings that every other role has and that sign people in', () => {
+  const console = role.parse(compose.services['gavel-console'])
+  for (const { name, environment, profiles } of gavels) {
+    expect(environment).toEqual(console.environment)
+    expect(profiles).toEqual(name === 'gavel-console' ? ['console'] : undefined)
+  }
+  const given: Record<string, string> = {
+    GAVEL_CONSOLE_PUBLIC_URL: 'https://gavel.example',
+    GAVEL_CONSOLE_SIGN_IN: 'oidc',
+    GAVEL_CONSOLE_PEOPLE: '[{"who":"group:mods","role":"moderator"}]',
+    GAVEL_CONSOLE_OIDC_ISSUER: 'https://login.example',
+    GAVEL_CONSOLE_OIDC_CLIENT_ID: 'gavel',
+  }
+  const { console: settings } = loadSettings(
+    Object.fromEntries(
+      Object.entries(console.environment).map(([key, value]) => [
+        key,
+        value.replace(/\$\{(\w+):-([^}]*)\}/, (_, name: string, otherwise: string) => given[name] ?? otherwise),
+      ]),
+    ),
+  )
+  expect(settings).toMatchObject({
+    ...{ host: '0.0.0.0', publicUrl: 'https://gavel.example', signIn: 'oidc' },
+    people: [{ who: 'group:mods', role: 'moderator' }],
+    oidc: { issuer: 'https://login.example', clientId: 'gavel' },
+  })
+  expect(console.ports).toEqual([`127.0.0.1:${settings.port}:${settings.port}`])
 })
 
 it('has Grafana find its data source and its dashboards', () => {

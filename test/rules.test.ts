@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { PROJECT } from '../config/load.ts'
-import { findOnPath, runCommand } from '../src/kit/stack/servers/command.ts'
+import { findOrInstall } from '../src/kit/stack/servers/apt.ts'
+import { runCommand } from '../src/kit/stack/servers/command.ts'
 import { tell } from './support/pipeline.ts'
 
 const RULES = join(PROJECT, 'config', 'prometheus')
@@ -121,8 +122,12 @@ describe('promtool', () => {
     ['check', 'config', join(RULES, 'prometheus.yml')],
     ...TESTS.map((file) => ['test', 'rules', join(RULES, file)]),
   ]
+  const PROMTOOL = {
+    ...{ what: 'promtool', names: ['promtool'], packageName: 'prometheus', service: 'prometheus' },
+    ways: ['install prometheus (Debian and Ubuntu: apt-get install prometheus)'],
+  }
   it.for(CHECKS)('%s %s passes', { timeout: 240_000 }, async (args, context) => {
-    const program = await findOnPath('promtool')
+    const program = await findOrInstall(PROMTOOL, true, tell).catch(() => undefined)
     if (program === undefined) {
       const reason = `there is no promtool on the PATH, so nothing did: promtool ${args.join(' ')}`
       tell(`SKIPPED ${reason}`)

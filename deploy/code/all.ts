@@ -1,5 +1,17 @@
 import { stringify } from 'yaml'
-import { door, intake, judge, networkPolicy, publish, record, SETTINGS, secretExample, serviceAccount } from './base.ts'
+import {
+  CONSOLE_PATCHES,
+  console,
+  door,
+  intake,
+  judge,
+  networkPolicy,
+  publish,
+  record,
+  SETTINGS,
+  secretExample,
+  serviceAccount,
+} from './base.ts'
 import { intakesScaled, judges } from './keda.ts'
 import { FOLDERS, read } from './names.ts'
 import { podMonitor, rules } from './prometheus-operator.ts'
@@ -22,6 +34,7 @@ export const MANIFESTS: ReadonlyMap<string, readonly Manifest[]> = new Map<strin
   ['secrets.example.yaml', [secretExample]],
   ['components/door/door.yaml', door],
   ['components/record/record.yaml', record],
+  ['components/console/console.yaml', console],
   ['components/keda/scaled-objects.yaml', [judges, intakesScaled]],
   ['components/prometheus-operator/pod-monitor.yaml', [podMonitor]],
   ['components/prometheus-operator/rules.yaml', [rules]],
@@ -46,6 +59,13 @@ const KUSTOMIZATIONS = new Map<string, object>([
   ],
   ['components/door', { ...component, resources: resourcesIn('components/door') }],
   ['components/record', { ...component, resources: resourcesIn('components/record') }],
+  [
+    'components/console',
+    {
+      ...{ ...component, resources: resourcesIn('components/console') },
+      patches: [{ target: { kind: 'Deployment', name: 'gavel-record' }, patch: inYaml(CONSOLE_PATCHES) }],
+    },
+  ],
   [
     // Prompts of a team's own, here one of rumor's as an example; all roles see them, so that none differs.
     'components/prompts',

@@ -14,6 +14,7 @@ export const shipped = z
   .object({
     http: z.object({ port: z.number() }),
     door: z.object({ port: z.number() }),
+    console: z.object({ port: z.number() }),
     models: z.object({ slots: z.number() }),
     kafka: z.object({ partitions: z.number() }),
   })
@@ -32,6 +33,11 @@ export const SECRETS = {
   GAVEL_FENCES_KEY_FILE: 'fences-key',
   GAVEL_HTTP_TOKEN_FILE: 'http-token',
 } as const
+/** The door's file of keys in the Secret. */
+export const KEYS_FILE = 'keys.json'
+export type SecretName = keyof typeof SECRETS
+/** Secrets that every role reads. */
+export const ALL_READ: readonly SecretName[] = ['REDIS_URL_FILE', 'GAVEL_HTTP_TOKEN_FILE']
 /** Folders of a pod. */
 export const FOLDERS = {
   settings: '/etc/gavel',

@@ -1,6 +1,19 @@
 import { Deployment, type IDeployment } from 'kubernetes-models/apps/v1/Deployment'
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget'
-import { DOOR_PRE_STOP, DRAIN, FOLDERS, GRACE, labelsOf, SECRET, SECRETS, shipped, USER, VERSION } from './names.ts'
+import {
+  ALL_READ,
+  DOOR_PRE_STOP,
+  DRAIN,
+  FOLDERS,
+  GRACE,
+  labelsOf,
+  SECRET,
+  SECRETS,
+  type SecretName,
+  shipped,
+  USER,
+  VERSION,
+} from './names.ts'
 
 type PodSpec = NonNullable<NonNullable<NonNullable<IDeployment['spec']>['template']>['spec']>
 
@@ -9,6 +22,10 @@ export interface Role {
   readonly name: 'intake' | 'judge' | 'publish' | 'door' | 'record'
   readonly replicas: number
   readonly cpu: string
+  /** The secrets that it reads besides those that every role does; the others are not mounted. */
+  readonly secrets?: readonly SecretName[]
+  /** Keys of the Secret that its settings name as files. */
+  readonly files?: readonly string[]
   /** One process at a time: the next begins when the last has ended. */
   readonly alone?: true
 }
@@ -64,7 +81,7 @@ function podOf(role: Role): PodSpec {
     containers: [containerOf(role)],
     volumes: [
       { name: 'settings', configMap: { name: 'gavel-settings' } },
-      { name: 'secrets', secret: { secretName: SECRET, defaultMode: 0o440 } },
+      { name: 'secrets', secret: { secretName: SECRET, defaultMode: 0o440, items: itemsOf(role) } },
       { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
       { name: 'own', emptyDir: { sizeLimit: '1Gi' } },
       ...(isRecord ? [{ name: 'record', persistentVolumeClaim: { claimName: 'gavel-record' } }] : []),
@@ -82,7 +99,7 @@ function containerOf(role: Role): PodSpec['containers'][number] {
       ...['--config', `${FOLDERS.settings}/gavel.yaml`],
     ],
     env: [
-      ...Object.entries(SECRETS).map(([name, key]) => ({ name, value: `${FOLDERS.secrets}/${key}` })),
+      ...secretsOf(role).map((name) => ({ name, value: `${FOLDERS.secrets}/${SECRETS[name]}` })),
       { name: 'GAVEL_HTTP_HOST', value: '0.0.0.0' },
       { name: 'GAVEL_DRAIN', value: `${DRAIN}s` },
     ],
@@ -113,6 +130,14 @@ function containerOf(role: Role): PodSpec['containers'][number] {
       ...(role.name === 'record' ? [{ name: 'record', mountPath: FOLDERS.record }] : []),
     ],
   }
+}
+
+function secretsOf({ secrets = [] }: Role): SecretName[] {
+  return [...ALL_READ, ...secrets]
+}
+
+function itemsOf(role: Role) {
+  return [...secretsOf(role).map((name) => SECRETS[name]), ...(role.files ?? [])].map((key) => ({ key, path: key }))
 }
 
 /** Each page waits up to a second for Redis. */

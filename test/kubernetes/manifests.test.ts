@@ -12,6 +12,7 @@ import { DOOR_PRE_STOP, GAVEL, GRACE } from '../../deploy/code/names.ts'
 import { command as run } from '../../src/commands/run.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 import { ROLES } from '../../src/service/composition/service.ts'
+import { fingerprint } from '../../src/service/operations/identity.ts'
 import { tell } from '../support/pipeline.ts'
 
 // There is no cluster here: manifests are held against the API's schemas, Kustomize, promtool, the settings and each other.
@@ -50,7 +51,9 @@ const deployment = z.object({
           z.object({
             name: z.string(),
             configMap: z.object({ name: z.string() }).optional(),
-            secret: z.object({ secretName: z.string() }).optional(),
+            secret: z
+              .object({ secretName: z.string(), items: z.array(z.object({ key: z.string(), path: z.string() })) })
+              .optional(),
           }),
         ),
       }),
@@ -79,7 +82,7 @@ beforeAll(async () => {
   cpSync(join(DEPLOYED, 'base', 'gavel.yaml'), join(folder, 'own', 'gavel.yaml'))
   built = await build('own', {
     resources: ['../kubernetes/base'],
-    components: ['door', 'record', 'prompts', 'traces', 'reload', 'keda', 'prometheus-operator'].map(
+    components: ['door', 'record', 'console', 'prompts', 'traces', 'reload', 'keda', 'prometheus-operator'].map(
       (name) => `../kubernetes/components/${name}`,
     ),
     configMapGenerator: [{ name: 'gavel-settings', behavior: 'merge', files: ['gavel.yaml'] }],
@@ -117,7 +120,10 @@ function settingsOf(one: Deployment): Settings {
     const text =
       volume?.secret === undefined
         ? maps.find(({ metadata }) => metadata.name === volume?.configMap?.name)?.data[basename(path)]
-        : secrets[basename(path)]?.replace('CHANGE-ME', SECRET_VALUE)
+        : secrets[volume.secret.items.find((item) => item.path === basename(path))?.key ?? '']?.replace(
+            'CHANGE-ME',
+            SECRET_VALUE,
+          )
     if (text === undefined) throw new Error(`nothing is mounted at ${path}`)
     const file = join(folder, basename(path))
     writeFileSync(file, text)
@@ -155,7 +161,7 @@ describe('the files', () => {
     expect(new Set(await kinds('kubernetes/overlays/prometheus-operator'))).toEqual(
       new Set([...base, 'PodMonitor', 'PrometheusRule']),
     )
-    // The console reads the record's own file: it runs beside that, in the same process, or elsewhere.
+    // The console reads the record's own file: it runs in the same process.
     expect(deployments().map(roleOf).sort()).toEqual(ROLES.filter((role) => role !== 'console').sort())
   })
 })
@@ -164,23 +170,62 @@ describe.skipIf(kubectl === undefined)('each Deployment', () => {
   test('runs a role and options that the program has, on ports that its settings name', () => {
     for (const one of deployments()) {
       const [{ args, ports }] = one.spec.template.spec.containers
-      const { http, door } = settingsOf(one)
-      expect(args.slice(0, 3)).toEqual(['run', '--roles', roleOf(one)])
+      const { http, door, console } = settingsOf(one)
+      const roles = roleOf(one) === 'record' ? 'record,console' : roleOf(one)
+      expect(args.slice(0, 3)).toEqual(['run', '--roles', roles])
       const own = [...run.options.map(({ long }) => long), '--config']
       for (const flag of args.filter((arg) => arg.startsWith('--'))) expect(own).toContain(flag)
       expect(Object.fromEntries(ports.map(({ name, containerPort }) => [name, containerPort]))).toEqual({
         http: http.port,
         ...(roleOf(one) === 'door' ? { door: door.port } : {}),
+        ...(roleOf(one) === 'record' ? { console: console.port } : {}),
       })
-      for (const host of [http.host, ...(roleOf(one) === 'door' ? [door.host] : [])]) expect(host).toBe('0.0.0.0')
+      expect([http.host, door.host, console.host]).toEqual(['0.0.0.0', '0.0.0.0', '0.0.0.0'])
       expect(http.token.length).toBeGreaterThanOrEqual(16)
     }
   })
 
   test('has the settings of every other: replicas that differ are a ticket', () => {
-    const [first, ...others] = deployments().map((one) => settingsOf(one))
-    expect(first?.name).toBe(GAVEL)
-    for (const other of others) expect(other).toEqual(first)
+    const all = deployments().map((one) => settingsOf(one))
+    expect(new Set(all.map(({ name }) => name))).toEqual(new Set([GAVEL]))
+    expect(new Set(all.map(fingerprint)).size).toBe(1)
+  })
+
+  test('mounts the secrets that it reads, and no other', () => {
+    const mounted = deployments().map((one) => {
+      const { containers, volumes } = one.spec.template.spec
+      const items = volumes.flatMap(({ secret }) => secret?.items.map(({ path }) => path) ?? [])
+      const named = containers[0].env.flatMap(({ name, value }) => (name.endsWith('_FILE') ? [basename(value)] : []))
+      expect(items.filter((item) => item !== 'keys.json').sort()).toEqual(named.sort())
+      return [roleOf(one), items.sort()]
+    })
+    expect(Object.fromEntries(mounted)).toEqual({
+      intake: ['fences-key', 'http-token', 'redis-url'],
+      judge: ['fences-key', 'http-token', 'openai-key', 'redis-url'],
+      publish: ['http-token', 'redis-url'],
+      door: ['fences-key', 'http-token', 'keys.json', 'openai-key', 'redis-url'],
+      record: ['http-token', 'oidc-client-secret', 'redis-url'],
+    })
+  })
+
+  test('with a console has a port for it, which its Service leads to', () => {
+    const [{ spec }] = z
+      .tuple([
+        z.object({ spec: z.object({ selector: labels, ports: z.tuple([z.object({ targetPort: z.string() })]) }) }),
+      ])
+      .parse(
+        built.filter(
+          (one) =>
+            z
+              .object({ kind: z.literal('Service'), metadata: z.object({ name: z.literal('gavel-console') }) })
+              .safeParse(one).success,
+        ),
+      )
+    const led = deployments().filter(({ spec: { template } }) =>
+      Object.entries(spec.selector).every(([name, value]) => template.metadata.labels[name] === value),
+    )
+    expect(led.map(roleOf)).toEqual(['record'])
+    expect(led[0]?.spec.template.spec.containers[0].ports.map(({ name }) => name)).toContain(spec.ports[0].targetPort)
   })
 
   test('does not start with the placeholders of the example', () => {
