@@ -5,6 +5,8 @@ import { join } from 'node:path'
 const UNREAD_FILES = /\.(?:d\.[cm]?ts|[cm]?tsx?|map|flow|markdown|md|c|cc|cpp|h|gyp)$|^(?:tsconfig.*\.json|\.[^/]+)$/i
 const UNREAD_FOLDERS = /^(?:tests?|__tests__|__fixtures__|examples?|benchmarks?|coverage)$/
 const LICENCE = /^(?:licen[cs]e|notice|copying)/i
+/** Builds for browsers and other loaders, and sources: the package's `exports` lead to none of them. */
+const UNLOADED = ['build/amd', 'build/global', 'build/cjs-browser', 'src'].map((folder) => join('luxon', folder))
 /** What only the embedder `local` needs. */
 const EMBEDDER = '@energetic-ai'
 
@@ -13,7 +15,7 @@ export function prune(packages: string, shelves: boolean): number {
   let gone = 0
   const remove = (path: string) => {
     gone += sizeOf(path)
-    rmSync(path, { recursive: true })
+    rmSync(path, { recursive: true, force: true })
   }
   const visit = (folder: string, holdsPackages: boolean): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -26,6 +28,7 @@ export function prune(packages: string, shelves: boolean): number {
     }
   }
   if (!shelves) remove(join(packages, EMBEDDER))
+  for (const path of UNLOADED) remove(join(packages, path))
   visit(packages, true)
   return gone
 }
