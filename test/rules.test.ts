@@ -59,8 +59,7 @@ describe('every alert', () => {
     ({ alert, url }) => {
       expect(url).toBe(`docs/runbooks/${alert}.md`)
       const page = readFileSync(join(RUNBOOKS, `${alert}.md`), 'utf8')
-      for (const part of ['Meaning', 'Look', 'First steps', 'Over'])
-        expect(page).toContain(`**${part}.**`)
+      for (const part of ['Meaning', 'Look', 'First steps', 'Over']) expect(page).toContain(`**${part}.**`)
       // The console's page Health shows these.
       expect(page.split('**First steps.**')[1]).toMatch(/^1\. /m)
       expect(readFileSync(join(RUNBOOKS, 'README.md'), 'utf8')).toContain(`(${alert}.md)`)
