@@ -27,6 +27,7 @@ export const COMMANDS: Readonly<Record<string, Where>> = {
   'KAFKA_BROKERS=… REDIS_URL=… OPENAI_API_KEY=… GAVEL_FENCES_KEY=… npx gavel run':
     'not: the same as gavel run on a local stack, with servers that nobody here has',
   'npm run check': 'proof',
+  'npm run counts': 'proof',
   'npm run test:fast': 'proof',
   'npm test': 'not: it would run itself',
   'npm run proof -- attacks': 'not: it is a proof of its own',

@@ -61,6 +61,7 @@ describe('in a clean clone', { timeout: 40 * MINUTES }, () => {
 
   it.each([
     ['npm run check', /no dependency violations/],
+    ['npm run counts', /They take and return \d+ types/],
     ['npm run test:fast', /Tests .*passed/],
     ['npm run chaos -- --seed 7 --posts 40', /seed 7/],
   ])('%s is green', async (line, saying) => {
