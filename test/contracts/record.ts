@@ -929,6 +929,18 @@ export function recordContract(
       expect((await store.size()).rows.unread).toBe(0)
     })
 
+    it('keeps feedback on a reply with the reply, also by a protocol that judges posts as a rule, and no longer than it', async () => {
+      const feedback = { protocol: 'hate', label: 'hate', by: 'ann', at: at(1) }
+      await topics.judged({ subjectId: 'q', protocol: 'hate', crossKind: true }, 'a reply')
+      await topics.send('feedback', 'q', { ...feedback, subjectId: 'q' }, 1)
+      await topics.send('feedback', 'p', { ...feedback, subjectId: 'p' }, 1)
+      expect((await store.subject({ tenant: 'default', id: 'q', kind: 'reply' }))?.said).toMatchObject([{ by: 'ann' }])
+      expect((await store.subject({ tenant: 'default', id: 'p', kind: 'post' }))?.said).toMatchObject([{ by: 'ann' }])
+      await topics.send('counterspeech', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
+      expect((await store.subject({ tenant: 'default', id: 'q', kind: 'reply' }))?.said).toEqual([])
+      expect(await store.word('feedback 0@0')).toBeNull()
+    })
+
     it('keeps what people said of a verdict', async () => {
       const feedback = {
         subjectId: 'p',

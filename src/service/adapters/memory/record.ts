@@ -20,7 +20,8 @@ import { MOST_WORDS } from '../../ports/record.ts'
 import type { ReviewQueue } from '../../ports/review.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
 import type { Costs } from '../../record/queue.ts'
-import { MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { isGone, MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
+import { judgedIn, saidOf } from '../../record/said-of.ts'
 import { memoryReview } from './review.ts'
 
 interface Subject {
@@ -130,9 +131,10 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
       else arrive(verdictId)
     },
     said(entry) {
-      const { deletedAt } = subjectOf(entry.subject)
+      const subject = saidOf(entry, () => judgedIn(rulings.values(), entry))
+      const { deletedAt } = subjectOf(subject)
       if (deletedAt !== null && entry.at <= deletedAt) return
-      said.set(entry.id, said.get(entry.id) ?? entry)
+      said.set(entry.id, said.get(entry.id) ?? { ...entry, subject })
       if (isErased(entry.id)) strip(entry.id)
     },
     deletion: ({ subject, at }) => erase(subject, at),
@@ -375,7 +377,3 @@ export function memoryRecord(settings: {
     ),
   }
 }
-
-/** Nothing but its deletion is left, whatever was said since. */
-const isGone = ({ verdicts, said, deletedAt }: SubjectRecord) =>
-  verdicts.every(({ verdict }) => verdict.decidedBy === 'deleted') && (deletedAt !== null || said.length === 0)

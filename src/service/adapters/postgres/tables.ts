@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hmac } from '../../domain/hmac.ts'
+import type { SubjectKind } from '../../domain/thread.ts'
 import type {
   Applied,
   Entry,
@@ -10,6 +11,7 @@ import type {
   TranscriptEntry,
 } from '../../ports/record.ts'
 import { docAt, inOrderOfTime } from '../../record/documents.ts'
+import { saidOf } from '../../record/said-of.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
 import type { Hashing } from './grams-key.ts'
@@ -258,7 +260,17 @@ async function take(writing: Writing, { topic, partition }: RecordBatch, run: re
 async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
   const { sql, seals, counters } = writing
   const { id, said, protocol, label, by, at, json } = entry
-  const { s, deletedAt } = (await subjectsOf(writing, [entry.subject]))(entry.subject)
+  const { tenant, postId } = entry.subject
+  const judged =
+    said === 'feedback'
+      ? await sql.rows<{ kind: SubjectKind }>(
+          `SELECT kind FROM subjects WHERE tenant = ? AND id = ? AND kind IN ('post', 'reply')
+           AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
+          ...[tenant, postId, protocol],
+        )
+      : []
+  const about = saidOf(entry, () => judged.map(({ kind }) => kind))
+  const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
   if (at <= deletedAt) return
   const message = JSON.parse(json) as { why?: unknown; verdict?: unknown; against?: unknown; opinion?: unknown }
   const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)

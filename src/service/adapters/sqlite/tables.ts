@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
 import { type Hmac, hmac } from '../../domain/hmac.ts'
+import type { SubjectKind } from '../../domain/thread.ts'
 import { withoutWords } from '../../domain/without-words.ts'
 import {
   type Applied,
@@ -9,10 +10,12 @@ import {
   type RecordedTopic,
   RecordFull,
   type RulingEntry,
+  type SaidEntry,
   type TranscriptEntry,
 } from '../../ports/record.ts'
 import { docAt, firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../../record/documents.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
+import { saidOf } from '../../record/said-of.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { ANY, Erasures } from './erasures.ts'
 import { QueueRows } from './queue.ts'
@@ -142,7 +145,8 @@ export class RecordTables {
         this.#transcript(entry)
         return
       case 'said': {
-        const subject = this.#erasures.subject(entry.subject)
+        const about = saidOf(entry, () => this.#judged(entry))
+        const subject = this.#erasures.subject(about)
         if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         const { id, said, protocol, label, by, at, json } = entry
         this.#sql.run(
@@ -223,6 +227,17 @@ export class RecordTables {
   }
 
   /** A comment that it rests on is deleted. */
+  /** The subjects of this id that the protocol has judged. */
+  #judged({ subject: { tenant, postId }, protocol }: SaidEntry): SubjectKind[] {
+    return this.#sql
+      .all<{ kind: SubjectKind }>(
+        `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?
+         AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
+        ...[tenant, postId, protocol],
+      )
+      .map(({ kind }) => kind)
+  }
+
   #isErased(id: string): boolean {
     const [transcript, ruling] = [
       'SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL',
