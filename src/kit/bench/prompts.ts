@@ -24,9 +24,6 @@ export interface PromptCost {
   readonly shares: PromptShares
 }
 
-/** What a million posts a day cost by it. */
-const POSTS = 1_000_000
-
 /**
  * What a verdict of each protocol costs by default, under each preset and with each saving alone: a file's subjects, each judged once
  * with all its comments, by the understudy in this process, its texts as long as models write them. Nothing is remembered from
@@ -120,17 +117,8 @@ function padded(asked: Asked[]): Model {
 export function promptsTable(costs: readonly PromptCost[]): string {
   const percent = (share: number) => `${Math.round(share * 100)} %`
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-  const head = [
-    'protocol',
-    'way',
-    'calls',
-    'in sequence',
-    'prompt',
-    'answers',
-    '$ a thousand',
-    '$ a day at a million posts',
-  ]
-  const caches = ['cached in blocks', 'cached from 1,024', 'texts', 'system', 'fences', 'form']
+  const head = ['protocol', 'way', 'calls', 'in sequence', 'prompt', 'answers', '$ a thousand']
+  const caches = ['cached in blocks', 'cached from 1,024', 'packaging']
   return [
     row([...head, ...caches]),
     row([...head, ...caches].map(() => '---')),
@@ -144,8 +132,8 @@ export function promptsTable(costs: readonly PromptCost[]): string {
           promptTokens.toFixed(0),
           answerTokens.toFixed(0),
         ],
-        ...[(usd * 1_000).toFixed(2), Math.round(usd * POSTS).toLocaleString('en')],
-        ...[shares.inBlocks, shares.fromThousand, shares.texts, shares.system, shares.fences, shares.form].map(percent),
+        (usd * 1_000).toFixed(2),
+        ...[shares.inBlocks, shares.fromThousand, shares.fences + shares.form].map(percent),
       ]),
     ),
   ].join('\n')
