@@ -3,7 +3,7 @@ import type { Audit } from '../src/service/ports/audit.ts'
 import type { TopicWriter } from '../src/service/ports/topic.ts'
 
 /** How long somebody waits for what they asked for until it is noted that they did, in ms; most notes that wait at a time. */
-const [WAIT_MS, MOST_WAITING] = [2_000, 1_000]
+const [WAIT_MS, MOST_WAITING] = [5_000, 1_000]
 
 /** Writes who saw and did what to its topic. */
 export function auditProducer({ writer, topic }: { writer: Pick<TopicWriter, 'send'>; topic: string }): Audit {

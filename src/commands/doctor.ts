@@ -296,7 +296,14 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             todo: '"gavel run" creates them at startup if permitted.',
           },
       ...(await withTimeout(
-        topicFindings(admin, { all: there, verdicts: topics.verdicts, keptForGood: keptForGood(topics) }, limits),
+        topicFindings(
+          admin,
+          {
+            ...{ all: there, verdicts: topics.verdicts, keptForGood: keptForGood(topics) },
+            audit: { name: topics.audit, keepMs: settings.console.auditKeep },
+          },
+          limits,
+        ),
       )),
       ...(await withTimeout(
         offsetFindings(admin, { ...limits, brokers: cluster.brokers.map(({ nodeId }) => nodeId) }),

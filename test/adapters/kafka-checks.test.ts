@@ -11,7 +11,7 @@ const KEPT = {
 const FOR_GOOD = { ...KEPT, 'retention.ms': '-1', 'retention.bytes': '-1' }
 
 function entriesOf(name: string, config: Record<string, string>) {
-  const kept = name === 'decisions' ? FOR_GOOD : KEPT
+  const kept = name === 'decisions' ? FOR_GOOD : name === 'audit' ? { ...KEPT, 'retention.ms': `${400 * DAY}` } : KEPT
   return name === config.topic || (config.topic === undefined && name === 'verdicts') ? { ...kept, ...config } : kept
 }
 
@@ -37,7 +37,10 @@ async function findings(config: Record<string, string> | null, copies = 3, broke
       }
     },
   }
-  const topics = { all: ['posts', 'verdicts', 'decisions'], verdicts: 'verdicts', keptForGood: ['decisions'] }
+  const topics = {
+    ...{ all: ['posts', 'verdicts', 'decisions', 'audit'], verdicts: 'verdicts', keptForGood: ['decisions'] },
+    audit: { name: 'audit', keepMs: 400 * DAY },
+  }
   const limits = { brokers, keepTombstoneMs: 7 * DAY }
   const found = await topicFindings(admin as unknown as Admin, topics, limits)
   expect(found.every(({ state, todo }) => state === 'warning' && todo !== undefined)).toBe(true)
@@ -56,6 +59,17 @@ it.each([
   expect(await findings(config as Record<string, string>, copies)).toEqual(
     says.map((part) => expect.stringMatching(new RegExp(`^verdicts: .*${part}`))),
   )
+})
+
+it.each([
+  [{}, 0],
+  [{ 'retention.ms': '-1' }, 0],
+  [{ 'retention.ms': String(399 * DAY) }, 1],
+  [{ 'retention.bytes': '1000000' }, 1],
+  [{ 'cleanup.policy': 'compact' }, 1],
+])('the topic of who saw and did what is named where it drops that too early: %o', async (config, named) => {
+  const found = await findings({ topic: 'audit', ...config } as Record<string, string>)
+  expect(found).toEqual(Array(named).fill(expect.stringMatching(/^audit: .*console\.auditKeep/)))
 })
 
 it.each([

@@ -141,7 +141,7 @@ test('what people said, and their names, are words in a line, whatever they are'
     }
     const record: SubjectRecord = {
       ...{ subject: { tenant: text, postId: text, kind: 'post' }, lang: null, deletedAt: null },
-      ...{ verdicts: [{ verdict: human, ...flags }], said: [word] },
+      ...{ verdicts: [{ verdict: human, sent: '', ...flags }], said: [word] },
     }
     const calls: string[] = []
     const terminal = { out: (line: unknown) => void calls.push(String(line)), say() {}, progress() {} }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { MOST_AUDITED } from '../../src/service/domain/audit.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
@@ -48,6 +49,7 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
           what: 'saw',
         },
         ...{ page: path.split('?')[0], verdicts: [id], more: 0 },
+        ...(path.startsWith('/verdict/file') ? { sha256: hash('sha256', text, 'hex') } : {}),
       },
     ])
     expect(JSON.stringify(console.audited)).not.toContain(WORDS)
@@ -120,4 +122,18 @@ it('of very many verdicts it notes a bounded part, and how many more there were'
   const { verdicts, more } = console.audited.at(-1) ?? { verdicts: [], more: 0 }
   expect(verdicts).toHaveLength(MOST_AUDITED)
   expect(more).toBe(1)
+})
+
+it('a page that could not be noted offers itself again; of a form it says whether it was done', async () => {
+  let isAway = false
+  const { console, id, decided } = await withVerdict(async () => {
+    if (isAway) throw new Error('Kafka is away')
+  })
+  const cookie = await console.signedIn('anna')
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  isAway = true
+  const page = await console.page(`/verdict?id=${id}&done=stands`, cookie)
+  expect([page.status, page.text.includes(`href="/verdict?id=${id}&amp;done=stands"`)]).toEqual([503, true])
+  const form = await console.post('/decide', { id, label: 'rumor', why: 'x', token }, { cookie })
+  expect([form.status, await form.text(), decided]).toEqual([503, expect.stringContaining('Nothing was done'), []])
 })

@@ -111,7 +111,10 @@ export function aConsole({
   })
   const pages = [
     ...livePages({ record: shown, arriving, ...lists, streams }),
-    ...verdictPages({ record: shown, kinds, blinds, canDecide: true, style: 'body{color:#111}' }),
+    ...verdictPages({
+      ...{ record: shown, kinds, blinds, canDecide: true, style: 'body{color:#111}' },
+      ...{ clock: () => now, publicUrl },
+    }),
     searchPage({ record: shown, ...lists }),
     healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...(isAlone
@@ -127,6 +130,7 @@ export function aConsole({
     assets: [
       asset('console.css', 'text/css'),
       asset('verdict.css', 'text/css'),
+      asset('evidence.css', 'text/css'),
       asset('console.js', 'text/javascript'),
       asset('icon.svg', 'image/svg+xml'),
     ],

@@ -1,8 +1,12 @@
+import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
 import { shown } from '../../src/service/console/view.ts'
+import type { Verdict } from '../../src/service/domain/verdict.ts'
+import { at } from '../contracts/record.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
+import { aVerdict } from '../support/verdicts.ts'
 import { attackEverywhere } from './attacked.ts'
 import { aConsole, aTurn } from './console-for-tests.ts'
 import { MARKUP_ATTACKS } from './markup-attacks.ts'
@@ -89,7 +93,7 @@ it('stylesheets and script together with an empty page are no larger than 60 KB'
 
 it('every attribute of a template stands in quotes, no interface text stands outside of the one file, and no script makes markup of text', () => {
   const folder = 'src/service/console'
-  for (const name of readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'texts.ts')) {
+  for (const name of readdirSync(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('texts.ts'))) {
     const source = readFileSync(`${folder}/${name}`, 'utf8')
     const templates = templatesIn(source)
     for (const template of templates) {
@@ -154,4 +158,93 @@ it('of a deleted subject only ids and times are shown', async () => {
   await console.topics.send('posts', 'p', { id: 'p', deleted: true, createdAt: new Date(0).toISOString() }, 60)
   const page = await console.page(`/verdict?id=${id}`, await console.signedIn())
   expect(page.text).not.toContain('zanzibar')
+})
+
+it('a saved file holds the whole argument, every decision, and the messages whose hashes stand beside them', async () => {
+  const console = aConsole()
+  const long = 'x'.repeat(12_000)
+  const first = await console.judged({ verdict: { subjectId: 'bridge', label: 'rumor', rationale: 'because' } })
+  const raw = '{"reasoning":"all of it"}'
+  await console.judged({
+    verdict: { subjectId: 'bridge', revision: 2, label: 'rumor', supersedes: first.id },
+    comments: [{ id: 'c1', text: long, author: 'lou' }],
+    turns: [
+      aTurn('opinion', 'debater (support)', { reasoning: long }, { raw, messages: [{ role: 'user', content: long }] }),
+    ],
+  })
+  const decision = { by: 'anna', against: 'rumor~bridge~r2', of: '0@7' }
+  const human = await console.judged({
+    verdict: {
+      ...{ subjectId: 'bridge', revision: 3, label: 'non-rumor', decidedBy: 'human', rationale: 'ticket 88' },
+      ...{ decision, supersedes: 'rumor~bridge~r2' },
+    },
+  })
+  const saved = await console.ask(`/verdict/file?id=${human.id}`, {
+    headers: { cookie: await console.signedIn('ben') },
+  })
+  expect(saved.headers.get('content-disposition')).toBe('attachment; filename="gavel-rumor-bridge-r3.html"')
+  const { document } = parseHTML(await saved.text())
+  const text = document.body.textContent ?? ''
+  for (const word of ['Saved byben', 'rumor~bridge~r1', '0@7', 'ticket 88', raw]) expect(text).toContain(word)
+  expect(text.split(long).length - 1).toBeGreaterThanOrEqual(3)
+  const messages = [...document.querySelectorAll('.base64')].map(({ textContent }) =>
+    Buffer.from(textContent ?? '', 'base64').toString('utf8'),
+  )
+  const hashes = [...document.querySelectorAll('.hash')].map(({ textContent }) => textContent)
+  expect(messages).toHaveLength(2)
+  expect(hashes).toEqual(messages.map((one) => hash('sha256', one, 'hex')))
+  expect(JSON.parse(messages[0] ?? '')).toEqual(human)
+  expect(JSON.parse(messages[1] ?? '')).toMatchObject({ verdictId: 'rumor~bridge~r2' })
+  expect(document.querySelector('[href^="/"]')).toBeNull()
+})
+
+it('what happened, and whether anything was left out, stands in sentences', async () => {
+  const console = aConsole()
+  const leftOut = { cap: 0, late: 0, folded: 0, author: 2, unscored: 0, load: 0 }
+  const judged = (revision: number, label: string, accepted: number, change: Partial<Verdict> = {}) =>
+    console.judged({
+      post: { author: 'lou' },
+      verdict: {
+        ...{ subjectId: 'quay', revision, label, final: false, decidedBy: 'consensus', rounds: 1 },
+        timing: { ...aVerdict(at(0)).timing, decidedAt: at(revision * 60) },
+        counts: { accepted, judged: accepted - 2, leftOut },
+        ...change,
+      },
+    })
+  await judged(1, 'non-rumor', 12)
+  await judged(2, 'rumor', 27)
+  const last = await judged(3, 'rumor', 27, { final: true, degraded: ['a budget was spent'], faults: ['ours'] })
+  await console.topics.send(
+    'decisions',
+    'quay',
+    {
+      subjectId: 'quay',
+      protocol: 'rumor',
+      label: 'rumor',
+      against: 3,
+      by: 'mia',
+      why: 'me too',
+      at: at(300),
+      opinion: true,
+    },
+    300,
+  )
+  const { document } = parseHTML((await console.page(`/verdict?id=${last.id}`, await console.signedIn())).text)
+  const items = [...document.querySelectorAll('.timeline li')].map((one) =>
+    (one.textContent ?? '')
+      .replace(/^\S+ \S+ UTC\s+/, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  )
+  expect(items).toEqual([
+    'Posted by lou.',
+    'First judged: non-rumor (revision 1). Both sides agreed after one round. 12 comments had come.',
+    'Judged again: rumor (revision 2), before non-rumor. Both sides agreed after one round. 27 comments had come, 15 more than before.',
+    'Judged again, and still rumor (revision 3). Both sides agreed after one round. 27 comments had come. No further look is planned.',
+    'mia gave a second opinion: rumor. Why: me too',
+  ])
+  const missing = (document.querySelector('.missing')?.textContent ?? '').replace(/\s+/g, ' ')
+  expect(missing).toContain('25 of 27 comments were judged. Left out:2 beyond what one author may contribute')
+  expect(missing).toContain('This service fell short')
+  expect(missing).toContain('a budget was spent')
 })

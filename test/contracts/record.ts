@@ -120,10 +120,11 @@ export function recordContract(
       const found = await subject()
       expect(found?.subject).toEqual(POST)
       expect(found?.deletedAt).toBeNull()
+      const plain = { standing: false, contested: false, conflicting: false, erased: false, sampled: false }
       expect(found?.verdicts).toEqual([
-        { verdict: first, standing: false, contested: true, conflicting: false, erased: false, sampled: false },
-        { verdict: other, standing: true, contested: false, conflicting: false, erased: false, sampled: false },
-        { verdict: second, standing: true, contested: true, conflicting: false, erased: false, sampled: false },
+        { verdict: first, sent: JSON.stringify(first), ...plain, contested: true },
+        { verdict: other, sent: JSON.stringify(other), ...plain, standing: true },
+        { verdict: second, sent: JSON.stringify(second), ...plain, standing: true, contested: true },
       ])
       expect(await store.transcript(second.id)).toBe(JSON.stringify(aTranscript(second.id, 'a claim', {}, 10)))
       expect(await store.transcript('rumor~p~r9')).toBeNull()

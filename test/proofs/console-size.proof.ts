@@ -30,7 +30,15 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
         { labels: [], ...labels, ...(reading === undefined ? {} : { reading }) },
       ]),
     )
-    const pages = verdictPages({ record, kinds, style: '', canDecide: true, blinds: new Blinds(Date.now) })
+    const pages = verdictPages({
+      record,
+      kinds,
+      style: '',
+      canDecide: true,
+      blinds: new Blinds(Date.now),
+      clock: Date.now,
+      publicUrl: '',
+    })
     const page = pages.find(({ path }) => path === '/verdict')
     const { signal } = new AbortController()
     const session = {

@@ -13,7 +13,16 @@ function recorded(change: Partial<Verdict>, flags: { standing?: boolean; sampled
     models: { a: 'm', b: 'm' },
     ...change,
   })
-  return { verdict, standing: false, contested: false, conflicting: false, erased: false, sampled: false, ...flags }
+  return {
+    verdict,
+    sent: '',
+    standing: false,
+    contested: false,
+    conflicting: false,
+    erased: false,
+    sampled: false,
+    ...flags,
+  }
 }
 const human = (change: Partial<Verdict> = {}, standing = true) =>
   recorded(

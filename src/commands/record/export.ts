@@ -34,7 +34,7 @@ export const command: Command<Options, number> = {
           continue
         }
         const verdicts = await Promise.all(
-          one.verdicts.map(async (recorded) => {
+          one.verdicts.map(async ({ sent: _, ...recorded }) => {
             if (!transcripts) return recorded
             const json = await record.transcript(recorded.verdict.id)
             return { ...recorded, transcript: json === null ? null : (JSON.parse(json) as unknown) }

@@ -96,7 +96,7 @@ export function consolePart(
       pages: [
         ...livePages({ record, arriving, ...lists, streams }),
         ...verdictPages({
-          ...{ record, kinds, blinds, canDecide: decide !== null },
+          ...{ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl },
           style: style.join(''),
         }),
         searchPage({ record, ...lists }),

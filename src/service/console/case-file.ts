@@ -19,6 +19,8 @@ export interface CaseFile {
   /** Null where the record has none, or one of another version. */
   readonly transcript: Transcript | null
   readonly isUnreadable: boolean
+  /** The transcripts as the record has them: its own, and that of the argument where it is another's. */
+  readonly sent: { readonly transcript: string | null; readonly argued: ReadTranscript | null }
   /** The post with its comments; null where they are not there. */
   readonly thread: Snapshot | null
   readonly debate: Debate
@@ -46,26 +48,29 @@ export async function caseFile(
     .filter(({ protocol, revision: number }) => protocol === ruled.protocol && number < ruled.revision)
     .sort((one, other) => other.revision - one.revision)
   const own = story.deletedAt === null ? await readTranscript(record, beneath ?? verdict.id) : NONE
+  const { sent, ...argument } = await argumentOf(record, own.transcript, { ruled, earlier, kind })
   return {
     ...{ row, story, ruled, kind },
     before: revision(verdict.supersedes) ?? null,
     transcript: own.transcript,
     isUnreadable: own.isUnreadable,
-    ...(await argumentOf(record, own.transcript, { ruled, earlier, kind })),
+    sent: { transcript: own.json, argued: sent },
+    ...argument,
   }
 }
 
-interface Read {
+interface ReadTranscript {
   readonly transcript: Transcript | null
   readonly isUnreadable: boolean
+  readonly json: string | null
 }
-const NONE: Read = { transcript: null, isUnreadable: false }
+const NONE: ReadTranscript = { transcript: null, isUnreadable: false, json: null }
 
-async function readTranscript(record: Reader, id: string): Promise<Read> {
+async function readTranscript(record: Reader, id: string): Promise<ReadTranscript> {
   const json = await record.transcript(id)
   if (json === null) return NONE
   const read = transcript.safeParse(jsonOf({ value: json }))
-  return { transcript: read.data ?? null, isUnreadable: !read.success }
+  return { transcript: read.data ?? null, isUnreadable: !read.success, json }
 }
 
 function threadIn(of: Transcript | null): Snapshot | null {
@@ -83,7 +88,7 @@ async function argumentOf(
   record: Reader,
   own: Transcript | null,
   { ruled, earlier, kind }: { ruled: Verdict; earlier: readonly Verdict[]; kind: Kind | undefined },
-): Promise<{ argued: Verdict; debate: Debate; thread: Snapshot | null }> {
+): Promise<{ argued: Verdict; debate: Debate; thread: Snapshot | null; sent: ReadTranscript | null }> {
   const read = (one: Transcript | null, verdict: Verdict) =>
     debateOf(one ?? { turns: [] }, kind?.reading, {
       evidence: verdict.evidence,
@@ -92,16 +97,18 @@ async function argumentOf(
   let [argued, debate] = [ruled, read(own, ruled)]
   const marks = new Map(debate.marks)
   let thread = threadIn(own)
+  let sent: ReadTranscript | null = null
   const isWhole = () => [...ruled.evidence.support, ...ruled.evidence.oppose].every((id) => marks.has(id))
   for (const one of earlier.slice(0, MOST_BACK)) {
     if (isArgument(debate) && isWhole() && thread !== null) break
-    const earlierOne = (await readTranscript(record, one.id)).transcript
+    const found = await readTranscript(record, one.id)
+    const earlierOne = found.transcript
     const before = read(earlierOne, one)
     thread ??= threadIn(earlierOne)
     for (const [id, mark] of before.marks) if (!marks.has(id)) marks.set(id, mark)
-    if (!isArgument(debate) && isArgument(before)) [argued, debate] = [one, before]
+    if (!isArgument(debate) && isArgument(before)) [argued, debate, sent] = [one, before, found]
   }
-  return { argued, thread, debate: { ...debate, marks } }
+  return { argued, thread, sent, debate: { ...debate, marks } }
 }
 
 function isArgument({ rounds, voices, judge }: Debate): boolean {

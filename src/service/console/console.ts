@@ -128,19 +128,28 @@ export function consoleOf(parts: ConsoleParts) {
     const isForm = method === 'POST'
     const about = isForm ? [rest.form.get('id') ?? ''].filter((id) => id !== '') : []
     if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
-      return told(503, TEXTS.wrong.unnoted, signedIn)
+      return told(503, TEXTS.wrong.undone, signedIn)
     const { made: answer, verdicts } = await noting((): Promise<Answer> | Answer => found.answer(asked))
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
+    const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
     const isShown = 'body' in answer || 'file' in answer
     if (
       isShown &&
       shown.size > 0 &&
-      !(await noted({ session: signedIn, what: 'saw', page: path, verdicts: [...shown] }))
+      !(await noted({ session: signedIn, what: 'saw', page: path, verdicts: [...shown], ...ofFile }))
     )
-      return told(503, TEXTS.wrong.unnoted, signedIn)
+      return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
     if (!('body' in answer)) return otherAnswer(request, answer)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
+  }
+
+  /** A page that is asked for again as soon as it can be noted. */
+  function unnoted(request: Request, session: Session): Response {
+    const { title, says } = TEXTS.wrong.unnoted
+    const { pathname, search } = new URL(request.url)
+    const again = html`<p><a class="button" href="${pathname}${search}">${TEXTS.again}</a></p>`
+    return page(503, title, html`<h1>${title}</h1><p>${says}</p>${again}`, session)
   }
 
   return {

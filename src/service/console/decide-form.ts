@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../domain/decisions.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { may } from '../domain/person-roles.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { CaseFile } from './case-file.ts'
 import { onceField } from './once.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Part, type Safe } from './view.ts'
+import { html, NOTHING, type Part, type Safe, when } from './view.ts'
 
 /** What becomes of a decision, as an address says it. */
 export const DONE = {
@@ -29,7 +30,7 @@ export function decideSection({ row, story, kind }: CaseFile, session: Session):
   if (story.deletedAt !== null || kind === undefined || !standing) return NOTHING
   const isHuman = verdict.decidedBy === 'human' && mayWithdraw(verdict, session)
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
-${decideForm({ id: verdict.id, token, labels: kind.labels, chosen: '', why: '' })}
+${decideForm({ id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '' })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
 }
 
@@ -45,16 +46,19 @@ export interface DecideFields {
   readonly id: string
   readonly token: string
   readonly labels: readonly string[]
+  /** What each means. */
+  readonly means?: Readonly<Record<string, string>> | undefined
   readonly chosen: string
   readonly why: string
   /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */
   readonly opinion?: boolean
 }
 
-export function decideForm({ to = '/decide', id, token, labels, chosen, why, opinion = false }: DecideFields): Safe {
+export function decideForm(fields: DecideFields): Safe {
+  const { to = '/decide', id, token, labels, means = {}, chosen, why, opinion = false } = fields
   const name = randomUUID()
   return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
-<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}</label>`)}</fieldset>
+<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`
 }

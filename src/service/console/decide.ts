@@ -42,11 +42,11 @@ export function decidePage(parts: {
     const { verdict, subject } = row
     if (parts.blinds.isClosed(session.by, subject)) return CLOSED
     if (form.get('withdraw') === 'yes' && !mayWithdraw(verdict, session)) return NOT_YOURS
-    const labels = parts.kinds.get(verdict.protocol)?.labels ?? []
+    const { labels = [], reading } = parts.kinds.get(verdict.protocol) ?? {}
     const why = (form.get('why') ?? '').trim()
     const label = form.get('label') ?? ''
     const withdraw = form.get('withdraw') === 'yes'
-    const again = { id, token: session.token, labels, chosen: label, why }
+    const again = { id, token: session.token, labels, means: reading?.labels, chosen: label, why }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
       return notDecided(TEXTS.decide.missing, again, 400)
     const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }

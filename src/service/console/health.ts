@@ -1,4 +1,5 @@
 import { tenantsOf } from '../domain/person-roles.ts'
+import { usd } from './notes.ts'
 import type { Page } from './page.ts'
 import { TEXTS } from './texts.ts'
 import { html, moment, NOTHING, type Part, type Safe, words } from './view.ts'
@@ -9,7 +10,7 @@ export interface Standing {
   readonly at: number
   readonly away: readonly { readonly server: string; readonly since: number; readonly why: string }[]
   readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number | null }[] | null
-  readonly replicas: readonly { readonly says: { readonly wrong: readonly Wrong[] } | null }[]
+  readonly replicas: readonly { readonly url: string; readonly says: Said | null }[]
   readonly firing: readonly { readonly name: string; readonly summary: string }[] | null
   readonly stages:
     | readonly {
@@ -25,6 +26,14 @@ export interface Standing {
   readonly paused: readonly string[] | null
   /** false: there is no service that this console could ask. */
   readonly isConnected?: boolean
+}
+
+/** What a process says of itself, since it started. */
+interface Said {
+  readonly wrong: readonly Wrong[]
+  readonly slots: { readonly busy: number; readonly waiting: number }
+  readonly published: { readonly verdicts: number }
+  readonly costUsd: number
 }
 
 interface Wrong {
@@ -75,7 +84,8 @@ ${
   isOperator
     ? html`${problems.map((problem) => problemBlock(problem, parts.runbook(problem.runbook)))}
 <h2>${TEXTS.health.waits}</h2>
-${waitsTable(waits)}`
+${waitsTable(waits)}
+${now.replicas.length === 0 ? NOTHING : html`<h2>${TEXTS.health.runs}</h2>${runsTable(now.replicas)}`}`
     : html`<p>${TEXTS.health.ofOperators}</p>`
 }
 <p class="faint">${TEXTS.health.seen} ${moment(now.at)} · <a href="/health">${TEXTS.health.reload}</a></p>`,
@@ -141,4 +151,15 @@ function waitsTable(waits: readonly Waiting[]): Part {
   if (waits.length === 0) return html`<p>${TEXTS.health.nothingWaits}</p>`
   return html`<table><thead><tr>${TEXTS.health.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${waits.map(({ what, much, seconds }) => html`<tr><th scope="row">${what}</th><td class="number">${much}</td><td class="number">${seconds === null ? '' : `${Math.round(seconds)} s`}</td></tr>`)}</tbody></table>`
+}
+
+function runsTable(replicas: Standing['replicas']): Safe {
+  const heads = TEXTS.health.runHeads.map(
+    (head, at) => html`<th scope="col" class="${at === 0 ? '' : 'number'}">${head}</th>`,
+  )
+  const row = ({ url, says }: Standing['replicas'][number]) => {
+    const cells = says === null ? [] : [says.slots.busy, says.slots.waiting, says.published.verdicts, usd(says.costUsd)]
+    return html`<tr><th scope="row">${words(url, { most: 200 })}</th>${says === null ? html`<td colspan="4">${TEXTS.health.silent}</td>` : cells.map((cell) => html`<td class="number">${cell}</td>`)}</tr>`
+  }
+  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads}</tr></thead><tbody>${replicas.map(row)}</tbody></table></div>`
 }

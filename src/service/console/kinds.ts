@@ -40,6 +40,11 @@ export function badge(verdict: Labelled, kinds: Kinds): Safe {
   return html`<strong class="label ${toneOf(verdict, kinds)}">${words(sayingOf(verdict), { most: 64 })}</strong>`
 }
 
+/** What a label means, in a sentence; empty where its protocol does not say. */
+export function meansOf(label: string | null, kind: Kind | undefined): string {
+  return label === null ? '' : (entryOf(kind?.reading?.labels ?? {}, label) ?? '')
+}
+
 /** How a verdict came about, in words; a way of another version by its own. */
 export function howDecided({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'rounds'>): string {
   return entryOf(TEXTS.decidedBy, decidedBy)?.(rounds) ?? shown(decidedBy, 64)

@@ -30,6 +30,7 @@ export function layout(of: {
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">
 <link rel="stylesheet" href="${asset('verdict.css')}">
+<link rel="stylesheet" href="${asset('evidence.css')}">
 <script type="module" src="${asset('console.js')}"></script>
 </head>
 <body>

@@ -10,6 +10,8 @@ interface Noted {
   readonly what: AuditEntry['what']
   readonly page: string
   readonly verdicts: readonly string[]
+  /** Of a file that was saved. */
+  readonly sha256?: string
 }
 
 /** Longest id that is noted: one in a form is whatever was sent. */

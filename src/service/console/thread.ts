@@ -60,9 +60,28 @@ export function commentsSection(
   }
   const more = others.slice(0, MOST_IN_VERDICT - shown.length)
   return html`<section aria-labelledby="comments"><h2 id="comments">${TEXTS.verdict.comments(comments.length)}</h2>
-${shown.length === 0 ? NOTHING : html`<h3>${TEXTS.verdict.counted}</h3><ol class="comments">${shown.map(item)}</ol>`}
+${weighed.marks.size === 0 ? NOTHING : html`<p class="faint">${TEXTS.verdict.legend}</p>`}
+${shown.length === 0 ? NOTHING : bySides(shown, thread, weighed, item)}
 ${more.length === 0 ? NOTHING : html`<details><summary>${TEXTS.verdict.others(others.length)}</summary><ol class="comments">${more.map(item)}</ol></details>`}
 <p><a href="${link('/thread', { id: verdictId })}">${TEXTS.verdict.fullThread}</a></p></section>`
+}
+
+/** The comments that counted: each side's in its own column, or one below the other where they take none. */
+function bySides(
+  shown: readonly number[],
+  { comments }: Snapshot,
+  { evidence }: Weighed,
+  item: (at: number) => Part,
+): Safe {
+  const of = (side: readonly string[]) => {
+    const ids = new Set(side)
+    return shown.filter((at) => ids.has(comments[at]?.id ?? ''))
+  }
+  const sides = [
+    { at: of(evidence.support), title: TEXTS.verdict.supporting(evidence.support.length), name: 'one' },
+    { at: of(evidence.oppose), title: TEXTS.verdict.opposing(evidence.oppose.length), name: 'other' },
+  ] as const
+  return html`<h3>${TEXTS.verdict.counted}</h3><div class="columns">${sides.map(({ at, title, name }) => html`<div class="counted"><h4 class="${name}">${title}</h4><ol class="comments">${at.map(item)}</ol></div>`)}</div>`
 }
 
 /** A page of a thread, from the nth comment on. */

@@ -1,18 +1,21 @@
 import { may } from '../domain/person-roles.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { RecordReader, SubjectRecord } from '../ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
 import type { Blinds } from './blinds.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { CLOSED } from './closed.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
-import { toFile } from './file.ts'
-import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
+import { evidenceBody, evidenceHead } from './evidence.ts'
+import { fileName, toFile } from './file.ts'
+import { badge, howDecided, type Kinds, meansOf, sayingOf } from './kinds.ts'
 import { callsSection, missingSection, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
 import { html, link, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
+import { whySection } from './why.ts'
 
 interface VerdictParts {
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
@@ -21,6 +24,9 @@ interface VerdictParts {
   readonly style: string
   readonly canDecide: boolean
   readonly blinds: Blinds
+  readonly clock: Clock
+  /** Where browsers have the console; empty where it is not said. */
+  readonly publicUrl: string
 }
 
 const NOTHING_HERE: Answer = {
@@ -30,7 +36,7 @@ const NOTHING_HERE: Answer = {
 }
 
 /** A verdict with its whole argument; the same as one file; and its thread. */
-export function verdictPages({ record, kinds, style, canDecide, blinds }: VerdictParts): Page[] {
+export function verdictPages({ record, kinds, style, canDecide, blinds, clock, publicUrl }: VerdictParts): Page[] {
   const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
   /** What a person may not read now, since they give a second opinion on it. */
   const isClosed = ({ row }: CaseFile, { by }: Session) => blinds.isClosed(by, row.subject)
@@ -74,7 +80,11 @@ export function verdictPages({ record, kinds, style, canDecide, blinds }: Verdic
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
         if (isClosed(file, session)) return CLOSED
-        return { file: toFile(titleOf(file), verdictBody(file, kinds, NOTHING), style), name: 'gavel-verdict.html' }
+        const saved = { at: clock(), by: session.by, from: publicUrl }
+        const isGone = file.story.deletedAt !== null
+        const page = verdictBody(file, kinds, NOTHING)
+        const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
+        return { file: toFile(titleOf(file), body, style), name: fileName(file.row.verdict) }
       },
     },
     {
@@ -131,7 +141,7 @@ function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
   return html`${headline(file, kinds)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${whySection(file)}
-${missingSection(verdict)}
+${missingSection(ruled)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
 ${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${voicesSection(debate, kind)}
@@ -140,7 +150,7 @@ ${benchSection(debate, kind, ruled.rationale)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence }, shown })}
 ${restSection(debate)}
 ${sinceSection({ verdict, before, kinds, nameOf })}
-${timelineSection(story, { verdict, kinds, posted: thread?.post.createdAt ?? null })}
+${timelineSection(story, { verdict, kinds, posted: thread?.post ?? null })}
 ${callsSection(ruled, transcript)}`
 }
 
@@ -159,27 +169,24 @@ function placesIn({ row, ruled, thread }: CaseFile) {
   return { placeOf, shown }
 }
 
-/** What it was found to be, how, and whether that may still change. */
-function headline({ row, story }: CaseFile, kinds: Kinds): Safe {
+/** What it was found to be, what that means, how, and whether it may still change. */
+function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
   const { verdict, standing, contested, conflicting, erased } = row
-  const { final, decidedBy, protocol, revision, tenant, timing } = verdict
-  const newest = story.verdicts.find((one) => one.standing && one.verdict.protocol === protocol)?.verdict
+  const { final, decidedBy, protocol, revision, tenant, timing, label } = verdict
+  const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
+  const newest = own.find((one) => one.standing)?.verdict
+  const last = own.reduce((most, one) => Math.max(most, one.verdict.revision), revision)
   const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
-<p class="how">${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
+<p class="how">${meansOf(label, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
 ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
-<p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.revision(revision)} · ${moment(timing.decidedAt)} · ${words(tenant, { most: 64 })}</p>
+<p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
+${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
 ${erased ? html`<p class="notice">${TEXTS.verdict.erased}</p>` : NOTHING}
 ${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`<p class="notice">${TEXTS.verdict.proposal} <strong>${words(proposal.label ?? TEXTS.row.noLabel, { most: 64 })}</strong>${proposal.label === verdict.label ? `, ${TEXTS.verdict.proposalSame}` : ''} · ${moment(proposal.at)}</p>`}
 </header>`
-}
-
-function whySection({ row: { verdict } }: CaseFile): Part {
-  if (verdict.rationale === '') return NOTHING
-  const title = verdict.decidedBy === 'human' ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
-  return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2><div class="said">${words(verdict.rationale, { most: 6_000 })}</div></section>`
 }
 
 function toolsOf({ row }: CaseFile, canDecide: boolean): Safe {

@@ -6,8 +6,14 @@ interface ReadSide {
   readonly title: string
 }
 
-/** How people read a protocol's debates: what the stages of its transcripts are. */
+/** How people read a protocol's verdicts and debates: what its words and numbers mean, and what the stages of its transcripts are. */
 export interface Reading {
+  /** By label, what it means, in a sentence; the labels of people as well. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** By rule that its judge may name, what it means, in a sentence. */
+  readonly rules?: Readonly<Record<string, string>>
+  /** What a verdict's scores say, in sentences. */
+  readonly tells?: (scores: Readonly<Record<string, number>>) => readonly string[]
   /** Two sides that argue in these stages; `opening` is the one before they have heard each other. */
   readonly debate?: {
     readonly sides: readonly [ReadSide, ReadSide]

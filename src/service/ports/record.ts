@@ -173,6 +173,8 @@ export interface RecordFilter {
 
 export interface RecordedVerdict {
   readonly verdict: Verdict
+  /** Its message, as the record has it: as it was sent, but for what was erased since. */
+  readonly sent: string
   /** The last of its subject and protocol. */
   readonly standing: boolean
   /** It was a near thing, by its protocol's rule. */

@@ -22,6 +22,7 @@ export function recordedVerdict({
 }: RulingRow): RecordedVerdict {
   return {
     verdict: verdict.parse(JSON.parse(json)),
+    sent: json,
     standing: Boolean(standing),
     contested: Boolean(contested),
     conflicting: Boolean(conflicting),

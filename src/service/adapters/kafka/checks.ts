@@ -17,11 +17,13 @@ export interface CheckedTopics {
   readonly verdicts: string
   /** Those of what people decided. */
   readonly keptForGood: readonly string[]
+  /** That of who saw and did what, and how long it is to be kept, in ms. */
+  readonly audit: { readonly name: string; readonly keepMs: number }
 }
 
 /**
  * Whether the topics keep what Kafka has acknowledged through the loss of a broker, verdicts for as long as their numbers are
- * known, and what people decided for good. Topics that don't exist are left out; what can't be read is a warning.
+ * known, who saw and did what for as long as is promised, and what people decided for good. Topics that don't exist are left out; what can't be read is a warning.
  */
 export async function topicFindings(
   admin: Admin,
@@ -41,6 +43,12 @@ export async function topicFindings(
         Number(config?.get('retention.bytes') ?? -1) !== -1 ||
         config?.get('cleanup.policy')?.includes('compact') === true),
   )
+  const audit = there.find(({ name }) => name === topics.audit.name)?.config
+  const auditMs = Number(audit?.get('retention.ms') ?? -1)
+  const dropsAudit =
+    (auditMs >= 0 && auditMs < topics.audit.keepMs) ||
+    Number(audit?.get('retention.bytes') ?? -1) !== -1 ||
+    audit?.get('cleanup.policy')?.includes('compact') === true
   const verdicts = there.find(({ name }) => name === topics.verdicts)
   const retention = Number(verdicts?.config?.get('retention.ms') ?? -1)
   const found: (Finding | null)[] = [
@@ -77,6 +85,12 @@ export async function topicFindings(
           `${lossy.join(', ')}: drops records in time, and a recovery would not know what people decided`,
           'Set its retention.ms and retention.bytes to -1 and its cleanup.policy to delete.',
         ),
+    dropsAudit
+      ? warning(
+          `${topics.audit.name}: drops records earlier than console.auditKeep: who saw and did what is not known that long`,
+          'Set its retention.ms to console.auditKeep or more, retention.bytes to -1 and its cleanup.policy to delete.',
+        )
+      : null,
     hidden.length === 0
       ? null
       : warning(

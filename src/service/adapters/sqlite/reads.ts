@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
-import type { SubjectKind, ThreadRef } from '../../domain/thread.ts'
+import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../domain/thread.ts'
 import { MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
@@ -23,6 +23,9 @@ const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS su
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
 const [MOST_SEARCH_MS, LOOKS_A_TIME] = [500, 100]
+
+/** The kinds are named: by tenant and id alone every subject of the tenant would be looked at. */
+const SUBJECTS = `SELECT * FROM subjects WHERE tenant = ? AND kind IN (${SUBJECT_KINDS.map(() => '?').join(', ')}) AND id = ? ORDER BY kind`
 
 /** Questions to the record's file, over a connection that only reads. Each is short: who reads holds up erasure from the log. */
 export class RecordReads {
@@ -53,7 +56,7 @@ export class RecordReads {
 
   subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind }): SubjectRows | null {
     const found = this.#sql
-      .all<SubjectRow>('SELECT * FROM subjects WHERE tenant = ? AND id = ? ORDER BY kind', ...[tenant, id])
+      .all<SubjectRow>(SUBJECTS, ...[tenant, ...SUBJECT_KINDS, id])
       .map((row) => this.#rowsOf(row, MOST_WORDS))
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null

@@ -7,7 +7,7 @@ import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { voicesIn } from '../voices.ts'
 import { scoreIn, scoreOf } from './answers.ts'
-import { readAspects, scalesOf } from './aspects.ts'
+import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
@@ -20,7 +20,12 @@ const VERSION = 2
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
 export const counterspeech = {
   name: 'counterspeech',
-  reading: { voices: 'score' } satisfies Reading,
+  reading: {
+    labels: { suitable: 'A good answer to the hateful text.', unsuitable: 'No good answer to the hateful text.' },
+    tells: ({ [UNIFIED]: unified }) =>
+      unified === undefined ? [] : [`All in all ${Math.round(unified * 100) / 100}, from 1 (bad) to 5 (good).`],
+    voices: 'score',
+  } satisfies Reading,
   roles: ['scorer', 'steps-writer'],
   folders: ['aspects'],
   settings: counterspeechSettings,

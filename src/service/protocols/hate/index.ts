@@ -22,6 +22,12 @@ export const hate = {
   name: 'hate',
   labels: { harmful: 'hate', harmless: 'non-hate' },
   reading: {
+    labels: {
+      hate: 'It attacks people for a group that they belong to.',
+      'non-hate': 'It attacks nobody for a group that they belong to.',
+    },
+    tells: ({ hate = 0, nonHate = 0 }) =>
+      hate + nonHate === 0 ? [] : [`Of ${hate + nonHate} perspectives that took a side, ${hate} find it hateful.`],
     debate: {
       sides: [
         { speaker: 'non-hate', title: 'It is not hateful' },

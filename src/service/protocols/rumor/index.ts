@@ -18,6 +18,11 @@ export const rumor = {
   name: 'rumor',
   labels: { harmful: 'rumor', harmless: 'non-rumor' },
   reading: {
+    labels: { rumor: 'What it says is likely false.', 'non-rumor': 'What it says is likely true.' },
+    tells: ({ support = 0, oppose = 0 }) =>
+      support + oppose === 0
+        ? ['None of its comments takes a side.']
+        : [`Of its comments, ${support} support what it says and ${oppose} oppose it.`],
     debate: {
       sides: [
         { speaker: 'support', title: 'From the comments that support it' },

@@ -1,3 +1,4 @@
+import { entryOf } from '../../domain/entry-of.ts'
 import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
@@ -18,6 +19,19 @@ export const safety: ProtocolKind = {
   name: 'safety',
   labels: { harmful: 'unsafe', harmless: 'safe' },
   reading: {
+    labels: { unsafe: 'A concrete harm was found in it.', safe: 'No concrete harm was found in it.' },
+    rules: {
+      exoneration: 'There is no sign of risk, or a harmless context outweighs it.',
+      confirmation: 'A concrete violation was pointed out, or is plain in the post.',
+      'default-safe': 'It stayed unclear: neither harm nor a harmless context prevailed. It counts as safe then.',
+    },
+    tells(scores) {
+      const said = (['strict', 'loose', 'final'] as const).flatMap((who) => {
+        const risk = entryOf(scores, who)
+        return risk === undefined ? [] : [`${who === 'final' ? 'the arbiter' : `the ${who} debater`} ${risk}`]
+      })
+      return said.length === 0 ? [] : [`Risk from 0 (none) to 1 (grave), at last: ${said.join(', ')}.`]
+    },
     debate: {
       sides: [
         { speaker: 'strict', title: 'Strict: at its worst' },
