@@ -135,5 +135,5 @@ it('a page that could not be noted offers itself again; of a form it says whethe
   const page = await console.page(`/verdict?id=${id}&done=stands`, cookie)
   expect([page.status, page.text.includes(`href="/verdict?id=${id}&amp;done=stands"`)]).toEqual([503, true])
   const form = await console.post('/decide', { id, label: 'rumor', why: 'x', token }, { cookie })
-  expect([form.status, await form.text(), decided]).toEqual([503, expect.stringContaining('Nothing was done'), []])
+  expect([form.status, await form.text(), decided]).toEqual([503, expect.stringContaining('nothing was done'), []])
 })
