@@ -13,6 +13,7 @@ const SINGULAR: ReadonlyMap<string, string> = new Map([
   ['reasons', 'reason'],
   ['precedents', 'precedent'],
   ['turns', 'argument'],
+  ['sentences', 'sentence'],
 ])
 
 /** A list's lines, each with the first text in it, and with what is said before that; empty if it is no list. */

@@ -1,6 +1,6 @@
 import { readConduct, saidOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
-import { property } from './json-schema.ts'
+import { isSchema, type JsonSchema, property } from './json-schema.ts'
 import { ofKind, type Role } from './role.ts'
 
 /** By what a score is called: the kinds of words that it counts. */
@@ -26,18 +26,31 @@ const KINDS: Readonly<Record<string, readonly Conduct[]>> = {
   violenceGraphic: [],
 }
 
-/** Scores of single texts, by counting words: what stands in quotation marks does not count. */
+/** Scores of single texts, or of their sentences, by counting words: what stands in quotation marks does not count. */
 export const scores: Role = ({ fences }, schema) => {
-  const asked = Object.entries(KINDS).filter(([name]) => property(schema, name) !== undefined)
+  const each = property(schema, 'sentences')?.items
+  if (isSchema(each) && property(each, 'toxicity', schema) !== undefined) {
+    const asked = kindsIn(each, schema)
+    const sentences = ofKind(fences, /^sentence$/)
+    return {
+      sentences: sentences.map(({ number, text }, at) => ({ sentence: number ?? at + 1, ...counted(text, asked) })),
+    }
+  }
   if (property(schema, 'toxicity') === undefined && property(schema, 'harassment') === undefined) return undefined
-  const { own } = readConduct(
-    ofKind(fences, /^text/)
-      .map(({ text }) => text)
-      .join('\n'),
+  const texts = ofKind(fences, /^text/).map(({ text }) => text)
+  return { language: 'en', ...counted(texts.join('\n'), kindsIn(schema)) }
+}
+
+type Kinds = readonly (readonly [name: string, kinds: readonly Conduct[]])[]
+
+function kindsIn(schema: JsonSchema, root = schema): Kinds {
+  return Object.entries(KINDS).filter(([name]) => property(schema, name, root) !== undefined)
+}
+
+function counted(text: string, asked: Kinds): Record<string, number> {
+  const { own } = readConduct(text)
+  const of = (kinds: readonly Conduct[]) => saidOf(own, kinds).length
+  return Object.fromEntries(
+    asked.map(([name, kinds]) => [name, of(kinds) === 0 ? 2 : Math.min(97, 60 + 15 * of(kinds))]),
   )
-  const counted = asked.map(([name, kinds]) => {
-    const said = saidOf(own, kinds).length
-    return [name, said === 0 ? 2 : Math.min(97, 60 + 15 * said)]
-  })
-  return { language: 'en', ...Object.fromEntries(counted) }
 }

@@ -4,6 +4,7 @@ import { entryOf } from '../domain/entry-of.ts'
 import type { Clock } from '../ports/clock.ts'
 import { ATTRIBUTES, type Attribute } from '../scoring/attributes.ts'
 import { NoScore, SCORING_VERSION, type Scorer, type Unscored } from '../scoring/score-text.ts'
+import { sentencesOf } from '../scoring/sentences.ts'
 import { jsonOf } from './body.ts'
 import { headersOf, PROBLEMS, type ProblemName, Refused } from './problem.ts'
 import { json, type Operation, type Route, type Schema } from './route.ts'
@@ -95,18 +96,28 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
             'A debate keeps the comment until its verdict was fetched: not with doNotStore.',
           )
         if (wantsDebate) charge(1)
+        const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
+        // One sentence is the whole comment.
+        const isSplit = sentences.length > 1
+        if (isSplit) charge(1)
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone, signal: closing }
-        const { scores, model } = await waiting(parts.scorer.attributes({ text: comment, context, ...whose })).catch(
-          noScore,
-        )
+        const scored = { text: comment, context, ...whose }
+        // The summary is asked for by itself, so that it is the same with spans and without.
+        const [{ scores, model }, spans] = await waiting(
+          Promise.all([parts.scorer.attributes(scored), isSplit ? parts.scorer.sentences(scored, sentences) : null]),
+        ).catch(noScore)
         const detected = scores.language === 'und' ? [] : [scores.language]
         if (asked.length === 0) checkLanguages(detected, parts.languages, wanted[0]?.name, 'detectedLanguages')
         const attributeScores = wanted.flatMap(({ name, threshold }) => {
           const value = scores[ATTRIBUTES[name]] / 100
           if (value < threshold) return []
-          const score = { value, type: 'PROBABILITY' }
-          const span = { begin: 0, end: comment.length, score }
-          return [[name, { ...(given.spanAnnotations === true && { spanScores: [span] }), summaryScore: score }]]
+          const probability = (value: number) => ({ value, type: 'PROBABILITY' })
+          const spanScores = sentences.map((part, at) => {
+            const own = spans?.scores.sentences[at] ?? scores
+            return { ...part, score: probability(own[ATTRIBUTES[name]] / 100) }
+          })
+          const spanned = given.spanAnnotations === true ? { spanScores } : {}
+          return [[name, { ...spanned, summaryScore: probability(value) }]]
         })
         gone.throwIfAborted()
         const language = asked[0] ?? detected[0]
@@ -272,6 +283,7 @@ const TYPE = 'type.googleapis.com/google.commentanalyzer.v1alpha1.Error'
 
 const COMMENT: Schema = { type: 'object', properties: { text: { type: 'string' }, type: { type: 'string' } } }
 const SCORE: Schema = { type: 'object', properties: { value: { type: 'number' }, type: { type: 'string' } } }
+const PLACE: Schema = { type: 'integer', description: 'In UTF-16 code units of the text; `end` is behind the last.' }
 const EXAMPLE = { comment: { text: 'What a stupid idea.' }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] }
 
 const ANALYZE: Operation = {
@@ -291,7 +303,10 @@ const ANALYZE: Operation = {
         },
         context: { type: ['object', 'null'], description: 'What it answers: shown to the model, and not scored.' },
         doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
-        spanAnnotations: { type: ['boolean', 'null'] },
+        spanAnnotations: {
+          type: ['boolean', 'null'],
+          description: 'true: `spanScores` too, of each sentence, by a second call.',
+        },
         clientToken: { type: ['string', 'null'], description: 'Comes back in the answer.' },
         debate: {
           description:
@@ -313,7 +328,20 @@ const ANALYZE: Operation = {
       properties: {
         attributeScores: {
           type: 'object',
-          additionalProperties: { type: 'object', properties: { summaryScore: SCORE } },
+          additionalProperties: {
+            type: 'object',
+            properties: {
+              summaryScore: SCORE,
+              spanScores: {
+                type: 'array',
+                items: {
+                  type: 'object',
+                  required: ['begin', 'end', 'score'],
+                  properties: { begin: PLACE, end: PLACE, score: SCORE },
+                },
+              },
+            },
+          },
         },
         languages: { type: 'array', items: { type: 'string' } },
         detectedLanguages: { type: 'array', items: { type: 'string' } },

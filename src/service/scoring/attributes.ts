@@ -32,14 +32,25 @@ export type Category = keyof typeof CATEGORIES
 /** Readers of a hundred. */
 const share = z.number().min(0).max(100)
 
+const shares = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
+  (typeof ATTRIBUTES)[Attribute],
+  typeof share
+>
+
 /** All attributes are asked for at once, so that one remembered answer serves any selection of them. */
-export const attributesAnswer = z.object({
-  language: z.string().max(35),
-  ...(Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
-    (typeof ATTRIBUTES)[Attribute],
-    typeof share
-  >),
-})
+export const attributesAnswer = z.object({ language: z.string().max(35), ...shares })
+
+/** The same for each of so many sentences, in their order. */
+export function sentencesAnswer(count: number) {
+  const sentence = z.object({ sentence: z.int().min(1).max(count), ...shares })
+  return z.object({
+    sentences: z
+      .array(sentence)
+      .min(count)
+      .max(count)
+      .refine((all) => all.every((one, at) => one.sentence === at + 1), 'one for each sentence, in their order'),
+  })
+}
 
 export const categoriesAnswer = z.object(
   Object.fromEntries(Object.values(CATEGORIES).map((name) => [name, share])) as Record<

@@ -10,7 +10,8 @@ import { askContext } from '../gateway/context.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Prompts } from '../protocols/prompts.ts'
-import { attributesAnswer, categoriesAnswer } from './attributes.ts'
+import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
+import type { Part } from './sentences.ts'
 
 /** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
 export const SCORING_VERSION = 1
@@ -19,6 +20,7 @@ export const SCORING_VERSION = 1
 export const SCORE_PROMPTS = {
   system: [],
   perspective: ['context', 'text'],
+  sentences: ['context', 'sentences'],
   moderation: ['text'],
   'moderation-images': ['text'],
 } as const
@@ -69,6 +71,8 @@ export interface Score<Answer> {
 /** Scores single texts, some with images, each by one call. Rejects with a `NoScore`. */
 export interface Scorer {
   attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
+  /** The attributes of each of these parts of the text, in their order. */
+  sentences(text: Scored, parts: readonly Part[]): Promise<Score<z.infer<ReturnType<typeof sentencesAnswer>>>>
   categories(text: Scored): Promise<Score<z.infer<typeof categoriesAnswer>>>
 }
 
@@ -89,6 +93,7 @@ export function scorer(parts: {
     given: Scored,
     messages: readonly ChatMessage[],
     answer: z.ZodType<Answer>,
+    maxTokens = TOKENS,
   ): Promise<Score<Answer>> {
     const { tenant, part, remember } = given
     const content = JSON.stringify([given.text, given.images ?? []])
@@ -105,7 +110,7 @@ export function scorer(parts: {
         messages: [...system, ...messages],
         answer,
         temperature: 0,
-        maxTokens: 400,
+        maxTokens,
       },
       protocol: 'score',
       subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
@@ -138,11 +143,22 @@ export function scorer(parts: {
     }
   }
 
+  const contextOf = ({ context = [] }: Scored) => context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
+
   return {
     attributes: (given) => {
-      const context = (given.context ?? []).map((text, at) => fence('context', text, at + 1)).join('\n\n')
+      const context = contextOf(given)
       const messages = prompts.get('perspective').render({ context, text: fence('text', given.text) })
       return score(given, messages, attributesAnswer)
+    },
+    sentences: (given, parts) => {
+      const lines = parts.map(({ begin, end }, at) => [
+        `${at + 1}: `,
+        { kind: 'text', text: given.text.slice(begin, end) },
+      ])
+      const sentences = fence.list('sentences', lines)
+      const messages = prompts.get('sentences').render({ context: contextOf(given), sentences })
+      return score(given, messages, sentencesAnswer(parts.length), TOKENS + parts.length * TOKENS_A_SENTENCE)
     },
     categories: (given) => {
       const { images } = given
@@ -159,6 +175,9 @@ export function scorer(parts: {
 }
 
 const FIRST_WAIT_MS = 200
+
+/** Longest answers. */
+const [TOKENS, TOKENS_A_SENTENCE] = [400, 80]
 
 function whyOf(code: string, { images }: Pick<Scored, 'images'>): Unscored {
   // A model that takes none refuses the question.
