@@ -31,7 +31,7 @@ export function decisionsRoute({ deciding, clock }: { deciding: Deciding; clock:
         const errors = read.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
         throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
       }
-      const heard = await waiting(deciding.decide(read.data, signal)).catch((cause: unknown) => {
+      const heard = await waiting(deciding.decide(read.data, signal())).catch((cause: unknown) => {
         throw new Refused(
           'kafka-away',
           `Kafka has not acknowledged it (${cause instanceof Error ? cause.name : 'unknown'})`,

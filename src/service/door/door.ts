@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../domain/api-key.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -82,7 +82,7 @@ export function door(parts: DoorParts): Door {
         ...{ id, caller, body, query, param, charge },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...{ gone: request.signal, closing },
-        signal: AbortSignal.any([request.signal, closing]),
+        signal: () => AbortSignal.any([request.signal, closing]),
         async waiting(work) {
           const since = performance.now()
           try {
@@ -198,7 +198,7 @@ function allowed(response: Response, request: Request, origins: readonly string[
 /** The client's own id of a request, where it is one that may stand in a log and a header; else a new one. */
 function requestId(headers: Headers): string {
   const given = headers.get('x-request-id') ?? ''
-  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : `req_${randomBytes(12).toString('base64url')}`
+  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : `req_${randomUUID()}`
 }
 
 function outcomeOf(status: number): DoorOutcome {

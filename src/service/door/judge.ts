@@ -169,7 +169,12 @@ async function complete(
 ): Promise<Answer> {
   const { tenant } = call.caller
   const over = new AbortController()
-  const signal = AbortSignal.any([call.signal, over.signal, AbortSignal.timeout(Math.round(seconds * 1000))])
+  const signal = AbortSignal.any([
+    call.gone,
+    call.closing,
+    over.signal,
+    AbortSignal.timeout(Math.round(seconds * 1000)),
+  ])
   let hasWaited = false
   try {
     for (;;) {

@@ -23,8 +23,8 @@ export interface Call {
   param(name: string): string
   /** How the door was asked for: `https://gavel.example`, without a slash at its end. */
   readonly base: string
-  /** Aborts when the client has gone, or the door is about to close. */
-  readonly signal: AbortSignal
+  /** Aborts when the client has gone, or the door is about to close. Made where it is asked for: it outlives short collections. */
+  signal(): AbortSignal
   /** Aborts when the client has gone. */
   readonly gone: AbortSignal
   /** Aborts when the door is about to close. */
