@@ -51,6 +51,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         sending: sending({
           writer: { send: options.write ?? (async (all) => void records.push(...all)) },
           timeoutMs: options.timeoutMs ?? 1_000,
+          report: (name, event) => void events.push([name, event]),
         }),
         topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
         decisionsTopic: 'decisions',

@@ -7,7 +7,7 @@ const hanging = { send: () => new Promise<void>(() => {}) }
 const record = (value: string) => ({ topic: 'posts', key: 'a', value })
 
 test('what waits is counted in bytes', async () => {
-  const { send } = sending({ writer: hanging, timeoutMs: 100 })
+  const { send } = sending({ writer: hanging, timeoutMs: 100, report: () => {} })
   const first = send('acme', [record('漢'.repeat(11 * 2 ** 20))])
   await expect(send('other', [record('a')])).rejects.toMatchObject({ problem: 'back-pressure' })
   await expect(first).rejects.toMatchObject({ problem: 'kafka-away' })
@@ -16,7 +16,7 @@ test('what waits is counted in bytes', async () => {
 test('what was given up is not held while Kafka hangs', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
-  const { send } = sending({ writer: hanging, timeoutMs: 50 })
+  const { send } = sending({ writer: hanging, timeoutMs: 50, report: () => {} })
   send('acme', [record('on its way')]).catch(() => {})
   // In a function of its own, whose frame holds nothing when it is collected.
   const behindIt = () => {
@@ -37,7 +37,7 @@ test('what was given up is not held while Kafka hangs', async () => {
 })
 
 test('what waits of one tenant leaves room for others', async () => {
-  const { send } = sending({ writer: hanging, timeoutMs: 100 })
+  const { send } = sending({ writer: hanging, timeoutMs: 100, report: () => {} })
   const all = [send('acme', [record('a'.repeat(10 * 2 ** 20))]), send('other', [record('a'.repeat(10 * 2 ** 20))])]
   const ends = Promise.all(all.map((one) => expect(one).rejects.toMatchObject({ problem: 'kafka-away' })))
   await expect(send('acme', [record('a'.repeat(7 * 2 ** 20))])).rejects.toMatchObject({ problem: 'back-pressure' })

@@ -11,11 +11,12 @@ import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { kafkaClient } from '../../service/adapters/kafka/client.ts'
 import { makeTopics } from '../../service/composition/kafka.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
+import { type HeldUp, type Slowest, slowestOf } from './held-up.ts'
 import { sentence } from './load.ts'
 import { type Percentiles, percentiles, round } from './percentiles.ts'
 import { forkWorker, gone, ready } from './service.ts'
 import { STOPPED, startProcess } from './start-process.ts'
-import type { Tick } from './worker.ts'
+import type { Answered, Tick } from './worker.ts'
 
 export interface DoorPlan {
   /** Length of each phase, in seconds. */
@@ -33,6 +34,19 @@ interface Route {
   readonly others: number
   /** The door's own time: from when a request was read, without waiting for verdicts, to its answer. */
   readonly ownMs: Percentiles
+  /** Where the slowest hundredth of it went. */
+  readonly slowest: Slowest
+}
+
+/** What the door adds to a model's time, as many scores a second as are offered. */
+interface Scored {
+  readonly offeredPerSecond: number
+  readonly modelMs: number
+  readonly answered: number
+  /** Answers that were no 200. */
+  readonly others: number
+  /** From when a request was read to its answer, less the model's time. */
+  readonly addedMs: Percentiles
 }
 
 export interface DoorReport {
@@ -42,6 +56,8 @@ export interface DoorReport {
   readonly messages: Route
   /** One post a request, judged by hate before a model that answers at once. */
   readonly judge: Route
+  /** One text a request, scored by a model that takes a set time. */
+  readonly scores: { readonly analyze: Scored; readonly moderations: Scored }
   /** Comments a second in batches by the door, by `gavel produce`, and one by the other. */
   readonly commentsPerSecond: { readonly door: number; readonly produce: number; readonly share: number }
 }
@@ -50,6 +66,8 @@ export interface DoorReport {
 const [BATCH, BATCHES_AT_ONCE] = [1_000, 4]
 /** Requests at a time where the capacity is measured. */
 const AT_ONCE = { messages: 64, judge: 32 }
+/** Where scores are measured: a second of them, and how long the model takes for each, in ms. */
+const SCORES = { perSecond: 40, modelMs: 200 }
 /** Until code is compiled; what is answered by then is not counted. */
 const WARM_UP_SECONDS = 5
 
@@ -68,26 +86,35 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
   const workers: ChildProcess[] = []
   const ticks: Tick[] = []
   try {
-    const started = async (roles: string, onTick: (tick: Tick) => void) => {
-      const worker = forkWorker(own, 0, { roles })
+    const started = async (roles: string, onTick: (tick: Tick) => void, modelMs = 0) => {
+      const worker = forkWorker(own, modelMs, { roles })
       workers.push(worker)
       await ready(worker, onTick)
     }
     await started('judge,publish', () => {})
-    await started('door', (tick) => ticks.push(tick))
+    // Of its model the door itself asks for scores alone.
+    await started('door', (tick) => ticks.push(tick), SCORES.modelMs)
     const port = await portOf(ticks)
     const client = clientOf(port)
+    const of = { client, ticks, plan, signal }
     let sent = 0
     const messages = await measured({
-      ...{ client, ticks, plan, signal, path: '/v1/messages', atOnce: AT_ONCE.messages },
+      ...{ ...of, path: '/v1/messages', atOnce: AT_ONCE.messages },
       body: () => JSON.stringify(comment(sent++)),
     })
     say(line('messages', messages))
     const judge = await measured({
-      ...{ client, ticks, plan, signal, path: '/v1/judge', atOnce: AT_ONCE.judge },
+      ...{ ...of, path: '/v1/judge', atOnce: AT_ONCE.judge },
       body: () => JSON.stringify({ post: { text: sentence(sent, 18), id: `asked-${sent++}` }, protocols: ['hate'] }),
     })
     say(line('judge', judge))
+    const scores = {
+      analyze: await scored(of, '/v1alpha1/comments:analyze', (at) => ({
+        ...{ comment: { text: sentence(at, 18) }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
+      })),
+      moderations: await scored(of, '/v1/moderations', (at) => ({ input: sentence(at, 18) })),
+    }
+    say(`scores: p99 of what the door adds ${scores.analyze.addedMs.p99} and ${scores.moderations.addedMs.p99} ms`)
     const door = await byDoor(client, plan.comments, signal)
     say(`batches by the door: ${door} comments a second`)
     const produce = await byProduce(own, plan.comments)
@@ -96,6 +123,7 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
       loadBefore: round(loadBefore),
       messages,
       judge,
+      scores,
       commentsPerSecond: { door, produce, share: round(door / produce) },
     }
   } finally {
@@ -155,38 +183,28 @@ function clientOf(port: number): Client {
     })
 }
 
+/** How requests are sent, and what is told of them. */
+interface Sending {
+  readonly client: Client
+  readonly ticks: Tick[]
+  readonly plan: DoorPlan
+  readonly signal: AbortSignal
+}
+
 /** The capacity by as many at once as keep it busy, then the door's own time while half of that arrives at random moments. */
-async function measured(of: {
-  client: Client
-  ticks: Tick[]
-  plan: DoorPlan
-  signal: AbortSignal
-  path: string
-  atOnce: number
-  body: () => string
-}): Promise<Route> {
+async function measured(of: Sending & { path: string; atOnce: number; body: () => string }): Promise<Route> {
   const { client, ticks, plan, signal, path, atOnce, body } = of
   await closedLoop(WARM_UP_SECONDS)
   const capacityPerSecond = round((await closedLoop(plan.seconds)) / plan.seconds)
   const offeredPerSecond = round(capacityPerSecond / 2)
-  const { child: arrivals } = await startProcess('arrivals', [], signal)
-  try {
-    // What was answered before does not count.
-    await sleep(500)
-    ticks.splice(0)
-    const statuses: number[] = []
-    await openLoop(arrivals, offeredPerSecond, plan.seconds, async () => {
-      statuses.push(await client(path, body()))
-    })
-    await sleep(500)
-    const answered = ticks.flatMap((tick) => tick.answered).filter(({ route }) => route === path)
-    return {
-      ...{ capacityPerSecond, offeredPerSecond, answered: answered.length },
-      others: statuses.filter((status) => status !== 200).length,
-      ownMs: percentiles(answered.map(({ ownMs }) => ownMs)),
-    }
-  } finally {
-    arrivals.kill()
+  const { answered, others } = await offered(of, path, offeredPerSecond, body)
+  return {
+    ...{ capacityPerSecond, offeredPerSecond, answered: answered.length, others },
+    ownMs: percentiles(answered.map(({ ownMs }) => ownMs)),
+    slowest: slowestOf(
+      answered.map(({ at, ownMs }) => ({ from: at - ownMs, to: at })),
+      heldUpIn(ticks),
+    ),
   }
 
   /** How many were answered with 200. */
@@ -201,6 +219,50 @@ async function measured(of: {
     }
     await Promise.all(Array.from({ length: atOnce }, one))
     return good
+  }
+}
+
+/** What the door adds to a model's time. */
+async function scored(of: Sending, path: string, body: (at: number) => object): Promise<Scored> {
+  const { perSecond: offeredPerSecond, modelMs } = SCORES
+  let at = 0
+  const text = () => JSON.stringify(body(at++))
+  await offered({ ...of, plan: { ...of.plan, seconds: WARM_UP_SECONDS } }, path, offeredPerSecond, text)
+  const { answered, others } = await offered(of, path, offeredPerSecond, text)
+  const addedMs = percentiles(answered.map(({ ownMs, waitMs }) => ownMs + waitMs - modelMs))
+  return { offeredPerSecond, modelMs, answered: answered.length, others, addedMs }
+}
+
+/** What was answered while so many a second arrived at random moments, and how many answers were no 200. */
+async function offered(
+  { client, ticks, plan, signal }: Sending,
+  path: string,
+  perSecond: number,
+  body: () => string,
+): Promise<{ answered: Answered[]; others: number }> {
+  const { child: arrivals } = await startProcess('arrivals', [], signal)
+  try {
+    // What was answered before does not count.
+    await sleep(500)
+    ticks.splice(0)
+    const statuses: number[] = []
+    await openLoop(arrivals, perSecond, plan.seconds, async () => {
+      statuses.push(await client(path, body()))
+    })
+    await sleep(500)
+    const answered = ticks.flatMap((tick) => tick.answered).filter(({ route }) => route === path)
+    return { answered, others: statuses.filter((status) => status !== 200).length }
+  } finally {
+    arrivals.kill()
+  }
+}
+
+function heldUpIn(ticks: readonly Tick[]): HeldUp {
+  const all = ticks.flatMap(({ heldUp }) => (heldUp === null ? [] : [heldUp]))
+  return {
+    collecting: all.flatMap(({ collecting }) => collecting),
+    kafka: all.flatMap(({ kafka }) => kafka),
+    waited: all.flatMap(({ waited }) => waited),
   }
 }
 

@@ -1,6 +1,7 @@
 import { loadSettings } from '../../../config/load.ts'
 import { DEFAULT_ROLES, type Role, startApp } from '../../service/composition/service.ts'
 import type { Events } from '../../service/ports/report.ts'
+import { type HeldUp, watchHeldUp } from './held-up.ts'
 import { benchModel } from './model.ts'
 
 // The service under load, in a process of its own: told what to be by its arguments, it tells what happens again and
@@ -33,7 +34,19 @@ export interface Tick {
   /** The port of its HTTP door, once that is open; 0 without one. */
   readonly doorPort: number
   /** What the door has answered, and its own time for it, in ms. */
-  readonly answered: readonly { readonly route: string; readonly outcome: string; readonly ownMs: number }[]
+  readonly answered: readonly Answered[]
+  /** What held this process up, where it is a door. */
+  readonly heldUp: HeldUp | null
+}
+
+/** A request that the door has answered, at a moment of its own clock; times in ms. */
+export interface Answered {
+  readonly at: number
+  readonly route: string
+  readonly outcome: string
+  readonly ownMs: number
+  /** For a verdict or a model. */
+  readonly waitMs: number
 }
 
 /** One verdict; times in ms. Overhead is the sum of its three parts. */
@@ -49,6 +62,8 @@ export interface Published {
 
 const [latencyMs = '0', roles = DEFAULT_ROLES.join(','), tickMs = '100'] = process.argv.slice(2)
 
+const heldUp = roles.split(',').includes('door') ? watchHeldUp() : null
+
 let lag = 0
 let doorPort = 0
 let tick = empty()
@@ -58,7 +73,7 @@ function empty() {
     ...counts,
     published: [] as Published[],
     hops: [] as Tick['hops'][number][],
-    answered: [] as Tick['answered'][number][],
+    answered: [] as Answered[],
   }
 }
 
@@ -71,8 +86,13 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Role[]
       else if (name === 'error') tick.troubles++
       else if (name === 'door:opened') doorPort = (event as Events['door:opened']).doorPort
       else if (name === 'door:answered') {
-        const { route, outcome, ownSeconds } = event as Events['door:answered']
-        tick.answered.push({ route, outcome, ownMs: ownSeconds * 1000 })
+        const { route, outcome, ownSeconds, waitSeconds } = event as Events['door:answered']
+        const at = performance.now()
+        tick.answered.push({ at, route, outcome, ownMs: ownSeconds * 1000, waitMs: waitSeconds * 1000 })
+        heldUp?.look(at)
+      } else if (name === 'door:sent') {
+        const at = performance.now()
+        heldUp?.sent({ from: at - (event as Events['door:sent']).seconds * 1000, to: at })
       } else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
       else if (name === 'ask:started') {
         const { stage, waitSeconds } = event as Events['ask:started']
@@ -123,6 +143,7 @@ const timer = setInterval(() => {
     handles: process.getActiveResourcesInfo().length,
     lag,
     doorPort,
+    heldUp: heldUp?.taken() ?? null,
   } satisfies Tick)
 }, Number(tickMs))
 

@@ -82,7 +82,7 @@ export function doorPart(
     loops.start('door backlog', PRESSURE_MS, watch)
     const closing = new AbortController()
     const given = {
-      sending: sending({ writer, timeoutMs: settings.door.produceTimeout }),
+      sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
       topics: {
         post: topics.posts,
         comment: topics.comments,

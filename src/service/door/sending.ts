@@ -1,3 +1,4 @@
+import type { Report } from '../ports/report.ts'
 import { type Outgoing, RefusedRecord, type TopicWriter } from '../ports/topic.ts'
 import { Refused } from './problem.ts'
 
@@ -31,7 +32,15 @@ interface Request {
  * One batch at a time is on its way to Kafka; what comes meanwhile goes with the next one, in the order in which it came, so that
  * messages about one subject stay in order however many clients send them.
  */
-export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send'>; timeoutMs: number }): Sending {
+export function sending({
+  writer,
+  timeoutMs,
+  report,
+}: {
+  writer: Pick<TopicWriter, 'send'>
+  timeoutMs: number
+  report: Report
+}): Sending {
   const waiting: Request[] = []
   const waitingOf = new Map<string, number>()
   let waitingBytes = 0
@@ -41,7 +50,11 @@ export function sending({ writer, timeoutMs }: { writer: Pick<TopicWriter, 'send
     if (isSending) return
     isSending = true
     try {
-      for (let batch = nextBatch(waiting); batch.length > 0; batch = nextBatch(waiting)) await sendBatch(batch)
+      for (let batch = nextBatch(waiting); batch.length > 0; batch = nextBatch(waiting)) {
+        const began = performance.now()
+        await sendBatch(batch)
+        report('door:sent', { records: batch.length, seconds: (performance.now() - began) / 1000 })
+      }
     } finally {
       isSending = false
     }

@@ -344,6 +344,8 @@ export interface Events {
    * which it waited for a model or a verdict; from when the last verdict was decided it is the door's own again.
    */
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
+  /** Kafka acknowledged a batch of the door's, or did not. */
+  'door:sent': { records: number; seconds: number }
   /** The door refused a request. `key` is the id of its key; empty where it has none. */
   'door:refused': { requestId: string; route: string; status: number; problem: string; key: string }
   /** A browser blocked something in a page of the console that does not belong there. */
