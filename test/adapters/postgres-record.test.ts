@@ -6,7 +6,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { type Address, database } from '../../src/service/adapters/postgres/connection.ts'
 import { postgresRecord, postgresRecordReader } from '../../src/service/adapters/postgres/record.ts'
 import { besides, putInPlace } from '../../src/service/adapters/postgres/replace.ts'
-import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
+import { entriesOf } from '../../src/service/record/project.ts'
+import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -78,6 +79,83 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     const after = await written(address)
     expect(gone.filter((key) => after.includes(key))).toEqual([])
     await db.close()
+    await store.close()
+  })
+
+  it('holds no key of what was deleted, whoever’s transaction is open, if only it does not read the keys', async () => {
+    const address = addressOf()
+    const store = await open(address, { keep: 4_000 * DAY })
+    const topics = feed(store)
+    await topics.judged({}, 'Xylozebraquark')
+    const db = database(address, 1)
+    const keys = (await db.rows<{ key: Buffer }>('SELECT key FROM keys')).map(({ key }) => key)
+    // A number of its own and no snapshot, as a prepared transaction, a replica or a writer that thinks: VACUUM goes by them.
+    const writing = new pg.Client({ connectionString: address.url.replace('gavel@', `gavel:${PASSWORD}@`) })
+    await writing.connect()
+    await writing.query('BEGIN; SELECT pg_current_xact_id()')
+    await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+    await store.tidy(Date.now() + HOUR / 2 + 60_000)
+    expect(await db.rows('SELECT 1 FROM erasing')).toHaveLength(0)
+    const after = await written(address)
+    expect(keys.filter((key) => after.includes(key))).toEqual([])
+    await writing.end()
+    await db.close()
+    await store.close()
+  })
+
+  it('holds no key of a step that was begun and not written', async () => {
+    const address = addressOf()
+    const store = await open(address, { keep: 4_000 * DAY })
+    const topics = feed(store)
+    await topics.judged({}, 'a harbour')
+    await store.tidy(Date.now() + HOUR)
+    const db = database(address, 1)
+    await db.run('CREATE EXTENSION IF NOT EXISTS pageinspect SCHEMA pg_catalog')
+    const keysOnPages = async () => {
+      let found = 0
+      for (let part = 0; part < 16; part++) {
+        const [row] = await db.rows<{ n: number }>(
+          `SELECT count(t_data) AS n FROM generate_series(0, pg_relation_size('keys_${part}') / 8192 - 1) AS page,
+           heap_page_items(get_raw_page('keys_${part}', page::int))`,
+        )
+        found += row?.n ?? 0
+      }
+      return found
+    }
+    expect(await keysOnPages()).toBe(4)
+    // Its words are searched, so that their keys are written, and its offset is one that no column takes.
+    const verdict = aVerdict(at(1), { subjectId: 'q' })
+    await topics.send('transcripts', 'q', aTranscript(verdict.id, 'a bridge'))
+    const before = await keysOnPages()
+    const [entry] = entriesOf('verdicts', incoming('verdicts', 1, 'q', verdict, 1), CONTEXT)
+    if (entry === undefined) throw new Error('not read')
+    const step = { topic: 'verdicts', partition: 0, from: 1, next: 1.5, entries: [{ offset: 1, entry }] } as const
+    await expect(store.apply(step)).rejects.toThrow('bigint')
+    expect(await keysOnPages()).toBe(before + 1)
+    await topics.send('reviews', 'q', 'nothing')
+    await store.tidy(Date.now() + HOUR)
+    expect(await keysOnPages()).toBe(before + 1)
+    await db.close()
+    await store.close()
+  })
+
+  it('a writer that falls silent in mid-step holds up the others for a while alone', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    const silent = database(address, 1, 1_000)
+    const held = silent.transaction(async (sql) => {
+      await sql.rows('SELECT * FROM counters FOR UPDATE')
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      await sql.rows('SELECT 1')
+    })
+    const lost = expect(held).rejects.toThrow()
+    const begun = performance.now()
+    await feed(store).judged({}, 'a harbour')
+    expect(performance.now() - begun).toBeLessThan(2_900)
+    await lost
+    const [row] = await silent.rows<{ ms: string }>('SHOW default_transaction_isolation')
+    expect(row).toMatchObject({ default_transaction_isolation: 'read committed' })
+    await silent.close()
     await store.close()
   })
 

@@ -5,6 +5,7 @@ import { MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/serv
 import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
+import { judgementsOf } from '../../src/service/record/judgements.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import type { Costs } from '../../src/service/record/queue.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -71,7 +72,7 @@ export function feed(store: RecordStore) {
   return feeding
 }
 
-function incoming(topic: string, offset: number, key: string | null, value: unknown, seconds: number): Incoming {
+export function incoming(topic: string, offset: number, key: string | null, value: unknown, seconds: number): Incoming {
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
   return { topic, partition: 0, offset: String(offset), key, value: bytes, headers: {}, timestamp: T0 + seconds * 1000 }
 }
@@ -148,6 +149,19 @@ export function recordContract(
       )
       expect((await subject('p', 'acme'))?.verdicts).toHaveLength(1)
       expect(await ids('of', { tenants: ['acme'] })).toEqual(['hate@acme~p~r1'])
+    })
+
+    it('ids that differ by a character that a database can’t hold are two subjects, each once', async () => {
+      for (const subjectId of ['a\0', 'a\u2400', 'a\u001a0'])
+        for (let times = 0; times < 2; times++)
+          await topics.judged({ subjectId }, `words of ${subjectId}`, { 'c\0': 'x' })
+      for (const subjectId of ['a\0', 'a\u2400', 'a\u001a0']) {
+        const found = await store.subject({ tenant: 'default', id: subjectId })
+        expect(found?.verdicts.map(({ verdict }) => verdict.subjectId)).toEqual([subjectId])
+        expect(found?.subject.postId).toBe(subjectId)
+      }
+      await topics.send('posts', 'a\0', { id: 'a\0', createdAt: at(0), deleted: true }, 60)
+      expect((await store.find({}, 9)).map((row) => row.subject.postId).toSorted()).toEqual(['a\u001a0', 'a\u2400'])
     })
 
     it('a repeated message changes nothing, and an id with two contents is marked', async () => {
@@ -681,6 +695,16 @@ export function recordContract(
         expect(await listed()).toEqual([])
       })
 
+      it('ends a claim where a person has decided, so that somebody else can take the second opinion', async () => {
+        await stop()
+        await start({ auditShare: 0, blindShare: 1 })
+        await topics.judged({}, 'x')
+        await queue.claim('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        await topics.judged(decidedBy('ann'), 'x')
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~p~r2', claim: null }])
+        expect(await queue.claim('rumor~p~r2', { for: 'ben' }, NOW + 1, NOW)).toMatchObject({ outcome: 'claimed' })
+      })
+
       it('lets nobody hold more than twenty, and counts one again that is renewed or given back', async () => {
         for (let n = 0; n < 23; n++) await topics.judged({ subjectId: `q${n}`, decidedBy: 'none', label: null }, 'x')
         const claim = (by: string, n: number | null, now = NOW) =>
@@ -740,6 +764,21 @@ export function recordContract(
         expect((await queue.state()).agreement).toEqual([
           { protocol: 'rumor', beside: 'machine', agrees: false, verdicts: 1 },
           { protocol: 'rumor', beside: 'person', agrees: false, verdicts: 1 },
+        ])
+      })
+
+      it('compares with the last word of the person who spoke first', async () => {
+        await topics.judged({ decidedBy: 'none', label: null }, 'x')
+        await topics.judged(decidedBy('ann'), 'x')
+        const opinion = { subjectId: 'p', protocol: 'rumor', against: 2, why: 'w', at: at(30), opinion: true }
+        await topics.send('decisions', 'p', { ...opinion, by: 'ben', label: 'non-rumor' }, 30)
+        await topics.send('decisions', 'p', { ...opinion, by: 'cay', label: 'non-rumor' }, 31)
+        await topics.send('decisions', 'p', { ...opinion, by: 'ben', label: 'rumor' }, 32)
+        const found = await subject()
+        const [judged] = found === null ? [] : judgementsOf(found)
+        expect(judged?.opinions[0]).toEqual({ by: 'ben', label: judged?.label })
+        expect((await queue.state()).agreement).toEqual([
+          { protocol: 'rumor', beside: 'person', agrees: true, verdicts: 1 },
         ])
       })
 

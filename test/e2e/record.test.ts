@@ -27,6 +27,7 @@ import {
   startServers,
   startService,
 } from '../support/pipeline.ts'
+import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 /** Verdicts that are sent before, while and after the role is killed. */
@@ -34,6 +35,7 @@ const MANY = 300
 const BEGUN = Date.now() - 3_600_000
 const at = (seconds: number) => new Date(BEGUN + seconds * 1_000).toISOString()
 const SECRET = 'Xylozebraquark'
+const postgres = await aPostgres({ password: 'canary4record' })
 
 describe('the record on real topics', () => {
   let stack: Stack
@@ -83,6 +85,7 @@ describe('the record on real topics', () => {
   afterAll(async () => {
     await service?.kill('SIGTERM')
     await stack?.close()
+    await postgres?.close()
   })
 
   it('loses and repeats nothing through a kill -9, is searched, erased within a second, exported and rebuilt', {
@@ -172,4 +175,45 @@ describe('the record on real topics', () => {
     expect(await run(stats, [], {})).toMatch(/rumor +│ machines +│ audit +│ all +│ 0 +│ 1 /)
     expect(await run(decide, [of], { ...words, by: 'ann' })).toMatch(/^No such item waits/)
   })
+
+  it.skipIf(postgres === null)(
+    'does so in PostgreSQL, for two processes, and goes on when the database is back',
+    {
+      timeout: 300_000,
+    },
+    async () => {
+      await service?.kill('SIGKILL')
+      environment = environmentOn(stack, {
+        ...{ GAVEL_RECORD_STORE: 'postgres', GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '' },
+        ...{ GAVEL_RECORD_POSTGRES_PASSWORD: 'canary4record', GAVEL_REVIEW_BLIND_SHARE: '0' },
+      })
+      await makeTopics(clientOf(environment), settingsOf(environment))
+      await send('verdicts', verdictsFrom(0))
+      await start()
+      await eventually(async () => (await recorded()).length > 0, 90_000)
+      const other = await startService(environment, 'record')
+      await send('verdicts', verdictsFrom(MANY / 3))
+      await service?.kill('SIGKILL')
+      await postgres?.server.kill()
+      await send('verdicts', verdictsFrom((2 * MANY) / 3))
+      await postgres?.server.restart()
+      await start()
+      const one = aVerdict(at(MANY), { subjectId: 'p', rationale: `${SECRET} it says` })
+      await send('verdicts', [['p', one]])
+      await send('transcripts', [['p', aTranscript(one.id, `a ${SECRET} post`, { c1: 'a comment' })]])
+      await eventually(async () => (await recorded()).length > MANY, 120_000)
+      expect(other.process.exitCode, other.log.slice(-20).join('\n')).toBeNull()
+      const all = await recorded()
+      expect(new Set(all).size).toBe(all.length)
+      expect(all.length).toBe(MANY + 1)
+      await eventually(async () => (await search('zebra')).includes(one.id), 60_000)
+      await send('posts', [['p', { id: 'p', createdAt: at(0), deleted: true }]])
+      await eventually(async () => (await search('zebra')) === '', 60_000)
+      const before = await exported()
+      expect(before.split('\n')).toHaveLength(MANY)
+      for (const process of [service, other]) await process?.kill('SIGTERM')
+      expect(await rebuilt()).toContain(`${MANY} verdicts`)
+      expect((await exported()).split('\n').toSorted()).toEqual(before.split('\n').toSorted())
+    },
+  )
 })

@@ -2,7 +2,7 @@ import type { RecordFilter } from '../ports/record.ts'
 import { docAt } from './documents.ts'
 
 /** A second that is full goes on in the next ones: so far behind its own time a document may stand, in ms. */
-const OVERFLOW_MS = 3_600_000
+const OVERFLOW_MS = 60_000
 
 /** The marks that a filter asks for, the rarest first. */
 export function marksOf({

@@ -18,7 +18,7 @@ export function memoryReview(
   source: QueueSource,
   { costs, auditShare, blindShare }: { costs: Costs; auditShare: number; blindShare: number },
 ): ReviewQueue {
-  const claims = new Map<string, { by: string; until: number }>()
+  const claims = new Map<string, { by: string; until: number; decider: string | null }>()
   const own = costsOf(costs)
   const deciderOf = ({ json }: RulingEntry) => (JSON.parse(json) as { decision?: { by: string } }).decision?.by ?? null
   const saidOf = (ruling: RulingEntry) =>
@@ -26,11 +26,25 @@ export function memoryReview(
       .said()
       .filter(({ subject, protocol }) => protocol === ruling.protocol && keyOf(subject) === keyOf(ruling.subject))
       .map((one) => ({ ...one, message: JSON.parse(one.json) as Record<string, unknown> }))
-  const opinionsOn = (ruling: RulingEntry) =>
-    saidOf(ruling).filter(
-      ({ said, message: { opinion, against }, by }) =>
-        said === 'decision' && opinion === true && against === ruling.number && by !== deciderOf(ruling),
+  /** Each person's last word, by who spoke first. */
+  const opinionsOn = (ruling: RulingEntry) => {
+    const all = saidOf(ruling).filter(
+      ({ said, label, message: { opinion, against }, by }) =>
+        said === 'decision' &&
+        opinion === true &&
+        label !== null &&
+        against === ruling.number &&
+        by !== deciderOf(ruling),
     )
+    const last = new Map(all.toSorted((a, b) => a.at - b.at).map((one) => [one.by, one]))
+    return [...new Set(all.map(({ by }) => by))].flatMap((by) => last.get(by) ?? [])
+  }
+
+  /** A claim ends where a person decides. */
+  const claimOn = (ruling: RulingEntry) => {
+    const claim = claims.get(claimKey(ruling))
+    return claim?.decider === deciderOf(ruling) ? claim : undefined
+  }
 
   function rowOf(ruling: RulingEntry): QueueRow[] {
     const { id, subject, protocol, number, label, decidedBy } = ruling
@@ -41,7 +55,7 @@ export function memoryReview(
     const look = lookAt({ ...ruling, drawn }, asked, opinionsOn(ruling).length)
     if (look === null) return []
     const { lang = null, begins: words = null } = source.shownOf(ruling) ?? {}
-    const claim = claims.get(claimKey(ruling))
+    const claim = claimOn(ruling)
     return [
       {
         ...{
@@ -83,12 +97,12 @@ export function memoryReview(
         ([key, held]) => key !== claimKey(ruling) && held.by === filter.for && held.until > now,
       )
       if (!holds(first.row, filter.for, now) && others.length >= MOST_CLAIMS) return { outcome: 'many' }
-      claims.set(claimKey(ruling), { by: filter.for, until })
+      claims.set(claimKey(ruling), { by: filter.for, until, decider: deciderOf(ruling) })
       return { outcome: 'claimed', item: { ...itemOf(first.row, first.score, now), claim: { by: filter.for, until } } }
     },
     async release(item, by, anyone, now) {
       const ruling = claimOf(item)
-      const held = ruling === undefined ? undefined : claims.get(claimKey(ruling))
+      const held = ruling === undefined ? undefined : claimOn(ruling)
       if (ruling === undefined || held === undefined || held.until <= now || !(anyone || held.by === by)) return false
       return claims.delete(claimKey(ruling))
     },

@@ -25,34 +25,54 @@ export interface Sql {
 export interface Database extends Sql {
   /** Does all of it or nothing, over one connection. */
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
-  /** Does what no transaction can do; false if others held for two seconds what it needs for itself. */
-  alone(statement: string): Promise<boolean>
+  /** The same; false, and nothing is done, if others hold for two seconds what it needs for itself. */
+  alone(work: (sql: Sql) => Promise<unknown>): Promise<boolean>
   close(): Promise<void>
 }
 
 const CONNECT_MS = 10_000
-const INT8 = 20
+/** A question that takes longer is given up with its connection: the database may be gone without a word. */
+const ANSWER_MS = 120_000
+/**
+ * Whoever writes holds up all others who do: a machine that is gone in mid-step does so for as long only. Rules that hold by what
+ * was committed before, whatever the database's own default is.
+ */
+const SESSION = {
+  tcp_keepalives_idle: '15',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '30s',
+  default_transaction_isolation: String.raw`read\ committed`,
+  client_min_messages: 'warning',
+}
+/** How long a step may be silent, in ms. */
+const SILENT_MS = 60_000
+const [INT8, TEXT] = [20, 25]
 const LOCKED = '55P03'
 
 /**
  * Connections to the record's database, at most so many. Each question fails by itself: with `RecordFull` where its disk is full, with
  * `RecordDamaged` where the server says that what it has is damaged.
  */
-export function database({ url, password, schema, tls }: Address, most: number): Database {
+export function database({ url, password, schema, tls }: Address, most: number, silentMs = SILENT_MS): Database {
   const pool = new pg.Pool({
     ...placeOf(url),
     ...(password !== '' && { password }),
     ...(tls.enabled && { ssl: tlsOptions(tls, 'record.postgres.tls') }),
-    options: `-c search_path=${schema} -c client_min_messages=warning`,
+    options: Object.entries({ ...SESSION, search_path: schema, idle_in_transaction_session_timeout: silentMs })
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
     max: most,
     connectionTimeoutMillis: CONNECT_MS,
+    query_timeout: ANSWER_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 15_000,
     application_name: 'gavel-record',
-    // Numbers of documents and times are exact as numbers.
-    types: { getTypeParser: (oid, format) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)) },
+    types: { getTypeParser: (oid, format) => READ.get(oid) ?? pg.types.getTypeParser(oid, format) },
   })
-  // A connection that is idle may end; the next question makes another.
+  // A connection may end while nothing is asked, also in mid-step; the next question fails, or makes another.
   pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const asked = (client: pg.Pool | pg.PoolClient): Sql => ({
     rows: async <Row>(sql: string, ...values: readonly Value[]) =>
       (await told(() => client.query(questionOf(sql, values)))).rows as Row[],
@@ -69,24 +89,25 @@ export function database({ url, password, schema, tls }: Address, most: number):
         await told(() => client.query('COMMIT'))
         return result
       } catch (error) {
-        await client.query('ROLLBACK').catch((failure: Error) => {
-          broken = failure
-        })
+        // Of what the server has not refused itself nobody knows how far it went.
+        if (error instanceof pg.DatabaseError)
+          await client.query('ROLLBACK').catch((failure: Error) => {
+            broken = failure
+          })
+        else broken = true
         throw error
       } finally {
         client.release(broken)
       }
     },
-    async alone(statement) {
-      const client = await told(() => pool.connect())
+    async alone(work) {
       try {
-        await client.query("SET lock_timeout TO '2s'")
-        await told(() => client.query(statement))
-        await client.query('RESET lock_timeout')
-        client.release()
+        await this.transaction(async (sql) => {
+          await sql.rows("SELECT set_config('lock_timeout', '2s', true)")
+          await work(sql)
+        })
         return true
       } catch (error) {
-        client.release(true)
         if (error instanceof Error && 'code' in error && error.code === LOCKED) return false
         throw error
       }
@@ -113,10 +134,25 @@ function questionOf(sql: string, values: readonly Value[]): pg.QueryConfig {
   return { text, values: values.map(sendable) }
 }
 
-/** No text of PostgreSQL's may hold a zero, nor half a character. */
+const ESCAPE = '\u001a'
+
+/** No text of PostgreSQL's may hold a zero, nor half a character. Two texts that differ by a zero stay two. */
 export function sendableText(text: string): string {
-  return text.toWellFormed().replaceAll('\0', '\u2400')
+  const whole = text.toWellFormed()
+  if (!whole.includes('\0') && !whole.includes(ESCAPE)) return whole
+  return whole.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll('\0', `${ESCAPE}0`)
 }
+
+function readText(text: string): string {
+  if (!text.includes(ESCAPE)) return text
+  return text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE)
+}
+
+/** Numbers of documents and times are exact as numbers. */
+const READ: ReadonlyMap<number, (value: string) => unknown> = new Map<number, (value: string) => unknown>([
+  [INT8, Number],
+  [TEXT, readText],
+])
 
 function sendable(value: Value): unknown {
   if (typeof value === 'string') return sendableText(value)

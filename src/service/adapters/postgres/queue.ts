@@ -21,13 +21,14 @@ interface Standing {
   /** The machines' last ruling beneath a person's. */
   readonly beneath: string | null
   readonly asked: readonly { why: string; at: number }[]
-  readonly opinions: readonly (string | null)[]
+  /** What others say in a second opinion, each their last word, by who spoke first. */
+  readonly opinions: readonly string[]
 }
 
 /** The first one counts, and how many there are matters little. */
 const MOST_OPINIONS = 10
 
-/** Writes anew what the queue has of all that was touched. Claims stay. */
+/** Writes anew what the queue has of all that was touched. Claims stay until a person decides. */
 export async function settle(writing: Writing): Promise<void> {
   const { sql, touched, draw, shares } = writing
   const pairs = [...touched].flatMap(([s, protocols]) => [...protocols].map((protocol) => [s, protocol] as const))
@@ -43,9 +44,13 @@ export async function settle(writing: Writing): Promise<void> {
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
          AND said = 'review' AND said.verdict = r.id GROUP BY why) AS reasons) AS asked,
-       (SELECT coalesce(json_agg(said_of.label ORDER BY n), '[]') FROM (
-         SELECT said.label, n FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = 1
-         AND against = r.number AND by IS DISTINCT FROM r.decider ORDER BY n LIMIT ?) AS said_of) AS opinions
+       (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
+         SELECT label, first FROM (
+           SELECT said.label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
+             min(n) OVER (PARTITION BY by) AS first
+           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = 1
+           AND against = r.number AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
+         WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
      FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)
      JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND standing = 1`,
     ...[MOST_OPINIONS, ...columns],
@@ -96,7 +101,9 @@ export async function settle(writing: Writing): Promise<void> {
        SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::double precision[],
          ?::bigint[], ?::text[])
        ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict, number = excluded.number, label = excluded.label,
-         reasons = excluded.reasons, weight = excluded.weight, since = excluded.since, decider = excluded.decider`,
+         reasons = excluded.reasons, weight = excluded.weight, since = excluded.since, decider = excluded.decider,
+         holder = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.holder END,
+         until = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.until END`,
       ...columnsOf(items, 10),
     )
 }

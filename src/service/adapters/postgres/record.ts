@@ -42,11 +42,13 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     positions: () => tables.positions(),
     async tidy(now) {
       await tables.tidy(now)
+      // Before the keys, which take room while they are written anew.
+      if (now - measured >= MEASURE_MS) {
+        measured = now
+        // With room by the rules: the oldest transcripts go, the verdicts stay.
+        if ((await reader.size()).bytes > maxBytes) await tables.makeRoom()
+      }
       await vacuumed(db, vacuumWithin, now)
-      if (now - measured < MEASURE_MS) return
-      measured = now
-      // With room by the rules: the oldest transcripts go, the verdicts stay.
-      if ((await reader.size()).bytes > maxBytes) await tables.makeRoom()
     },
     async size() {
       const { erasingSince, ...size } = await reader.size()

@@ -6,7 +6,7 @@ import type { Database, Sql } from './connection.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
 const FORM = 'postgres-1'
-/** Partitions of the keys: a deletion has one of them written anew. */
+/** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16
 
 /**
@@ -97,15 +97,18 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     if (found?.made) return
     await sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
     for (const statement of TABLES.split(';')) if (statement.trim() !== '') await sql.run(statement)
-    for (let part = 0; part < KEY_PARTS; part++)
-      await sql.run(`CREATE TABLE keys_${part} PARTITION OF keys FOR VALUES IN (${part})`)
-    // The planner's statistics would copy some of the keys.
-    for (const table of ['keys', ...Array.from({ length: KEY_PARTS }, (_, part) => `keys_${part}`)])
-      await sql.run(`ALTER TABLE ${table} ALTER key SET STATISTICS 0`)
+    await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
+    for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)
     for (const [k, v] of Object.entries(drawn)) await sql.run('INSERT INTO meta VALUES (?, ?)', k, v)
   })
   return metaOf(db, schema)
+}
+
+/** Makes a partition of the keys. The planner's statistics would copy some of them. */
+export async function keyPart(sql: Sql, part: number): Promise<void> {
+  await sql.run(`CREATE TABLE keys_${part} PARTITION OF keys FOR VALUES IN (${part})`)
+  await sql.run(`ALTER TABLE keys_${part} ALTER key SET STATISTICS 0`)
 }
 
 /** What is counted beside the rows, in the transaction that changes them. */
@@ -147,7 +150,11 @@ export class Days {
       if (this.#made.has(name)) continue
       const bounds = `FROM (${day * width}) TO (${(day + 1) * width})`
       await sql.run(`CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES ${bounds}`)
-      if (table === 'texts') await sql.run(`ALTER TABLE ${name} SET (toast_tuple_target = 128)`)
+      if (table === 'texts') {
+        await sql.run(`ALTER TABLE ${name} SET (toast_tuple_target = 128)`)
+        // Nor those of texts, which would outlive them.
+        await sql.run(`ALTER TABLE ${name} ALTER grams SET STATISTICS 0`)
+      }
       this.#made.add(name)
     }
   }

@@ -63,22 +63,28 @@ export class Seals {
   }
 
   /** The same of what was deleted: the last bytes of its keys go as well, also of those that were forgotten before. */
-  async shred(ks: readonly (number | null)[], now = Date.now()): Promise<void> {
-    if ((await this.forget(ks)) === 0) return
+  async shred(ks: readonly (number | null)[]): Promise<void> {
+    if ((await this.forget(ks)) > 0) await this.shredDead()
+  }
+
+  /** The last bytes of keys that are no row's go, as those of a step that was begun and not written. */
+  async shredDead(now = Date.now()): Promise<void> {
+    // By a number that is given once: clocks of several machines repeat a time.
     await this.#sql.run(
       'INSERT INTO erasing VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET last = excluded.last',
-      ...[now, now],
+      ...[now, this.#counters.next('keys')],
     )
   }
 }
 
 /** The keys of these numbers. */
 export async function keysOf(sql: Sql, ks: readonly number[]): Promise<ReadonlyMap<number, Buffer>> {
-  const all = [...new Set(ks)]
-  if (all.length === 0) return new Map()
+  if (ks.length === 0) return new Map()
+  // Each is looked for in its own partition alone: in one condition the planner looks for all of them in each.
+  const parts = [...Map.groupBy(new Set(ks), (k) => k % KEY_PARTS)]
   const rows = await sql.rows<{ k: number; key: Buffer }>(
-    'SELECT k, key FROM keys WHERE part = ANY (?::int[]) AND k = ANY (?::bigint[])',
-    ...[[...new Set(all.map((k) => k % KEY_PARTS))], all],
+    parts.map(() => 'SELECT k, key FROM keys WHERE part = ? AND k = ANY (?::bigint[])').join(' UNION ALL '),
+    ...parts.flat(),
   )
   return new Map(rows.map(({ k, key }) => [k, key]))
 }

@@ -5,7 +5,9 @@ import { keysOf, unsealed } from './seals.ts'
 
 /** How long a search may go on, in ms. */
 const MOST_SEARCH_MS = 500
-/** Candidates of the first look of a search; each further one has four times as many. */
+/** The newest documents of all, which are read one by one: a term that is in many of them is found without the index. */
+const WALKED = 500
+/** Candidates of the first look by the index; each further one has four times as many. */
 const FIRST_LOOK = 200
 
 interface Sought {
@@ -18,7 +20,8 @@ interface Sought {
 
 /**
  * The newest documents that hold all grams are looked at, day by day: an index of PostgreSQL's has no order, and is read for one day
- * at a time. Ends early after `MOST_CANDIDATES`, or when it has gone on for long.
+ * at a time, with all that the day has. So the very newest are walked through first. Ends early after `MOST_CANDIDATES`, or when it
+ * has gone on for long.
  */
 export async function searched(
   db: Database,
@@ -27,10 +30,17 @@ export async function searched(
 ): Promise<{ docs: number[]; stoppedEarly: boolean }> {
   const docs: number[] = []
   const until = performance.now() + MOST_SEARCH_MS
-  let before = /^\d{1,15}$/.test(sought.filter.before ?? '') ? Number(sought.filter.before) : Number.MAX_SAFE_INTEGER
-  if (sought.filter.before !== undefined && before === Number.MAX_SAFE_INTEGER) return { docs, stoppedEarly: false }
-  for (let [look, looked] = [Math.max(FIRST_LOOK, limit), 0]; ; look *= 4) {
-    const page = await candidates(db, sought.grams, before, look, until)
+  const { grams, filter } = sought
+  const first = /^\d{1,15}$/.test(filter.before ?? '') ? Number(filter.before) : Number.MAX_SAFE_INTEGER
+  if (filter.before !== undefined && first === Number.MAX_SAFE_INTEGER) return { docs, stoppedEarly: false }
+  const newest = await walked(db, grams, first, until)
+  if (newest === null) return { docs, stoppedEarly: true }
+  docs.push(...(await fitting(db, sought, newest.page)))
+  if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
+  if (newest.end === null) return { docs, stoppedEarly: false }
+  let before = newest.end
+  for (let [look, looked] = [Math.max(FIRST_LOOK, limit), newest.page.length]; ; look *= 4) {
+    const page = await candidates(db, grams, before, look, until)
     if (page === null) return { docs, stoppedEarly: true }
     docs.push(...(await fitting(db, sought, page)))
     looked += page.length
@@ -49,32 +59,51 @@ interface Candidate {
 
 const CANCELLED = '57014'
 
-/** null if it took too long. */
-async function candidates(
+/** Does this with these settings, within the time that is left; null if it took too long. */
+async function within<Result>(
   db: Database,
-  grams: readonly number[],
-  before: number,
-  most: number,
   until: number,
-): Promise<Candidate[] | null> {
+  off: readonly string[],
+  work: (sql: Sql) => Promise<Result>,
+): Promise<Result | null> {
   const left = Math.max(1, Math.ceil(until - performance.now()))
   try {
-    return await db.transaction(async (sql: Sql) => {
-      // Only by the index of grams: the planner takes common ones for rare, as each alone were.
+    return await db.transaction(async (sql) => {
       await sql.rows(
-        `SELECT set_config('statement_timeout', ?, true), set_config('enable_seqscan', 'off', true),
-           set_config('enable_indexscan', 'off', true), set_config('jit', 'off', true)`,
-        `${left}ms`,
+        `SELECT set_config('statement_timeout', ?, true), set_config(name, 'off', true) FROM unnest(?::text[]) AS name`,
+        ...[`${left}ms`, ['jit', ...off]],
       )
-      return sql.rows<Candidate>(
-        'SELECT doc, k, sealed FROM texts WHERE grams @> ?::int[] AND doc < ?::bigint ORDER BY doc DESC LIMIT ?',
-        ...[grams, before, most],
-      )
+      return work(sql)
     })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === CANCELLED) return null
     throw error
   }
+}
+
+/** Of the newest documents those with all grams, and the oldest that was looked at; that is null if there are no more. */
+async function walked(db: Database, grams: readonly number[], before: number, until: number) {
+  return within(db, until, ['enable_bitmapscan', 'enable_seqscan'], async (sql) => {
+    const [last] = await sql.rows<{ doc: number }>(
+      'SELECT doc FROM texts WHERE doc < ?::bigint ORDER BY doc DESC OFFSET ? LIMIT 1',
+      ...[before, WALKED - 1],
+    )
+    const page = await sql.rows<Candidate>(
+      `SELECT doc, k, sealed FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC`,
+      ...[last?.doc ?? 0, before, grams],
+    )
+    return { page, end: last?.doc ?? null }
+  })
+}
+
+async function candidates(db: Database, grams: readonly number[], before: number, most: number, until: number) {
+  // Only by the index of grams: the planner takes common ones for rare, as each alone were.
+  return within(db, until, ['enable_seqscan', 'enable_indexscan'], (sql) =>
+    sql.rows<Candidate>(
+      'SELECT doc, k, sealed FROM texts WHERE grams @> ?::int[] AND doc < ?::bigint ORDER BY doc DESC LIMIT ?',
+      ...[grams, before, most],
+    ),
+  )
 }
 
 /** Those that fit the filter and hold the terms. */

@@ -47,6 +47,8 @@ export class RecordTables {
   readonly #days = new Days()
   /** Up to which deleted subject it was looked whether anything is left of them. */
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
+  /** A step that was not written leaves its keys on their pages all the same; so may one of the process before this. */
+  #isAfterFailure = true
 
   constructor(db: Database, settings: TableSettings, { draws, hashes }: { draws: string; hashes: Hashing }) {
     this.#db = db
@@ -82,15 +84,20 @@ export class RecordTables {
   /** One transaction, while nobody else writes. */
   async #step<Result>(work: (writing: Writing) => Promise<Result>): Promise<Result> {
     try {
-      return await this.#db.transaction(async (sql) => {
+      const isAfterFailure = this.#isAfterFailure
+      const done = await this.#db.transaction(async (sql) => {
         const writing = await writingOf(sql, this.#own)
         const result = await work(writing)
+        if (isAfterFailure) await writing.seals.shredDead()
         await settle(writing)
         await writing.seals.save()
         await writing.counters.save()
         return result
       })
+      if (isAfterFailure) this.#isAfterFailure = false
+      return done
     } catch (error) {
+      this.#isAfterFailure = true
       this.#days.forget()
       throw error
     }
@@ -245,6 +252,7 @@ async function take(writing: Writing, { topic, partition }: RecordBatch, run: re
           ...[topic, partition, offset, subject, entry.at, key.k, key.seal(entry.raw)],
         )
         counters.add('unread', added)
+        if (added === 0) await seals.forget([key.k])
         break
       }
       case 'ruling':
@@ -283,6 +291,7 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
     ...[Number(message.opinion === true), key.k, key.seal(json)],
   )
   counters.add('said', added)
+  if (added === 0) await seals.forget([key.k])
   if (said === 'proposal') {
     const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
     if (gone !== undefined) await strip(writing, id)

@@ -98,7 +98,7 @@ async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: F
   for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))
   return ({ s, subject, comments }) => {
     const of = subject.kind === 'post' ? gone.get(s) : undefined
-    return of !== undefined && (comments === null || comments.some((id) => of.has(sendableText(id))))
+    return of !== undefined && (comments === null || comments.some((id) => of.has(id)))
   }
 }
 

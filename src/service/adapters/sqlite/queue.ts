@@ -45,7 +45,7 @@ export class QueueRows {
     this.#touched.set(s, touched.add(protocol))
   }
 
-  /** Writes anew what was touched, each once however often it was. Claims stay. */
+  /** Writes anew what was touched, each once however often it was. Claims stay until a person decides. */
   settle(): void {
     for (const [s, protocols] of this.#touched) for (const protocol of protocols) this.#requeue(s, protocol)
     this.#touched.clear()
@@ -64,8 +64,11 @@ export class QueueRows {
       ...[s, protocol, row?.id ?? null],
     )
     const opinions = this.#sql.all<{ label: string | null }>(
-      `SELECT label FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
-       AND json_extract(json, '$.against') = ? AND by IS NOT ? ORDER BY n LIMIT ?`,
+      `SELECT label FROM (
+         SELECT label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
+         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
+         AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
+       WHERE nth = 1 ORDER BY first LIMIT ?`,
       ...[s, protocol, row?.number ?? null, row?.by ?? null, MOST_OPINIONS],
     )
     if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
@@ -79,7 +82,8 @@ export class QueueRows {
       `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict,
        number = excluded.number, label = excluded.label, reasons = excluded.reasons, weight = excluded.weight,
-       since = excluded.since, decider = excluded.decider`,
+       since = excluded.since, decider = excluded.decider,
+       holder = iif(decider IS excluded.decider, holder, NULL), until = iif(decider IS excluded.decider, until, NULL)`,
       ...[
         s,
         protocol,
