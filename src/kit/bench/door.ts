@@ -66,7 +66,7 @@ export interface DoorReport {
 const [BATCH, BATCHES_AT_ONCE] = [1_000, 4]
 /** Requests at a time where the capacity is measured. */
 const AT_ONCE = { messages: 64, judge: 32 }
-/** Where scores are measured: a second of them, and how long the model takes for each, in ms. */
+/** Where scores are measured, each of another text: how many a second, and how long the model takes for each, in ms. */
 const SCORES = { perSecond: 40, modelMs: 200 }
 /** Until code is compiled; what is answered by then is not counted. */
 const WARM_UP_SECONDS = 5
@@ -110,9 +110,9 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
     say(line('judge', judge))
     const scores = {
       analyze: await scored(of, '/v1alpha1/comments:analyze', (at) => ({
-        ...{ comment: { text: sentence(at, 18) }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
+        ...{ comment: { text: `${at} ${sentence(at, 18)}` }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
       })),
-      moderations: await scored(of, '/v1/moderations', (at) => ({ input: sentence(at, 18) })),
+      moderations: await scored(of, '/v1/moderations', (at) => ({ input: `${at} ${sentence(at, 18)}` })),
     }
     say(`scores: p99 of what the door adds ${scores.analyze.addedMs.p99} and ${scores.moderations.addedMs.p99} ms`)
     const door = await byDoor(client, plan.comments, signal)
