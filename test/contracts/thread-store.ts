@@ -651,6 +651,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.read(p1)).toBeNull()
       })
 
+      it('an orphan that was edited with its last words', async () => {
+        await put([said('c1', { createdAt: T0, text: 'first words' })])
+        const edited = { ...originOf('c1'), offset: '9', raw: 'of the last words' }
+        await put([{ ...said('c1', { createdAt: T0, text: 'last words' }), origin: () => edited }])
+        expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(1)
+        expect(await stores.outbox.next('one', 10, 10)).toMatchObject([{ kind: 'dead-letter', ...letterOf(edited) }])
+      })
+
       it('every orphan, those as well that a full thread and a full share have no room for', async () => {
         const rules: ThreadRules = { ...RULES, maxComments: 4, maxPerAuthor: 2 }
         const many = Array.from({ length: 12 }, (_, at) => ({

@@ -98,6 +98,8 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   if (old === undefined) return add(batch, change)
   // An edited comment keeps its rank and its place.
   sample.comments.set(comment.id, comment)
+  // If the post never comes, the dead letter is the edit's.
+  if (thread.post === null) sample.orphans.set(comment.id, change.origin())
   return 'updated'
 }
 

@@ -155,6 +155,8 @@ local function edit(change, old)
   end
   known[id] = change.json
   redis.call('HSET', comments, id, change.json)
+  -- If the post never comes, the dead letter is the edit's.
+  if not at then redis.call('HSET', orphans, id, change.origin) end
   again = again or final
   return 'updated'
 end
