@@ -22,20 +22,20 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'show',
     argument: '<id>',
-    argumentIs: 'the id of a post, or with --kind reply of a reply',
+    argumentIs: 'the id of a post, or of a reply with --kind reply',
     description: 'shows everything about one post: messages, thread, cases, verdicts, debates',
     load: () => import('./show/show.ts'),
   },
   {
     path: 'decide',
     argument: '<id>',
-    argumentIs: 'the id of a post, or with --kind reply of a reply',
+    argumentIs: 'the id of a post, or of a reply with --kind reply',
     description: 'publishes or withdraws a human verdict on one subject',
     load: () => import('./decide.ts'),
   },
   {
     path: 'console',
-    description: 'serves web pages to watch verdicts, read debates and decide, over the record of this machine',
+    description: 'serves web pages to watch verdicts, read debates and decide, from the record of this machine',
     load: () => import('./console.ts'),
   },
   {
@@ -64,14 +64,14 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'scores',
     argument: '<file>',
     argumentIs: 'a table or JSON Lines with texts and labels',
-    description: 'scores labelled texts as the door does, to carry old thresholds over',
+    description: 'scores labelled texts as the door does, to migrate old thresholds',
     load: () => import('../lab/commands/scores/scores.ts'),
   },
 
   { path: 'cases', description: 'lists, retries and ends open cases' },
   {
     path: 'cases list',
-    description: 'lists open cases, the longest untouched first, and what each waits for',
+    description: 'lists open cases and what each waits for, the longest idle first',
     load: () => import('./cases/list.ts'),
   },
   { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
@@ -83,19 +83,19 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'webhooks retry',
     argument: '<ids...>',
-    description: 'sends parked verdicts again, except those with a newer one on the same subject',
+    description: 'sends parked verdicts again, unless the subject has a newer one',
     load: () => import('./webhooks/retry.ts'),
   },
   {
     path: 'cases retry',
     argument: '<ids...>',
-    description: 'retries deferred asks now; gives a job to a case without one',
+    description: 'retries deferred asks now; gives cases without a job a new one',
     load: () => import('./cases/retry.ts'),
   },
   {
     path: 'cases give-up',
     argument: '<ids...>',
-    description: 'publishes verdicts without a label for them',
+    description: 'ends cases: publishes verdicts without a label',
     load: () => import('./cases/give-up.ts'),
   },
 
@@ -107,7 +107,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'dead-letters replay',
-    description: 'sends the original messages to their topics again; each only once, unless --again',
+    description: 'sends original messages to their topics again, each only once unless --again',
     load: () => import('./dead-letters/replay.ts'),
   },
 
@@ -130,27 +130,27 @@ export const COMMANDS: readonly ListedCommand[] = [
   { path: 'review', description: 'works through the review queue; measures agreement' },
   {
     path: 'review list',
-    description: 'lists verdicts for review, the dearest mistake first',
+    description: 'lists verdicts for review, the costliest mistake first',
     load: () => import('./review/list.ts'),
   },
   {
     path: 'review claim',
     argument: '[item]',
-    argumentIs: 'a verdict’s id, as review list names it',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
     description: 'claims an item, by default the first, and shows its post and comments',
     load: () => import('./review/claim.ts'),
   },
   {
     path: 'review release',
     argument: '<item>',
-    argumentIs: 'a verdict’s id, as review list names it',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
     description: 'returns a claimed item',
     load: () => import('./review/release.ts'),
   },
   {
     path: 'review decide',
     argument: '<item>',
-    argumentIs: 'a verdict’s id, as review list names it',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
     description: 'decides an item, or gives a second opinion',
     load: () => import('./review/decide.ts'),
   },
@@ -161,11 +161,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'judge-again',
-    description: 'judges again what ended without a label; --dry-run estimates the price',
+    description: 'judges subjects without a label again; --dry-run estimates the cost',
     load: () => import('./judge-again.ts'),
   },
 
-  { path: 'library', description: 'shelves of labelled examples and precedents' },
+  { path: 'library', description: 'manages shelves of labelled examples and precedents' },
   {
     path: 'library import',
     argument: '<file>',
@@ -180,7 +180,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'library search',
     argument: '<text>',
-    description: 'finds the nearest items, as a protocol would, without the same text',
+    description: 'finds the nearest items as a protocol would, identical texts left out',
     load: () => import('./library/search.ts'),
   },
   {
@@ -246,7 +246,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'learn rollback',
     argument: '<change>',
-    description: 'undoes one change; its proposals are waiting again',
+    description: 'undoes one change; its proposals wait again',
     load: () => import('./learn/rollback.ts'),
   },
   {
@@ -270,7 +270,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'protocols resume',
     argument: '<protocol>',
-    description: 'resumes a protocol, and judges what became due meanwhile',
+    description: 'resumes a protocol; work that fell due meanwhile is judged',
     load: () => import('./protocols/resume.ts'),
   },
 
@@ -280,11 +280,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'creates a key, and prints it once',
     load: () => import('./keys/create.ts'),
   },
-  { path: 'keys list', description: 'lists keys by their ids', load: () => import('./keys/list.ts') },
+  { path: 'keys list', description: 'lists keys by id', load: () => import('./keys/list.ts') },
   {
     path: 'keys revoke',
     argument: '<ids...>',
-    description: 'revokes keys, at every door within 2 s',
+    description: 'revokes keys; every door refuses them within 2 s',
     load: () => import('./keys/revoke.ts'),
   },
 
@@ -300,7 +300,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'health',
-    description: 'checks the service on this machine, for health checks of containers',
+    description: 'checks the service on this machine, for container health checks',
     load: () => import('./health.ts'),
   },
   {

@@ -51,7 +51,7 @@ export const command: Command<object, string> = {
     '  bash:  gavel completion bash >> ~/.bashrc',
     '  zsh:   gavel completion zsh > _gavel, in a folder of $fpath',
     '  fish:  gavel completion fish > ~/.config/fish/completions/gavel.fish',
-    'or for one shell alone, as in bash:  source <(gavel completion bash)',
+    'or for the current shell only, in bash:  source <(gavel completion bash)',
     'Completion needs "gavel" on the PATH: after "npm install --global", or in a project after',
     '  export PATH="$PWD/node_modules/.bin:$PATH"',
     '"npx gavel" is not completed.',

@@ -58,15 +58,15 @@ export const command: Command<DecideOptions, DecideResult> = {
       '--why <words>',
       `the reason, in at most ${MAX_WHY_CHARS} characters; it outlives a deletion, so quote nothing`,
     ).makeOptionMandatory(),
-    new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
+    new Option('--tenant <name>', 'the tenant of the subject').default('default'),
     new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
     new Option('--against <revision>', 'the revision that you saw (default: the latest)').argParser(Number),
-    new Option('--force', 'decide even if a newer revision came, or if the subject is unknown'),
+    new Option('--force', 'decide even if there is a newer revision, or the subject is unknown'),
     new Option('--opinion', 'give a second opinion on a human verdict, which does not change it').conflicts([
       'withdraw',
       'force',
     ]),
-    new Option('--most <records>', 'for a forgotten subject: search the newest n verdicts for it')
+    new Option('--most <records>', 'if Redis has forgotten the subject: search the newest n verdicts for it')
       .argParser(positiveWhole)
       .default(200_000),
   ],

@@ -10,7 +10,7 @@ export const formatOption = () => new Option('--format <format>', "the file's fo
 /** How a command's files are read, where they do not say it themselves. */
 export const readingOptions = () => [
   new Option('--encoding <name>', "the file's encoding, such as latin1 or euc-kr (default: UTF-8, or as marked)"),
-  new Option('--delimiter <character>', 'of CSV: the separator of fields, such as ; or tab (default: detected)'),
+  new Option('--delimiter <character>', 'for CSV: the field separator, such as ; or tab (default: detected)'),
   new Option('--text-field <name>', 'the field or column with the text (default: text)'),
 ]
 /** The same where replies to hate speech are read, too. */
@@ -18,7 +18,7 @@ export const repliesReadingOptions = () => [
   ...readingOptions(),
   new Option(
     '--hate-speech-field <name>',
-    'of replies: the field or column with the hate speech that they answer (default: hateSpeech)',
+    'for replies: the field or column with the hate speech that they answer (default: hateSpeech)',
   ),
 ]
 export const labelFieldOption = () =>

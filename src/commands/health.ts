@@ -23,7 +23,7 @@ const OF_ALL = new Map([
 export const command: Command<Options, Answer> = {
   options: [new Option('--ready', 'check readiness instead of liveness')],
   json: true,
-  help: 'The exit code is 0 if all is well, otherwise 1. For containers without curl.\nExample:\n  $ gavel health --ready',
+  help: 'For containers without curl. The exit code is 0 if all is well, otherwise 1.\n\nExample:\n  $ gavel health --ready',
   async run({ options: { ready }, settings, signal }) {
     const { host, port } = settings().http
     if (port === 0)

@@ -13,13 +13,13 @@ interface Options {
  */
 export const command: Command<Options, void> = {
   options: [
-    new Option('--embedded', 'judge in this process too, without Kafka and Redis; all data end with it').conflicts(
+    new Option('--embedded', 'judge in this process too, without Kafka and Redis; all data is lost at exit').conflicts(
       'waitForDependencies',
     ),
     new Option('--wait-for-dependencies', 'wait for Redis and Kafka instead of exiting with an error'),
   ],
   json: false,
-  help: 'Examples:\n  $ gavel serve --embedded\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door"; docs/door.md says what it answers.',
+  help: 'Examples:\n  $ gavel serve --embedded\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door". docs/door.md lists its routes.',
   async run({ options: { waitForDependencies, embedded }, settings, terminal, stopped }) {
     if (embedded === true) {
       const { serveEmbedded } = await import('../kit/embedded/serve-embedded.ts')

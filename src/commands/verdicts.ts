@@ -50,12 +50,10 @@ export const command: Command<VerdictsOptions, Found> = {
     new Option('--follow', 'keep printing new verdicts'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
     new Option('--label <label>', 'only those with this label; "none": only those without one').argParser(labelName),
-    new Option('--tenant <name>', 'only of this tenant'),
+    new Option('--tenant <name>', 'only this tenant'),
     new Option('--degraded', 'only degraded verdicts'),
     new Option('--since <time>', 'only those sent at or after this time (ISO 8601)').argParser(time),
-    new Option('--last <n>', 'only the newest n, in the order of decision')
-      .argParser(positiveWhole)
-      .conflicts('follow'),
+    new Option('--last <n>', 'only the newest n, in order of decision').argParser(positiveWhole).conflicts('follow'),
     new Option('--record', 'read the record of this machine, which goes back further than the topic').conflicts(
       'follow',
     ),
@@ -66,7 +64,7 @@ export const command: Command<VerdictsOptions, Found> = {
     new Option('--until <time>', 'with --record: only those decided before this time (ISO 8601)').argParser(time),
     new Option('--contested', 'with --record: only narrow results, such as perspectives that split 3 to 2'),
     new Option('--author <name>', 'with --record: only on posts and replies by this author'),
-    new Option('--lang <tag>', 'with --record: only of those in this language'),
+    new Option('--lang <tag>', 'with --record: only those in this language'),
     new Option('--model <name>', 'with --record: only those by this model'),
     new Option('--prompts <hash>', 'with --record: only those under these prompts (versions.prompts)'),
     new Option('--fault <class>', 'with --record: only those degraded by this fault (ours, model, evidence)'),

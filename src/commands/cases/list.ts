@@ -22,12 +22,12 @@ interface Listed {
 export const command: Command<ListOptions, Listed> = {
   options: [
     new Option('--state <state>', 'only cases in this state').choices(CASE_STATES),
-    new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
-    new Option('--most <cases>', 'list at most n, the longest untouched first').argParser(positiveWhole).default(100),
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
+    new Option('--most <cases>', 'list at most n, the longest idle first').argParser(positiveWhole).default(100),
   ],
   json: true,
-  help: `States: active (a worker has an ask of it), waiting (for a worker), deferred (nothing may be asked before its time), stranded (nothing continues it until the reconciler finds it), advancing (its round has ended), elsewhere (a service with other versions has it), withheld (it was shown content of a subject that was deleted since, and begins again without it).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,
+  help: `States: active (a worker runs one of its asks), waiting (for a worker), deferred (no ask may run before its time), stranded (its job is lost until the reconciler finds it), advancing (its round has ended), elsewhere (only a service with other versions can read it), withheld (a subject in its prompts was deleted; it restarts without that).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,
   async run({ options: { most, state, tenant, protocol }, settings, signal, terminal }) {
     const parts = await casesParts(settings())
     try {

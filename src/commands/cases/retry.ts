@@ -15,7 +15,7 @@ interface Retried {
 export const command: Command<object, readonly Retried[]> = {
   options: [],
   json: true,
-  help: 'First mend the limit, budget or breaker that deferred the asks, or it defers them again. Answered asks are not repeated.\n\nExample:\n  $ gavel cases retry rumor~3lbw2k4~r1',
+  help: 'First fix the limit, budget or breaker that deferred the asks; otherwise it defers them again. Answered asks are not repeated.\n\nExample:\n  $ gavel cases retry rumor~3lbw2k4~r1',
   async run({ args, settings }) {
     const parts = await casesParts(settings())
     try {

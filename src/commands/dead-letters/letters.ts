@@ -41,7 +41,7 @@ export const choosing = (): readonly Option[] => [
   ),
   new Option('--since <time>', 'only messages that arrived at or after this time (ISO 8601)').argParser(time),
   new Option('--until <time>', 'only messages that arrived before this time (ISO 8601)').argParser(time),
-  new Option('--id <ids...>', 'only these: places as "list" prints them (TOPIC/PARTITION@OFFSET), or keys'),
+  new Option('--id <ids...>', 'only these: positions as "list" prints them (TOPIC/PARTITION@OFFSET), or keys'),
 ]
 
 /** Whether a letter is selected. */

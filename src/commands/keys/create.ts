@@ -37,7 +37,7 @@ export const command: Command<Options, Created> = {
     new Option('--expires <duration>', 'its lifetime, such as 90d (default: until revoked)').argParser(durationMs),
   ],
   json: true,
-  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nDoors use it within 2 s.',
+  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nDoors accept it within 2 s.',
   async run({ options: { tenant, scopes, by, rate, burst, expires }, settings, misused }) {
     if (!tenantName.safeParse(tenant).success)
       misused('--tenant is 1 to 64 letters, digits, dots, dashes or underscores.')

@@ -56,7 +56,7 @@ const PAUSE_MS = 1_000
 export const command: Command<ImportOptions, Imported> = {
   options: [
     new Option('--shelf <name>', 'shelf to import to; created if missing').makeOptionMandatory(),
-    new Option('--format <format>', "the file's format (default: found out)").choices(SHELF_FORMATS),
+    new Option('--format <format>', "the file's format (default: detected)").choices(SHELF_FORMATS),
     ...readingOptions(),
     labelFieldOption(),
     contradictionsOption('majority'),

@@ -28,7 +28,7 @@ export const command: Command<TakeBackOptions, TakenBack> = {
     judgedOption(),
   ],
   json: true,
-  help: `Name it by its id in verdicts, or its proposal’s. Its proposals are rejected. "rollback" undoes a whole change.
+  help: `ID is its id in verdicts, or its proposal’s id. Its proposals are rejected. "rollback" undoes a whole change.
 
 Example:
   $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,

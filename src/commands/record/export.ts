@@ -15,11 +15,11 @@ interface Options {
 export const command: Command<Options, number> = {
   options: [
     new Option('--transcripts', 'include each verdict’s transcript').conflicts('gold'),
-    new Option('--gold', 'only what people decided, as a labelled file for "gavel eval --data"'),
+    new Option('--gold', 'only people’s decisions, as a labelled file for "gavel eval --data"'),
     new Option('--protocol <name>', 'with --gold: the protocol').argParser(protocolName),
   ],
   json: false,
-  help: 'Each line is a subject’s present state; deleted subjects are left out. See docs/record.md.\n\nExample:\n  $ gavel record export > record.jsonl\n  $ gavel record export --gold --protocol rumor > decided.jsonl',
+  help: 'Each line is a subject’s current state; deleted subjects are left out. See docs/record.md.\n\nExamples:\n  $ gavel record export > record.jsonl\n  $ gavel record export --gold --protocol rumor > decided.jsonl',
   async run({ options: { transcripts = false, gold = false, protocol }, settings: read, terminal, signal, misused }) {
     if (gold !== (protocol !== undefined)) misused('--gold and --protocol go together.')
     const record = await recordReaderOf(read())

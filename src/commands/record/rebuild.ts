@@ -15,8 +15,8 @@ export const command: Command<object, RecordSize> = {
   options: [],
   json: true,
   help: [
-    'Stop the role "record" first. What the topics no longer have is lost with the old record: where it can still be read,',
-    'keep a copy, or what "gavel record export" prints. See docs/record.md.',
+    'Stop the role "record" first. The new record lacks all that the topics no longer have. If the old record is still readable,',
+    'copy it first, or export it with "gavel record export". See docs/record.md.',
     '',
     'Example:',
     '  $ gavel record rebuild',

@@ -26,12 +26,12 @@ const COMMENTS = 30
 /** `gavel review claim`: takes an item for a while, and shows what there is to look at. */
 export const command: Command<Options, Taken> = {
   options: [
-    new Option('--by <name>', 'who takes it').makeOptionMandatory(),
-    new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
+    new Option('--by <name>', 'who claims it').makeOptionMandatory(),
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Without an item: the first of "gavel review list" that nobody has. A claim lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review claim --by ann\n  $ gavel review claim rumor~3lbw2k4~r2 --by ann',
+  help: 'Without an item: the first of "gavel review list" that nobody has claimed. A claim lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review claim --by ann\n  $ gavel review claim rumor~3lbw2k4~r2 --by ann',
   async run({ args: [item], options: { by, tenant, protocol }, settings: read }) {
     const settings = read()
     const now = Date.now()

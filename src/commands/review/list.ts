@@ -22,9 +22,9 @@ interface Listed {
 /** `gavel review list`: what people should look at, the dearest mistake first. */
 export const command: Command<Options, Listed> = {
   options: [
-    new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
-    new Option('--for <name>', 'only what this person may take'),
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
+    new Option('--for <name>', 'only items that this person may claim'),
     new Option('--most <items>', 'list at most n').argParser(positiveWhole).default(20),
   ],
   json: true,

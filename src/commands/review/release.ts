@@ -11,8 +11,8 @@ interface Options {
 /** `gavel review release`: gives an item back before its claim lapses. */
 export const command: Command<Options, boolean> = {
   options: [
-    new Option('--by <name>', 'who has it').makeOptionMandatory(),
-    new Option('--force', 'even if somebody else has it'),
+    new Option('--by <name>', 'who claimed it').makeOptionMandatory(),
+    new Option('--force', 'release it even if somebody else claimed it'),
   ],
   json: false,
   help: 'Example:\n  $ gavel review release rumor~3lbw2k4~r2 --by ann',

@@ -46,7 +46,7 @@ function tracesOf({ traces, name }: Pick<Settings, 'traces' | 'name'>, { verdict
 /** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
 export const command: Command<ShowOptions, (Shown & Traces) | SubjectRecord> = {
   options: [
-    new Option('--tenant <name>', 'the tenant whose subject it is').default('default'),
+    new Option('--tenant <name>', 'the tenant of the subject').default('default'),
     new Option('--kind <kind>', 'post, or reply on the counterspeech topic (default: a post, or else a reply)').choices(
       STREAMED_KINDS,
     ),

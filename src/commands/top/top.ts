@@ -30,7 +30,7 @@ export const command: Command<TopOptions, ServiceState | null> = {
     new Option('--every <duration>', 'refresh interval').argParser(durationMs).default(2_000, '2s'),
   ],
   json: true,
-  help: 'Stages, lag, due threads and tenants come from Redis and Kafka; verdicts, slots, spend and breakers from the replicas; alerts from Prometheus. It works while Redis or Kafka is away. q or Ctrl-C ends it.\n\nExamples:\n  $ gavel top\n  $ gavel top --replica http://10.0.0.1:9464 http://10.0.0.2:9464\n  $ gavel top --json | jq .stages',
+  help: 'Stages, lag, due threads and tenants come from Redis and Kafka; verdicts, slots, spend and breakers from the replicas; alerts from Prometheus. It works while Redis or Kafka is down. q or Ctrl-C ends it.\n\nExamples:\n  $ gavel top\n  $ gavel top --replica http://10.0.0.1:9464 http://10.0.0.2:9464\n  $ gavel top --json | jq .stages',
   async run({ options: { replica, every, ...options }, settings: read, environment, json, terminal, signal }) {
     const settings = read()
     const urls = replica ?? [`http://${settings.http.host}:${settings.http.port}`]

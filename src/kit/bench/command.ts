@@ -70,8 +70,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** `gavel bench`: brings the servers that are not there, measures, prints one JSON report and takes the servers down. */
 export const command: Command<BenchOptions, object> = {
   options: [
-    new Option('--protocol <name>', 'by which protocol').argParser(protocolName).default('rumor'),
-    counting('--comments <n>', 'comments of each post post', 40),
+    new Option('--protocol <name>', 'the protocol to measure').argParser(protocolName).default('rumor'),
+    counting('--comments <n>', 'comments of each post', 40),
     counting('--flood <n>', 'comments of the intake phase', 300_000),
     counting('--verdicts <n>', 'verdicts of the phase without latency', 4_000),
     counting('--slots <n>', 'model slots', 256),
@@ -80,38 +80,35 @@ export const command: Command<BenchOptions, object> = {
       'time of a model call; 500, 20 with --gateway or --fail-rate, 200 with --gateway --faults, 2000 with --recovery',
     ).argParser(positive),
     counting('--half-load <s>', 'length of the half-load phase', 30),
-    new Option('--gateway', "instead: the gateway's overhead a call, beside the plain client").conflicts([
+    new Option('--gateway', "instead: the gateway's overhead per call, against the plain client").conflicts([
       'savings',
       'failRate',
     ]),
-    new Option(
-      '--faults',
-      'with --gateway: goodput before a model of which a share of calls is refused, fails or hangs',
-    ),
+    new Option('--faults', 'with --gateway: goodput when a share of calls is refused, fails or hangs'),
     counting('--rate <n>', 'with --gateway: calls a second', 200),
     counting(
       '--seconds <n>',
       'with --gateway: length of each phase; with --idle: how long; with --latencies: how long slots are busy; with --door: each phase',
       20,
     ),
-    new Option('--fail-rate <share>', 'instead: every protocol before a model that fails this share of its calls')
+    new Option('--fail-rate <share>', 'instead: every protocol, with a model that fails this share of calls')
       .argParser(share)
       .conflicts('savings'),
     counting('--subjects <n>', 'with --fail-rate: posts, and as many replies', 100),
     new Option('--savings', 'instead: what each saving of the rumor protocol is worth'),
     new Option(
       '--prompts',
-      'instead: what a verdict of each protocol costs by each preset, and which of its tokens caches would serve',
+      'instead: the cost of a verdict by protocol and preset, and which tokens caches would serve',
     ).conflicts(OTHERS),
     new Option('--data <file>', 'with --savings: threads; with --prompts: subjects; the sample event if left out'),
-    new Option('--recovery', 'instead: how long after kill -9 others take over').conflicts([
+    new Option('--recovery', 'instead: how soon others take over after kill -9').conflicts([
       'gateway',
       'failRate',
       'savings',
       'soak',
     ]),
     counting('--kills <n>', 'with --recovery: processes killed', 5),
-    new Option('--soak', 'instead: half load for some minutes, a row each').conflicts([
+    new Option('--soak', 'instead: half load for some minutes, one row a minute').conflicts([
       'gateway',
       'failRate',
       'savings',
@@ -121,10 +118,13 @@ export const command: Command<BenchOptions, object> = {
       .preset('0,500,3000,10000')
       .argParser((text: string) => text.split(',').map(notNegative))
       .conflicts(OTHERS),
-    new Option('--idle', 'instead: what a service uses that has nothing to do').conflicts(OTHERS),
+    new Option('--idle', 'instead: what an idle service uses').conflicts(OTHERS),
     counting('--processes <n>', 'with --idle: processes of the service', 1),
-    new Option('--start', 'instead: how soon commands begin, in bare starts of Node').conflicts([...OTHERS, 'idle']),
-    new Option('--door', 'instead: the HTTP door, and what it takes of its own at half of its capacity').conflicts([
+    new Option('--start', 'instead: how long commands take to start, in multiples of a bare Node start').conflicts([
+      ...OTHERS,
+      'idle',
+    ]),
+    new Option('--door', 'instead: the HTTP door, and its own time a request at half of its capacity').conflicts([
       ...OTHERS,
       'idle',
       'start',

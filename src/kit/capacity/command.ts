@@ -20,14 +20,14 @@ interface Options {
 export const command: Command<Options, Sizes> = {
   options: [
     new Option('--posts-per-second <n>', 'posts a second at peak').argParser(positive).makeOptionMandatory(),
-    new Option('--comments-per-post <n>', 'comments of each post post').argParser(notNegative).default(0),
-    new Option('--replies-per-second <n>', 'messages of counterspeech a second').argParser(notNegative).default(0),
+    new Option('--comments-per-post <n>', 'comments of each post').argParser(notNegative).default(0),
+    new Option('--replies-per-second <n>', 'counterspeech messages a second').argParser(notNegative).default(0),
     new Option('--latency <duration>', 'the duration of one model call, such as 800ms or 4s')
       .argParser(durationMs)
       .makeOptionMandatory(),
   ],
   json: true,
-  help: 'It computes from your settings and measured figures; docs/capacity.md has its errors.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
+  help: 'It uses your settings and measured figures; docs/capacity.md gives its errors.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
   async run({ options, settings }) {
     const load = loadUnder(settings(), options)
     if (load.protocols.length === 0) throw new OperatorError('Every protocol is switched off: nothing would be judged.')

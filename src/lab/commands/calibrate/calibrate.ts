@@ -31,7 +31,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--aspect <name>', 'the aspect to find steps for').makeOptionMandatory(),
     new Option(
       '--ratings <file>',
-      'JSON Lines or CSV: hateSpeech, text, and ratings with one or several numbers an aspect',
+      'JSON Lines or CSV: hateSpeech, text, and ratings, one or more numbers for each aspect',
     ).makeOptionMandatory(),
     new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
     ...repliesReadingOptions(),
@@ -42,20 +42,18 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--trials <n>', 'drafts of each size').default(6).argParser(positiveWhole),
     new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positiveWhole),
     new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positiveWhole),
-    new Option('--iterations <n>', 'the maximum of iterations; it ends earlier if one gains nothing')
-      .default(3)
-      .argParser(wholeOrNone),
-    new Option('--no-halving', 'score every candidate on all items, also hopeless ones'),
+    new Option('--iterations <n>', 'maximum iterations; fewer if one gains nothing').default(3).argParser(wholeOrNone),
+    new Option('--no-halving', 'score every candidate on all items, even hopeless ones'),
     new Option(
       '--paper',
       'follow the paper: its wording, selection on all ratings, every candidate scored on all; no ratings are held out to measure the gain',
     ),
-    new Option('--seed <seed>', 'seed of the parts and of the drafts').default('1'),
+    new Option('--seed <seed>', 'seed of the split and the drafts').default('1'),
     new Option('--out <folder>', 'record answers there; an interrupted run resumes'),
     new Option('--steps <folder>', 'where the steps are written').default('.gavel/steps'),
     tierOption(),
     new Option('--yes', 'carry the plan out'),
-    new Option('--max-cost <usd>', 'stop when this run has cost so much').argParser(positive),
+    new Option('--max-cost <usd>', 'stop when this run has cost this much').argParser(positive),
   ],
   json: true,
   help: [

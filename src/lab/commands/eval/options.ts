@@ -66,7 +66,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--model <paper=yours>', "with --preset: your model in place of one of the paper's; repeatable").argParser(
     (text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before),
   ),
-  new Option('--models <name>', 'the model for every role and row, except as --model says'),
+  new Option('--models <name>', 'the model for every role and row; --model overrides it'),
   tierOption(),
   new Option('--only <row>', 'judge only this row; repeatable').argParser(several<string>),
   new Option('--data <file>', 'a labelled file; repeatable').argParser(several<string>),
@@ -91,7 +91,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--unverified <as>', 'what unverified claims count as')
     .choices(['leave-out', 'rumor', 'non-rumor'])
     .default('leave-out'),
-  new Option('--profanity <as>', 'what profanity at nobody counts as in UnSmile')
+  new Option('--profanity <as>', 'what profanity without a target counts as in UnSmile')
     .choices(['hate', 'non-hate'])
     .default('hate'),
   new Option('--out <folder>', 'record answers and write reports there; an interrupted run resumes'),
@@ -100,7 +100,9 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--replay <folder>', 'evaluate the answers recorded there, without a model'),
   new Option('--what-if <settings>', 'with --replay: estimate the missing calls and the cost under these settings'),
   new Option('--yes', 'with --what-if: make the missing calls, and record the answers in the folder of --replay'),
-  new Option('--max-cost <usd>', 'stop when this run has cost so much; recorded answers are free').argParser(positive),
+  new Option('--max-cost <usd>', 'stop when this run has cost this much; recorded answers are free').argParser(
+    positive,
+  ),
   new Option(
     '--against <file>',
     'an earlier result as JSON; exit code 1 if something changed beyond chance and margin',

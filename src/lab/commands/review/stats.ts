@@ -15,11 +15,11 @@ interface Options {
 /** `gavel review stats`: how far people agree with machines and with one another. */
 export const command: Command<Options, ReviewStats> = {
   options: [
-    new Option('--tenant <name>', 'only of this tenant'),
-    new Option('--protocol <name>', 'only of this protocol').argParser(protocolName),
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Intervals are 95 %. Verdicts in "audit" were drawn at random; those in "chosen" waited for a reason, and do not represent the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
+  help: 'Intervals are 95 %. Verdicts in "audit" were drawn at random; those in "chosen" were queued for a reason, and do not represent the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
   async run({ options: { tenant, protocol }, settings: read }) {
     const record = await recordReaderOf(read())
     try {

@@ -43,25 +43,25 @@ const STEPS = Array.from({ length: 19 }, (_, at) => (19 - at) / 20)
 /** `gavel scores`: thresholds of old scores, carried over to the door's by one's own labelled texts. */
 export const command: Command<ScoresOptions, ScoresResult> = {
   options: [
-    new Option('--attribute <name>', 'which of Perspective’s attributes the labels are about')
+    new Option('--attribute <name>', 'the Perspective attribute that the labels are about')
       .choices(Object.keys(ATTRIBUTES))
       .default('TOXICITY'),
     ...readingOptions(),
     labelFieldOption(),
     new Option(
       '--positive <labels>',
-      'labels to be flagged, comma-separated (default: true, yes, and numbers from 0.5)',
+      'labels to flag, comma-separated (default: true, yes, and numbers from 0.5)',
     ).argParser((text) => text.split(',').map((one) => one.trim())),
     new Option('--old-field <name>', 'the field or column that holds the old score, from 0 to 1 (default: none)'),
-    new Option('--at <thresholds>', 'old thresholds to be carried over')
+    new Option('--at <thresholds>', 'old thresholds to migrate')
       .default([0.9, 0.8, 0.7, 0.6, 0.5], '0.9,0.8,0.7,0.6,0.5')
       .argParser((text) => text.split(',').map((one) => share(one.trim()))),
     new Option('--out <folder>', 'record answers there; an interrupted run resumes'),
-    new Option('--max-cost <usd>', 'stop when this run has cost so much').argParser(positive),
+    new Option('--max-cost <usd>', 'stop when this run has cost this much').argParser(positive),
   ],
   json: true,
   help: [
-    'The file is a table or JSON Lines with a text and a label a line: 1 or 0, true or false, yes or no, or a share of readers.',
+    'FILE is a table or JSON Lines, with a text and a label on each line: 1 or 0, true or false, yes or no, or a share of readers.',
     '\nExample:',
     '  $ gavel scores labelled.csv --old-field perspective --at 0.8,0.7 --out .gavel/scores',
   ].join('\n'),
