@@ -81,18 +81,18 @@ function judged({ id, created_at, claim, comments: given }: Thread, ages: readon
       return { id: one.id, text: one.text, createdAt: posted + one.t * 1000, author: one.id, ...parent }
     })
     .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
-  let [carry, calls, revisions]: [unknown, number, number] = [null, 0, 0]
+  let [carry, calls, revisions, seen]: [unknown, number, number, number] = [null, 0, 0, -1]
   const times = dueTimes(posted, comments, ages)
   for (const now of times) {
-    const subject: Snapshot = {
-      post: { id, text: claim, createdAt: posted },
-      comments: comments.filter(({ createdAt }) => createdAt <= now),
-      leftOut: 0,
-    }
+    const come = comments.filter(({ createdAt }) => createdAt <= now)
+    // Without news the service opens no case, except on the final snapshot.
+    if (come.length === seen && now !== times.at(-1)) continue
+    seen = come.length
+    const subject: Snapshot = { post: { id, text: claim, createdAt: posted }, comments: come, leftOut: 0 }
     const { asked, conclusion } = drive(protocol.script(subject, carry), ({ ask }) => {
       if (ask.stage === 'subjectivity') return { reason: 'r', answer: 'No' }
       if (ask.stage !== 'stance') {
-        const isDenied = ask.label === 'oppose' && !(ask.messages.at(1)?.content ?? '').includes('there are none')
+        const isDenied = ask.label === 'oppose' && come.some(({ id: comment }) => stances.get(comment) === 'deny')
         return { reasoning: 'r', answer: isDenied ? 'Fake' : 'Real' }
       }
       const about = ask.about?.slice(0, ask.batch?.count) ?? []
