@@ -18,6 +18,8 @@ import type { Named } from '../../src/service/domain/person-roles.ts'
 import type { Turn, Verdict } from '../../src/service/domain/verdict.ts'
 import { noUsage } from '../../src/service/domain/verdict.ts'
 import type { Deciding } from '../../src/service/ports/deciding.ts'
+import type { RecordStore } from '../../src/service/ports/record.ts'
+import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { at, feed, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -67,7 +69,7 @@ export interface Judged {
   readonly turns?: readonly Turn[]
 }
 
-/** A console over a record in memory, asked as a browser would. */
+/** A console over a record, in memory where none is given, asked as a browser would. */
 export function aConsole({
   decide = async () => ({ of: '0@0', decided: null }),
   look = async () => WELL,
@@ -79,6 +81,7 @@ export function aConsole({
   people = [],
   publicUrl = '',
   note,
+  record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 }),
 }: {
   decide?: Deciding['decide']
   look?: () => Promise<Standing>
@@ -91,8 +94,8 @@ export function aConsole({
   publicUrl?: string
   /** What comes of a note of who saw what; without it all are kept. */
   note?: () => Promise<void>
+  record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
-  const record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 })
   const topics = feed(record)
   const audited: AuditEntry[] = []
   const shown = notedRecord(record)
