@@ -32,11 +32,13 @@ export function consoleParts(
     places: Places
     terminal: Terminal
     report: Report
+    /** Models' answers are the understudy's. */
+    isUnderstudy?: boolean
     /** The settings as they are now, where limits and budgets can change. */
     now?: () => Settings
   },
 ) {
-  const { link, places, terminal, report, now } = of
+  const { link, places, terminal, report, isUnderstudy = false, now } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
@@ -48,7 +50,10 @@ export function consoleParts(
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)
     return keep(
-      await consolePart(settings, { record, queue, look, decide, audit, link, loops, clock: Date.now, report }),
+      await consolePart(settings, {
+        ...{ record, queue, look, decide, audit, link, isUnderstudy, loops, report },
+        clock: Date.now,
+      }),
     )
   })
 }

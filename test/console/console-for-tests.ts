@@ -81,6 +81,8 @@ export function aConsole({
   people = [],
   publicUrl = '',
   note,
+  isUnderstudy = false,
+  waiting = 0,
   record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 }),
 }: {
   decide?: Deciding['decide']
@@ -94,6 +96,9 @@ export function aConsole({
   publicUrl?: string
   /** What comes of a note of who saw what; without it all are kept. */
   note?: () => Promise<void>
+  isUnderstudy?: boolean
+  /** Verdicts that wait for people. */
+  waiting?: number
   record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
   const topics = feed(record)
@@ -119,7 +124,7 @@ export function aConsole({
       ...{ clock: () => now, publicUrl },
     }),
     searchPage({ record: shown, ...lists }),
-    healthPage({ look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
+    healthPage({ forPeople: async () => waiting, look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...(isAlone
       ? []
       : reviewPages({
@@ -138,7 +143,7 @@ export function aConsole({
       asset('icon.svg', 'image/svg+xml'),
     ],
     way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },
-    ...{ people, publicUrl, clock: () => now },
+    ...{ people, publicUrl, isUnderstudy, clock: () => now },
     audit: {
       async note(entry) {
         await note?.()

@@ -102,10 +102,12 @@ export async function demo(
       listeners: [narrate(tally, subjects, terminal)],
       ...(endpoint === null ? {} : { model: endpoint.model }),
     })
-    const pages = await consoleOf(settings, app, terminal).catch(async (error: unknown) => {
-      await app.stop()
-      throw error
-    })
+    const pages = await consoleOf(settings, { app, isUnderstudy: stack.understudy !== undefined }, terminal).catch(
+      async (error: unknown) => {
+        await app.stop()
+        throw error
+      },
+    )
     try {
       terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
       terminal.say(
@@ -170,7 +172,11 @@ async function answeringModel(
 }
 
 /** Serves the console over the demo's record, and says first how to look in. */
-async function consoleOf(settings: Settings, app: { readonly httpPort: number }, terminal: Terminal) {
+async function consoleOf(
+  settings: Settings,
+  { app, isUnderstudy }: { app: { readonly httpPort: number }; isUnderstudy: boolean },
+  terminal: Terminal,
+) {
   const log = logListener('silent', Date.now)
   const pages = await consoleParts(settings, {
     link: {
@@ -181,6 +187,7 @@ async function consoleOf(settings: Settings, app: { readonly httpPort: number },
     },
     places: { replicas: [`http://127.0.0.1:${app.httpPort}`], prometheus: undefined },
     terminal: quiet(terminal),
+    isUnderstudy,
     report: (name, event) => log(name, event),
   })
   pages.printLink()

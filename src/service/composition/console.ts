@@ -64,12 +64,14 @@ export function consolePart(
     audit: Audit | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
     link: Link | null
+    /** Models' answers are the understudy's, as whoever has started it knows. */
+    isUnderstudy?: boolean
     loops: Loops
     clock: Clock
     report: Report
   },
 ) {
-  const { look, decide, link, audit, loops, clock, report } = parts
+  const { look, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
   const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
   const { host, hosts, port, session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
@@ -93,6 +95,7 @@ export function consolePart(
       ...{ assets, sessions, people, publicUrl, audit, clock, report },
       way: wayOf(settings, link?.isUnseen === true ? printLink : null),
       closing: closing.signal,
+      isUnderstudy,
       pages: [
         ...livePages({ record, arriving, ...lists, streams }),
         ...verdictPages({
@@ -100,7 +103,10 @@ export function consolePart(
           style: style.join(''),
         }),
         searchPage({ record, ...lists }),
-        healthPage({ look, runbook }),
+        healthPage({
+          ...{ look, runbook },
+          forPeople: decide === null ? null : async () => (await parts.queue.list({}, 1, clock())).waiting,
+        }),
         ...(decide === null
           ? []
           : [

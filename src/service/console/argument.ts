@@ -65,7 +65,7 @@ const MOST_CHIPS = 12
 function shownRow(parts: ArgumentParts): Safe {
   return html`<div class="columns">${parts.shown.map((side, at) => {
     const more = side.length - MOST_CHIPS
-    return html`<p class="chips ${at === 0 ? 'one' : 'other'}">${TEXTS.verdict.shown} ${side.slice(0, MOST_CHIPS).map((id) => chip(id, parts))}${more > 0 ? TEXTS.verdict.others(more) : ''}</p>`
+    return html`<p class="chips ${at === 0 ? 'one' : 'other'}">${TEXTS.verdict.shown} ${side.slice(0, MOST_CHIPS).map((id) => chip(id, parts))}${more > 0 ? html`<a href="#comments">${TEXTS.verdict.others(more)}</a>` : NOTHING}</p>`
   })}</div>`
 }
 

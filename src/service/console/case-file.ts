@@ -24,6 +24,8 @@ export interface CaseFile {
   /** The post with its comments; null where they are not there. */
   readonly thread: Snapshot | null
   readonly debate: Debate
+  /** Comments whose scores stand from revisions whose transcripts are not among those above. */
+  readonly scoredEarlier: number
   readonly kind: Kind | undefined
 }
 
@@ -88,14 +90,21 @@ async function argumentOf(
   record: Reader,
   own: Transcript | null,
   { ruled, earlier, kind }: { ruled: Verdict; earlier: readonly Verdict[]; kind: Kind | undefined },
-): Promise<{ argued: Verdict; debate: Debate; thread: Snapshot | null; sent: ReadTranscript | null }> {
+): Promise<{
+  argued: Verdict
+  debate: Debate
+  thread: Snapshot | null
+  sent: ReadTranscript | null
+  scoredEarlier: number
+}> {
   const read = (one: Transcript | null, verdict: Verdict) =>
     debateOf(one ?? { turns: [] }, kind?.reading, {
       evidence: verdict.evidence,
       comments: threadIn(one)?.comments ?? [],
     })
   let [argued, debate] = [ruled, read(own, ruled)]
-  const marks = new Map(debate.marks)
+  const ownMarks = debate.marks
+  const marks = new Map(ownMarks)
   let thread = threadIn(own)
   let sent: ReadTranscript | null = null
   const isWhole = () => [...ruled.evidence.support, ...ruled.evidence.oppose].every((id) => marks.has(id))
@@ -108,7 +117,8 @@ async function argumentOf(
     for (const [id, mark] of before.marks) if (!marks.has(id)) marks.set(id, mark)
     if (!isArgument(debate) && isArgument(before)) [argued, debate, sent] = [one, before, found]
   }
-  return { argued, thread, sent, debate: { ...debate, marks } }
+  const scoredEarlier = marks.size - new Set([...ownMarks.keys(), ...debate.marks.keys()]).size
+  return { argued, thread, sent, scoredEarlier, debate: { ...debate, marks } }
 }
 
 function isArgument({ rounds, voices, judge }: Debate): boolean {

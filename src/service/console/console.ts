@@ -35,6 +35,8 @@ export interface ConsoleParts {
   /** Keeps who saw and did what; null where there is nothing to keep it. */
   readonly audit: Audit | null
   readonly clock: Clock
+  /** No language model answers, but the understudy: every page says so. */
+  readonly isUnderstudy: boolean
 }
 
 /**
@@ -49,7 +51,10 @@ export function consoleOf(parts: ConsoleParts) {
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
   const noted = noter(parts)
-  const { whole, page, told } = drawn(paths, (name) => addresses.get(name) ?? '')
+  const { whole, page, told } = drawn(paths, {
+    asset: (name) => addresses.get(name) ?? '',
+    isUnderstudy: parts.isUnderstudy,
+  })
 
   const entry = signIn({
     ...{ way, people, publicUrl, sessions, page },
@@ -197,11 +202,14 @@ function fileAnswer(file: string, name: string): Response {
 }
 
 /** Pages as answers, each with the menu of who it is for. */
-function drawn(paths: ReadonlyMap<string, readonly Page[]>, asset: (name: string) => string) {
+function drawn(
+  paths: ReadonlyMap<string, readonly Page[]>,
+  of: { asset: (name: string) => string; isUnderstudy: boolean },
+) {
   const whole = (title: string, body: Safe, session: Session | null, path = ''): string => {
     const has = (place: string) =>
       session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right))
-    return String(layout({ title, body, session, path, has, asset }))
+    return String(layout({ title, body, session, path, has, ...of }))
   }
   const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
     new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })

@@ -7,11 +7,11 @@ import type { CaseFile } from './case-file.ts'
 import { onceField } from './once.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Part, type Safe, when } from './view.ts'
+import { html, NOTHING, type Part, type Safe, when, words } from './view.ts'
 
 /** What becomes of a decision, as an address says it. */
 export const DONE = {
-  stands: TEXTS.decide.stands,
+  stands: TEXTS.decide.done,
   withdrawn: TEXTS.decide.withdrawn,
   anew: TEXTS.decide.anew,
   unconfirmed: TEXTS.decide.unconfirmed,
@@ -30,7 +30,7 @@ export function decideSection({ row, story, kind }: CaseFile, session: Session):
   if (story.deletedAt !== null || kind === undefined || !standing) return NOTHING
   const isHuman = verdict.decidedBy === 'human' && mayWithdraw(verdict, session)
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
-${decideForm({ id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '' })}
+${decideForm({ id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '', standing: verdict.label, by: session.by })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
 }
 
@@ -50,17 +50,20 @@ export interface DecideFields {
   readonly means?: Readonly<Record<string, string>> | undefined
   readonly chosen: string
   readonly why: string
+  /** The label that stands, where it is shown. */
+  readonly standing?: string | null
+  readonly by: string
   /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */
   readonly opinion?: boolean
 }
 
 export function decideForm(fields: DecideFields): Safe {
-  const { to = '/decide', id, token, labels, means = {}, chosen, why, opinion = false } = fields
+  const { to = '/decide', id, token, labels, means = {}, chosen, why, standing = null, by, opinion = false } = fields
   const name = randomUUID()
   return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${id}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
-<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
+<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
-<p class="faint" id="${name}">${TEXTS.decide.whyNote}</p><button class="main">${TEXTS.decide.send}</button></form>`
+<p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button></form>`
 }
 
 function withdrawForm({ id, token }: { id: string; token: string }): Safe {

@@ -46,7 +46,7 @@ export function decidePage(parts: {
     const why = (form.get('why') ?? '').trim()
     const label = form.get('label') ?? ''
     const withdraw = form.get('withdraw') === 'yes'
-    const again = { id, token: session.token, labels, means: reading?.labels, chosen: label, why }
+    const again = { id, by: session.by, token: session.token, labels, means: reading?.labels, chosen: label, why }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
       return notDecided(TEXTS.decide.missing, again, 400)
     const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }

@@ -29,6 +29,7 @@ export function evidenceBody(file: CaseFile, kinds: Kinds): Safe {
   return html`${chainSection(own, kinds)}
 ${peopleSection(file)}
 ${[file.transcript, sent.argued?.transcript ?? null].map((one) => (one === null ? NOTHING : turnsSection(one)))}
+${file.scoredEarlier === 0 ? NOTHING : html`<p>${TEXTS.evidence.scoredEarlier(file.scoredEarlier, file.debate.marks.size)}</p>`}
 ${thread === null ? NOTHING : threadTable(file)}
 ${messagesSection([
   [TEXTS.evidence.ofVerdict, row.verdict.id, row.sent],
@@ -102,12 +103,12 @@ function chainSection(own: readonly RecordedVerdict[], kinds: Kinds): Safe {
   return html`<section aria-labelledby="chain"><h2 id="chain">${TEXTS.evidence.chain}</h2>${own.map(block)}</section>`
 }
 
-function peopleSection({ story, row }: CaseFile): Part {
+function peopleSection({ story, row }: CaseFile): Safe {
   const said = story.said.filter(({ protocol }) => protocol === row.verdict.protocol)
-  if (said.length === 0) return NOTHING
+  const none = html`<p>${TEXTS.evidence.noPeople}</p>`
   const block = ({ at, said: what, id, message }: RecordedWord): Safe =>
     html`<h3>${exact(at)}: ${words(id.startsWith(what) ? id : `${what} ${id}`, { most: 1_000 })}</h3><pre>${whole(JSON.stringify(message, null, 1))}</pre>`
-  return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.evidence.people}</h2>${said.map(block)}</section>`
+  return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.evidence.people}</h2>${said.length === 0 ? none : said.map(block)}</section>`
 }
 
 /** A text of any length, its characters that nobody sees made visible. */
@@ -123,8 +124,10 @@ function turnsSection({ verdictId, turns }: Transcript): Part {
 function turnBlock(turn: Turn, at: number): Safe {
   const { evidence } = TEXTS
   const { stage, role, model, startedAt, ms, usage, calls, messages, raw, answer, failed, memo } = turn
+  const asked = [...new Set(calls.flatMap((call) => call.model ?? []))].join(', ')
   const facts: Pair[] = [
     [evidence.turnFacts.model, words(model, { most: 200 })],
+    ...(asked === '' ? [] : [[evidence.turnFacts.asked, words(asked, { most: 400 })] as const]),
     [evidence.turnFacts.began, words(startedAt, { most: 40 })],
     [evidence.turnFacts.took, seconds(ms)],
     [evidence.turnFacts.cost, usd(usage.costUsd)],

@@ -2,7 +2,7 @@ import { tenantsOf } from '../domain/person-roles.ts'
 import { usd } from './notes.ts'
 import type { Page } from './page.ts'
 import { TEXTS } from './texts.ts'
-import { html, moment, NOTHING, type Part, type Safe, words } from './view.ts'
+import { html, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
 
 /** How the service stands, as far as it is known. */
 export interface Standing {
@@ -59,6 +59,8 @@ const LONG_SECONDS = 60
 export function healthPage(parts: {
   look: () => Promise<Standing>
   runbook: (name: string) => readonly string[]
+  /** How many verdicts wait for people; null where nobody decides here. */
+  forPeople: (() => Promise<number>) | null
 }): Page {
   return {
     method: 'GET',
@@ -71,10 +73,11 @@ export function healthPage(parts: {
           title: TEXTS.health.title,
           body: html`<h1>${TEXTS.health.title}</h1><p class="notice">${TEXTS.health.alone}</p>`,
         }
-      const waits = waiting(now)
+      const waits = waitingOf(now)
       const problems = [...wrong(now), ...waits.filter(({ seconds }) => (seconds ?? 0) > LONG_SECONDS).map(tooLong)]
       const says = problems.length === 0 ? TEXTS.health.well : TEXTS.health.notWell(problems.length)
       const isOperator = tenantsOf(session.grants, 'operate') === undefined
+      const waiting = isOperator ? await parts.forPeople?.() : undefined
       const tone = problems.length === 0 ? 'good' : 'bad'
       return {
         title: TEXTS.health.title,
@@ -85,6 +88,7 @@ ${
     ? html`${problems.map((problem) => problemBlock(problem, parts.runbook(problem.runbook)))}
 <h2>${TEXTS.health.waits}</h2>
 ${waitsTable(waits)}
+${when(waiting, (count) => html`<p>${TEXTS.health.forPeople(count)}${count === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}</p>`)}
 ${now.replicas.length === 0 ? NOTHING : html`<h2>${TEXTS.health.runs}</h2>${runsTable(now.replicas)}`}`
     : html`<p>${TEXTS.health.ofOperators}</p>`
 }
@@ -113,7 +117,7 @@ function wrong({ away, replicas, firing }: Standing): Problem[] {
   ]
 }
 
-function waiting({ lag, stages, due, outbox, openCases }: Standing): Waiting[] {
+function waitingOf({ lag, stages, due, outbox, openCases }: Standing): Waiting[] {
   const all: Waiting[] = [
     ...(lag ?? []).map(({ topic, messages, seconds }) => ({
       what: TEXTS.health.lag(topic),

@@ -65,5 +65,6 @@ function signed(score: number): string {
 
 export function meaning(says: string, kind: Kind | undefined): Safe {
   const label = Object.entries(kind?.meanings ?? {}).find(([word]) => word === says.trim().toLowerCase())?.[1]
-  return html`<span class="says">${words(says, { most: 64 })}</span>${label === undefined ? NOTHING : html` <span class="faint">(${label})</span>`}`
+  const tone = label === undefined ? '' : label === kind?.harmful ? ' bad' : label === kind?.harmless ? ' good' : ''
+  return html`<span class="says${tone}">${words(says, { most: 64 })}</span>${label === undefined ? NOTHING : html` <span class="faint">(${label})</span>`}`
 }

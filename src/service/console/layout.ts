@@ -18,8 +18,9 @@ export function layout(of: {
   /** Whether there is such a page here. */
   has: (path: string) => boolean
   asset: (name: string) => string
+  isUnderstudy: boolean
 }): Safe {
-  const { title, body, session, path, has, asset } = of
+  const { title, body, session, path, has, asset, isUnderstudy } = of
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -35,7 +36,7 @@ export function layout(of: {
 </head>
 <body>
 <a class="skip" href="#main">${TEXTS.skip}</a>
-<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</header>
+<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</header>${isUnderstudy && session !== null ? html`<p class="stand-in">${TEXTS.standIn}</p>` : NOTHING}
 <main id="main" tabindex="-1">${body}</main>
 ${session === null ? NOTHING : help()}
 </body>

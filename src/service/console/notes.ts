@@ -3,12 +3,33 @@ import { entryOf } from '../domain/entry-of.ts'
 import type { Post } from '../domain/thread.ts'
 import type { CommentCounts, Transcript, Verdict } from '../domain/verdict.ts'
 import type { RecordedVerdict, RecordedWord, SubjectRecord } from '../ports/record.ts'
+import type { CaseFile } from './case-file.ts'
 import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type Part, type Safe, words } from './view.ts'
 
+/** Two sides argued over the comments that they were shown. */
+export function isDebated({ kind, debate }: CaseFile): boolean {
+  return kind?.reading?.debate?.showsComments === true && debate.rounds.length > 0
+}
+
+/** How many comments are on each side, by the verdict's own scores; 0 where it does not say. */
+export function sideCounts({ kind, ruled }: CaseFile): readonly [number, number] {
+  const [one = '', other = ''] = kind?.reading?.debate?.counts ?? []
+  return [entryOf(ruled.scores, one) ?? 0, entryOf(ruled.scores, other) ?? 0]
+}
+
+/** Of the comments that take a side, how many were read and how many there are; null where all were read. */
+function unreadOf(file: CaseFile): readonly [number, number] | null {
+  const { support, oppose } = file.ruled.evidence
+  const [read, all] = [support.length + oppose.length, sideCounts(file).reduce((sum, count) => sum + count, 0)]
+  return isDebated(file) && all > read ? [read, all] : null
+}
+
 /** What was left out, lost or refused, in plain words, also where nothing was. */
-export function missingSection({ degraded, faults, filtered = [], counts, decidedBy }: Verdict): Part {
+export function missingSection(file: CaseFile): Part {
+  const { degraded, faults, filtered = [], counts, decidedBy } = file.ruled
+  const unread = unreadOf(file)
   if (decidedBy === 'human' || decidedBy === 'deleted') return NOTHING
   const left = leftOut(counts)
   const refused = filtered.map(({ model, stage, calls, found }) => {
@@ -18,8 +39,12 @@ export function missingSection({ degraded, faults, filtered = [], counts, decide
   const causes = faults.flatMap((fault) => entryOf(TEXTS.missing.faults, fault) ?? [])
   const noted = [...refused, ...degraded].slice(0, 40)
   const list = (all: readonly Part[]) => html`<ul>${all.map((one) => html`<li>${one}</li>`)}</ul>`
-  return html`<section aria-labelledby="missing" class="missing"><h2 id="missing">${TEXTS.missing.title}</h2>
-${noted.length + left.length === 0 ? html`<p>${TEXTS.missing.nothing(counts.accepted)}</p>` : NOTHING}
+  const isNothing = noted.length + left.length === 0
+  const judged = isNothing
+    ? `${unread === null ? `${TEXTS.missing.no} ` : ''}${TEXTS.missing.nothing(counts.accepted)}`
+    : ''
+  return html`<section aria-labelledby="missing" class="missing${isNothing ? ' in-line' : ''}"><h2 id="missing">${TEXTS.missing.title}</h2>
+${isNothing || unread !== null ? html`<p>${judged} ${unread === null ? '' : TEXTS.missing.unread(...unread)}</p>` : NOTHING}
 ${left.length === 0 ? NOTHING : html`<p>${TEXTS.missing.comments(counts.judged, counts.accepted)}</p>${list(left)}`}
 ${causes.length === 0 ? NOTHING : html`<p>${TEXTS.missing.less}</p>${list(causes)}`}
 ${noted.length === 0 ? NOTHING : html`<h3>${TEXTS.missing.detail}</h3>${list(noted.map((one) => words(one, { most: 500 })))}`}</section>`

@@ -8,7 +8,7 @@ import { caseFile } from './case-file.ts'
 import { refusalOf, send } from './decide.ts'
 import { decideForm } from './decide-form.ts'
 import { howDecided, type Kinds, meansOf } from './kinds.ts'
-import { missingSection } from './notes.ts'
+import { isDebated, missingSection, sideCounts } from './notes.ts'
 import { Once } from './once.ts'
 import type { Answer, Asked, Page } from './page.ts'
 import type { Session } from './sessions.ts'
@@ -201,10 +201,11 @@ ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session,
 <ol class="rows">${items.map(
     (
       item,
-    ) => html`<li class="row"><div class="row-head"><strong>${isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
+    ) => html`<li class="row"><div class="row-head"><strong>${isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> <span class="faint">${TEXTS.review.since}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
 ${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.review.words}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
 ${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
   )}</ol>
+${waiting > items.length ? html`<p>${TEXTS.review.further(waiting - items.length)}</p>` : NOTHING}
 <p class="faint">${TEXTS.review.keys}</p>`
 }
 
@@ -225,20 +226,20 @@ async function itemBody(
   const counted = new Set(
     blind ? [] : [...(file?.ruled.evidence.support ?? []), ...(file?.ruled.evidence.oppose ?? [])],
   )
-  const weighed = {
-    marks: blind || file === null ? new Map() : file.debate.marks,
-    evidence: blind || file === null ? { support: [], oppose: [], precedents: [] } : file.ruled.evidence,
-  }
+  const weighed =
+    blind || file === null
+      ? { marks: new Map(), evidence: { support: [], oppose: [], precedents: [] }, counts: [0, 0] as const }
+      : { marks: file.debate.marks, evidence: file.ruled.evidence, counts: sideCounts(file) }
   const kind = kinds.get(item.protocol)
   return html`<h1>${blind ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })} <small>${TEXTS.verdict.by(item.protocol)}</small></h1>
 ${blind || file === null ? NOTHING : html`<p class="how">${meansOf(item.label, kind)} ${words(howDecided(file.row.verdict))}</p>`}
 ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`}
 <p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.claim?.until)}</span></p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
-${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
-${blind || file === null ? NOTHING : [whySection(file, 2_000), html`<p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p>`, missingSection(file.ruled)]}
-<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kind?.labels ?? [], means: kind?.reading?.labels, chosen: label, why, opinion: blind })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}${button('/review/skip', TEXTS.review.skip, { session, id: item.verdict, press: 's' })}</section>
-${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted) })}
+<div class="beside"><div>${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${blind || file === null ? NOTHING : [whySection(file, 2_000), html`<p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p>`, missingSection(file)]}</div>
+<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kind?.labels ?? [], means: kind?.reading?.labels, chosen: label, why, opinion: blind, standing: blind ? null : item.label, by: session.by })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}${button('/review/skip', TEXTS.review.skip, { session, id: item.verdict, press: 's' })}</section></div>
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted), isDebated: !blind && file !== null && isDebated(file) })}
 <p class="faint">${TEXTS.review.keys}</p>`
 }
 

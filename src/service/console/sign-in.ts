@@ -164,7 +164,7 @@ function withCookie(response: Response, cookie: string): Response {
 }
 
 function button(secret: string): Safe {
-  return html`<h1>${TEXTS.signIn.title}</h1>
+  return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.what}</p>
     <form method="post" action="/sign-in/link"><input type="hidden" name="t" value="${secret}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
 }
 

@@ -27,6 +27,8 @@ export const TEXTS = {
   no: 'no',
   again: 'Try again',
   show: 'Show',
+  apply: 'Apply',
+  standIn: 'A stand-in answers from word lists, not a language model.',
   older: 'Older',
   wrong: {
     host: 'This console is not asked for by that name: set console.hosts.',
@@ -67,9 +69,10 @@ export const TEXTS = {
   signIn: {
     title: 'Sign in',
     enter: 'Sign in here',
+    what: 'Gavel judges posts, and keeps the argument for each verdict. What you decide stands under your name.',
     how: 'Open the link that was printed where the console runs. It works once, within ten minutes.',
-    used: 'This link was used, or is too old.',
-    another: 'Print another link',
+    used: 'This link no longer works: each works once, within ten minutes.',
+    another: 'Print a new link in the console’s terminal',
     printed: 'A new link stands in the terminal where the console runs. One is printed every ten seconds at most.',
     provider: 'You sign in at the provider of your organisation, which sends you back here.',
     atProvider: 'Go there',
@@ -124,6 +127,8 @@ export const TEXTS = {
         : count === 1
           ? '1 verdict waits.'
           : `${count} verdicts wait, the one whose mistake costs most first.`,
+    further: (count: number) => `${count} more come after these.`,
+    since: 'waits since',
     next: 'Take the next',
     words: 'Show its words',
     take: 'Take',
@@ -176,15 +181,17 @@ export const TEXTS = {
     hint: 'Words are found inside of others, in every script. Words in quotation marks are looked for as one.',
   },
   decide: {
-    title: 'Decide',
+    title: 'Overrule or confirm',
     withdrawTitle: 'Withdraw',
     label: 'Your verdict',
-    why: 'Why',
-    whyNote: 'Your reason is kept for good, also when the post is deleted: don’t quote it.',
+    stands: 'as it stands now',
+    why: 'Why (required)',
+    whyNote: 'Don’t quote the post: your reason stays even if the post is deleted.',
+    asYou: (name: string) => `Recorded as ${name}. It replaces what stands.`,
     send: 'Decide',
     withdraw: 'Withdraw the human verdict',
     as: 'as',
-    stands: 'Decided: this verdict stands until it is withdrawn.',
+    done: 'Decided: this verdict stands until it is withdrawn.',
     withdrawn: 'Withdrawn: what machines said last is published again.',
     anew: 'Withdrawn: the subject is judged anew.',
     late: (last: number) => `Not decided: revision ${last} came meanwhile. Look at it, and decide again.`,
@@ -200,7 +207,7 @@ export const TEXTS = {
   },
   health: {
     title: 'Health',
-    well: 'All is well.',
+    well: 'No fault is known, and nothing waits long for the service.',
     notWell: (count: number) => (count === 1 ? 'One thing needs somebody.' : `${count} things need somebody.`),
     away: (server: string) => `${server} does not answer`,
     since: 'since',
@@ -208,8 +215,12 @@ export const TEXTS = {
     firing: 'fires',
     steps: 'What to do',
     noSteps: 'See docs/runbooks.',
-    waits: 'What waits',
-    nothingWaits: 'Nothing waits.',
+    waits: 'What waits for the service',
+    nothingWaits: 'Nothing waits to be judged or sent.',
+    forPeople: (count: number) =>
+      count === 0
+        ? 'No verdict waits for a person.'
+        : `${count === 1 ? 'One verdict waits' : `${count} verdicts wait`} for a person:`,
     heads: ['What', 'How much', 'Oldest'],
     lag: (topic: string) => `Unread in ${topic}`,
     stage: (protocol: string, stage: string) => `Questions of ${protocol}, ${stage}`,

@@ -25,6 +25,11 @@ interface Weighed extends Pick<Debate, 'marks'> {
   readonly evidence: Verdict['evidence']
 }
 
+interface Counted extends Weighed {
+  /** How many comments are on each side, also those that are no evidence. */
+  readonly counts: readonly [number, number]
+}
+
 /** A comment with whom it answers, when, and its score as a mark beside it. `at` is its place in the thread, from 0. */
 function commentItem(comment: Comment, at: number, thread: Snapshot, { marks, evidence }: Weighed): Safe {
   const sideOf = (id: string) => {
@@ -48,8 +53,9 @@ export function shownComments({ comments }: Snapshot, counted: ReadonlySet<strin
 /** The comments that counted, and the way to all others. */
 export function commentsSection(
   thread: Snapshot,
-  { verdictId, weighed, shown }: { verdictId: string; weighed: Weighed; shown: readonly number[] },
+  of: { verdictId: string; weighed: Counted; shown: readonly number[]; isDebated: boolean },
 ): Part {
+  const { verdictId, weighed, shown, isDebated } = of
   const { comments } = thread
   if (comments.length === 0) return NOTHING
   const listed = new Set(shown)
@@ -61,27 +67,31 @@ export function commentsSection(
   const more = others.slice(0, MOST_IN_VERDICT - shown.length)
   return html`<section aria-labelledby="comments"><h2 id="comments">${TEXTS.verdict.comments(comments.length)}</h2>
 ${weighed.marks.size === 0 ? NOTHING : html`<p class="faint">${TEXTS.verdict.legend}</p>`}
-${shown.length === 0 ? NOTHING : bySides(shown, thread, weighed, item)}
-${more.length === 0 ? NOTHING : html`<details><summary>${TEXTS.verdict.others(others.length)}</summary><ol class="comments">${more.map(item)}</ol></details>`}
+${shown.length === 0 ? NOTHING : bySides(thread, { shown, weighed, item, isDebated })}
+${more.length === 0 ? NOTHING : html`<details><summary>${isDebated ? TEXTS.verdict.unread(others.length) : TEXTS.verdict.others(others.length)}</summary><ol class="comments">${more.map(item)}</ol></details>`}
 <p><a href="${link('/thread', { id: verdictId })}">${TEXTS.verdict.fullThread}</a></p></section>`
 }
 
-/** The comments that counted: each side's in its own column, or one below the other where they take none. */
+/** The comments that are evidence, each side's in its own column. */
 function bySides(
-  shown: readonly number[],
   { comments }: Snapshot,
-  { evidence }: Weighed,
-  item: (at: number) => Part,
+  of: { shown: readonly number[]; weighed: Counted; item: (at: number) => Part; isDebated: boolean },
 ): Safe {
-  const of = (side: readonly string[]) => {
-    const ids = new Set(side)
-    return shown.filter((at) => ids.has(comments[at]?.id ?? ''))
+  const { shown, weighed, item, isDebated } = of
+  const { evidence, counts } = weighed
+  const column = (ids: readonly string[], name: 'one' | 'other') => {
+    const own = new Set(ids)
+    const said = comments.filter(({ id }) => own.has(id))
+    const authors = said.flatMap(({ author }) => author ?? [])
+    const by =
+      authors.length < said.length || said.length === 0 ? '' : `, ${TEXTS.verdict.byAuthors(new Set(authors).size)}`
+    const title =
+      name === 'one' ? TEXTS.verdict.supporting(ids.length, counts[0]) : TEXTS.verdict.opposing(ids.length, counts[1])
+    const at = shown.filter((place) => own.has(comments[place]?.id ?? ''))
+    return html`<div class="counted"><h4 class="${name}">${title}${by}</h4><ol class="comments">${at.map(item)}</ol></div>`
   }
-  const sides = [
-    { at: of(evidence.support), title: TEXTS.verdict.supporting(evidence.support.length), name: 'one' },
-    { at: of(evidence.oppose), title: TEXTS.verdict.opposing(evidence.oppose.length), name: 'other' },
-  ] as const
-  return html`<h3>${TEXTS.verdict.counted}</h3><div class="columns">${sides.map(({ at, title, name }) => html`<div class="counted"><h4 class="${name}">${title}</h4><ol class="comments">${at.map(item)}</ol></div>`)}</div>`
+  const title = isDebated ? TEXTS.verdict.readByDebaters : TEXTS.verdict.counted
+  return html`<h3>${title}</h3><div class="columns">${column(evidence.support, 'one')}${column(evidence.oppose, 'other')}</div>`
 }
 
 /** A page of a thread, from the nth comment on. */

@@ -53,17 +53,22 @@ export const VERDICT_TEXTS = {
     shown: 'was shown',
     quotes: 'quotes',
     legend:
-      'The bar beside a comment: how far it supports what the post says (right, up to +1) or opposes it (left, down to −1).',
+      'The bar beside a comment: how far it supports what the post says (right, up to +1) or opposes it (left, down to −1). A model scored it, and may be wrong.',
     bench: 'The decision',
     rule: 'Rule that was applied',
     perspectives: 'Perspectives',
     scores: 'Scores',
     rest: 'Before the argument',
     comments: (count: number) => (count === 1 ? '1 comment' : `${count} comments`),
-    counted: 'Those that counted',
-    supporting: (count: number) => `${count} that support it`,
-    opposing: (count: number) => `${count} that oppose it`,
+    counted: 'Named as evidence',
+    readByDebaters: 'Read by the debaters',
+    supporting: (count: number, all: number) => `${shareOf(count, all)} that support it`,
+    opposing: (count: number, all: number) => `${shareOf(count, all)} that oppose it`,
+    byAuthors: (count: number) => (count === 1 ? 'by one author' : `by ${count} authors`),
+    strongest: ['Scored highest for it:', 'Scored highest against it:'],
+    was: (saying: string, revision: number) => `It was ${saying} up to revision ${revision}.`,
     others: (count: number) => `${count} more`,
+    unread: (count: number) => `${count} more, not read by the debaters`,
     answering: 'in answer to',
     score: 'score',
     supports: 'supports',
@@ -126,8 +131,11 @@ export const VERDICT_TEXTS = {
     title: 'Was anything left out?',
     nothing: (accepted: number) =>
       accepted === 0
-        ? 'No. Every question had an answer.'
-        : `No. All ${accepted} comments were judged, and every question had an answer.`,
+        ? 'Every question had an answer.'
+        : `All ${accepted} comments were judged, and every question had an answer.`,
+    no: 'No.',
+    unread: (read: number, all: number) =>
+      `The debaters read ${read} of the ${all} comments that take a side, the strongest of each. The others were only counted.`,
     comments: (judged: number, accepted: number) => `${judged} of ${accepted} comments were judged. Left out:`,
     less: 'It was judged on less than usual, so look twice:',
     faults: {
@@ -170,7 +178,7 @@ export const VERDICT_TEXTS = {
   evidence: {
     title: 'Record of a verdict',
     intro:
-      'Saved from Gavel’s console. It is a copy of what the record held then: the verdict, all that was said for and against it, and every decision of a person.',
+      'Saved from Gavel’s console. It is a copy of what the record held then: the verdict, the argument that it rests on, and what people decided.',
     saved: 'Saved',
     by: 'Saved by',
     from: 'Saved from',
@@ -194,10 +202,22 @@ export const VERDICT_TEXTS = {
       why: 'Why',
       sha256: 'SHA-256 of its message',
     },
+    fileTitle: (id: string, day: string) => `Record of verdict ${id}, saved ${day}`,
     people: 'Every decision, proposal and request',
-    turns: 'Every question that a model was asked',
+    noPeople:
+      'When this was saved, the record held no decision, opinion or feedback of a person, and no request for one. Who looked at it stands in gavel.audit, where the console keeps an audit.',
+    turns: 'Every question that a model was asked for this revision',
+    scoredEarlier: (earlier: number, all: number) =>
+      `${earlier} of ${all} scores of comments were asked for in earlier revisions: their questions stand in the files of those.`,
     turn: (nth: number, stage: string, role: string) => `${nth}. ${stage}: ${role}`,
-    turnFacts: { model: 'Model', began: 'Asked', took: 'Seconds', cost: 'US dollars', calls: 'Calls' },
+    turnFacts: {
+      model: 'Answered by, as it names itself',
+      asked: 'Model that was asked',
+      began: 'Asked',
+      took: 'Seconds',
+      cost: 'US dollars',
+      calls: 'Calls',
+    },
     asked: 'What it was asked',
     sameAs: (turn: number, message: number) => `the same as message ${message + 1} of question ${turn + 1}`,
     answered: 'What it answered',
@@ -214,6 +234,10 @@ export const VERDICT_TEXTS = {
       'The topic gavel.audit holds the SHA-256 of this file, beside who saved it and when, where the console keeps an audit: sha256sum FILE says whether it is unchanged.',
   },
 } as const
+
+function shareOf(count: number, all: number): string {
+  return all > count ? `${count} of ${all}` : String(count)
+}
 
 function inRounds(rounds: number): string {
   return rounds === 1 ? 'one round' : `${rounds} rounds`

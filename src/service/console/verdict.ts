@@ -1,4 +1,5 @@
 import { may } from '../domain/person-roles.ts'
+import type { Verdict } from '../domain/verdict.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { RecordReader, SubjectRecord } from '../ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
@@ -9,12 +10,12 @@ import { decidedNotice, decideSection } from './decide-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
 import { fileName, toFile } from './file.ts'
 import { badge, howDecided, type Kinds, meansOf, sayingOf } from './kinds.ts'
-import { callsSection, missingSection, sinceSection, timelineSection } from './notes.ts'
+import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, shown, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
 interface VerdictParts {
@@ -84,7 +85,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         const isGone = file.story.deletedAt !== null
         const page = verdictBody(file, kinds, NOTHING)
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
-        return { file: toFile(titleOf(file), body, style), name: fileName(file.row.verdict) }
+        return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
       },
     },
     {
@@ -125,6 +126,10 @@ function titleOf({ row: { verdict } }: CaseFile): string {
   return `${sayingOf(verdict).slice(0, 64)} · ${TEXTS.verdict.title}`
 }
 
+function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
+  return TEXTS.evidence.fileTitle(shown(verdict.id, 200), new Date(at).toISOString().slice(0, 10))
+}
+
 function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
   const { row, story, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
@@ -141,13 +146,13 @@ function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
   return html`${headline(file, kinds)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${whySection(file)}
-${missingSection(ruled)}
+${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
 ${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
 ${benchSection(debate, kind, ruled.rationale)}
-${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence }, shown })}
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file) })}
 ${restSection(debate)}
 ${sinceSection({ verdict, before, kinds, nameOf })}
 ${timelineSection(story, { verdict, kinds, posted: thread?.post ?? null })}
@@ -176,9 +181,16 @@ function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
   const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
   const newest = own.find((one) => one.standing)?.verdict
   const last = own.reduce((most, one) => Math.max(most, one.verdict.revision), revision)
+  const other = own
+    .map((one) => one.verdict)
+    .filter((one) => one.revision < revision && sayingOf(one) !== sayingOf(verdict))
+  const was = other.reduce<Verdict | undefined>(
+    (late, one) => (late !== undefined && late.revision > one.revision ? late : one),
+    undefined,
+  )
   const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
-<p class="how">${meansOf(label, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}</p>
+<p class="how">${meansOf(label, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
 ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
 ${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}

@@ -12,8 +12,8 @@ export interface Reading {
   readonly labels?: Readonly<Record<string, string>>
   /** By rule that its judge may name, what it means, in a sentence. */
   readonly rules?: Readonly<Record<string, string>>
-  /** What a verdict's scores say, in sentences. */
-  readonly tells?: (scores: Readonly<Record<string, number>>) => readonly string[]
+  /** What a verdict's scores say of its label, in sentences. */
+  readonly tells?: (scores: Readonly<Record<string, number>>, label: string | null) => readonly string[]
   /** Two sides that argue in these stages; `opening` is the one before they have heard each other. */
   readonly debate?: {
     readonly sides: readonly [ReadSide, ReadSide]
@@ -21,6 +21,8 @@ export interface Reading {
     readonly opening?: string
     /** Each side was shown the comments that are evidence for it. */
     readonly showsComments?: true
+    /** By side the score that says how many comments are on it, also those that nobody was shown. */
+    readonly counts?: readonly [string, string]
   }
   /** The stage that decides. */
   readonly judge?: string

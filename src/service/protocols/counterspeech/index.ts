@@ -23,7 +23,9 @@ export const counterspeech = {
   reading: {
     labels: { suitable: 'A good answer to the hateful text.', unsuitable: 'No good answer to the hateful text.' },
     tells: ({ [UNIFIED]: unified }) =>
-      unified === undefined ? [] : [`All in all ${Math.round(unified * 100) / 100}, from 1 (bad) to 5 (good).`],
+      unified === undefined
+        ? []
+        : [`All in all ${Math.round(unified * 100) / 100}, from 1 (a bad answer) to 5 (a good one).`],
     voices: 'score',
   } satisfies Reading,
   roles: ['scorer', 'steps-writer'],

@@ -18,11 +18,18 @@ export const rumor = {
   name: 'rumor',
   labels: { harmful: 'rumor', harmless: 'non-rumor' },
   reading: {
-    labels: { rumor: 'What it says is likely false.', 'non-rumor': 'What it says is likely true.' },
-    tells: ({ support = 0, oppose = 0 }) =>
+    labels: {
+      rumor: 'Taken for a rumor: what it says seems unfounded.',
+      'non-rumor': 'Not taken for a rumor. That does not make it true.',
+    },
+    tells: ({ support = 0, oppose = 0 }, label) => [
       support + oppose === 0
-        ? ['None of its comments takes a side.']
-        : [`Of its comments, ${support} support what it says and ${oppose} oppose it.`],
+        ? 'None of its comments takes a side: none of them speaks for this label.'
+        : `Of its comments, ${support} support what it says and ${oppose} oppose it.`,
+      ...((label === 'rumor' && support > oppose) || (label === 'non-rumor' && oppose > support)
+        ? ['The label goes against that count: the argument says why.']
+        : []),
+    ],
     debate: {
       sides: [
         { speaker: 'support', title: 'From the comments that support it' },
@@ -31,6 +38,7 @@ export const rumor = {
       stages: ['opinion', 'debate'],
       opening: 'opinion',
       showsComments: true,
+      counts: ['support', 'oppose'],
     },
     judge: 'judge',
     comments: 'stance',
