@@ -133,6 +133,17 @@ it('a saved file names who was asked and who answered, that no person was there,
   expect(text).toContain('1 of 2 scores of comments were asked for in earlier revisions')
 })
 
+it('scores in place of a label are told beside them, once', async () => {
+  const console = aConsole()
+  const { id } = await console.judged({
+    verdict: { protocol: 'counterspeech', label: null, decidedBy: 'scores', scores: { relevance: 2, unified: 1.5 } },
+  })
+  const { of } = await read(console, `/verdict?id=${id}`)
+  const says = 'All in all 1.5, from 1 (a bad answer) to 5 (a good one).'
+  expect(of('.headline .how')).toBe(`${says} It was scored, aspect by aspect.`)
+  expect(of('main').split(says)).toHaveLength(2)
+})
+
 it('health says what waits for people, beside what waits for the service', async () => {
   const { of } = await read(aConsole({ waiting: 56 }), '/health')
   expect(of('main')).toContain('Nothing waits to be judged or sent. 56 verdicts wait for a person: Review')

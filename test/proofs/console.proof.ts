@@ -87,6 +87,7 @@ it('the demo is watched live, and a verdict of it read, overruled, contradicted 
     await page.goto(demo.link)
     await page.getByRole('button', { name: 'Sign in here' }).click()
     await page.waitForURL('**/live')
+    expect(await page.locator('.stand-in').textContent()).toContain('not a language model')
     const before = await page.locator('.row').count()
     await page.locator('.row.new').nth(9).waitFor(LONG)
     tell(`live: ${before} rows when the page was opened, ${await page.locator('.row.new').count()} came while it was`)

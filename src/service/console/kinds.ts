@@ -41,8 +41,14 @@ export function badge(verdict: Labelled, kinds: Kinds): Safe {
 }
 
 /** What a label means, in a sentence; empty where its protocol does not say. */
-export function meansOf(label: string | null, kind: Kind | undefined): string {
+function meansOf(label: string | null, kind: Kind | undefined): string {
   return label === null ? '' : (entryOf(kind?.reading?.labels ?? {}, label) ?? '')
+}
+
+/** What a verdict means, in a sentence: its label, or, where it has scores in its place, these. */
+export function findingOf({ label, decidedBy, scores }: Labelled, kind: Kind | undefined): string {
+  if (decidedBy !== 'scores') return meansOf(label, kind)
+  return (kind?.reading?.tells?.(scores, label) ?? []).join(' ')
 }
 
 /** How a verdict came about, in words; a way of another version by its own. */

@@ -36,7 +36,7 @@ export function layout(of: {
 </head>
 <body>
 <a class="skip" href="#main">${TEXTS.skip}</a>
-<header class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</header>${isUnderstudy && session !== null ? html`<p class="stand-in">${TEXTS.standIn}</p>` : NOTHING}
+<header><div class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</div>${isUnderstudy && session !== null ? html`<p class="stand-in">${TEXTS.standIn}</p>` : NOTHING}</header>
 <main id="main" tabindex="-1">${body}</main>
 ${session === null ? NOTHING : help()}
 </body>

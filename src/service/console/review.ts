@@ -7,7 +7,7 @@ import type { Blinds } from './blinds.ts'
 import { caseFile } from './case-file.ts'
 import { refusalOf, send } from './decide.ts'
 import { decideForm } from './decide-form.ts'
-import { howDecided, type Kinds, meansOf } from './kinds.ts'
+import { findingOf, howDecided, type Kinds } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
 import { Once } from './once.ts'
 import type { Answer, Asked, Page } from './page.ts'
@@ -232,7 +232,7 @@ async function itemBody(
       : { marks: file.debate.marks, evidence: file.ruled.evidence, counts: sideCounts(file) }
   const kind = kinds.get(item.protocol)
   return html`<h1>${blind ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })} <small>${TEXTS.verdict.by(item.protocol)}</small></h1>
-${blind || file === null ? NOTHING : html`<p class="how">${meansOf(item.label, kind)} ${words(howDecided(file.row.verdict))}</p>`}
+${blind || file === null ? NOTHING : html`<p class="how">${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}</p>`}
 ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`}
 <p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.claim?.until)}</span></p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}

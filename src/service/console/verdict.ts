@@ -9,7 +9,7 @@ import { CLOSED } from './closed.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
 import { fileName, toFile } from './file.ts'
-import { badge, howDecided, type Kinds, meansOf, sayingOf } from './kinds.ts'
+import { badge, findingOf, howDecided, type Kinds, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
 import type { Session } from './sessions.ts'
@@ -177,7 +177,7 @@ function placesIn({ row, ruled, thread }: CaseFile) {
 /** What it was found to be, what that means, how, and whether it may still change. */
 function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
   const { verdict, standing, contested, conflicting, erased } = row
-  const { final, decidedBy, protocol, revision, tenant, timing, label } = verdict
+  const { final, decidedBy, protocol, revision, tenant, timing } = verdict
   const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
   const newest = own.find((one) => one.standing)?.verdict
   const last = own.reduce((most, one) => Math.max(most, one.verdict.revision), revision)
@@ -190,7 +190,7 @@ function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
   )
   const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
-<p class="how">${meansOf(label, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
+<p class="how">${findingOf(verdict, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
 ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
 ${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}

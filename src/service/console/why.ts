@@ -10,9 +10,9 @@ export function whySection(file: CaseFile, most = 6_000): Part {
   const { verdict } = row
   const { judge } = debate
   const isHuman = verdict.decidedBy === 'human'
-  const facts = isHuman
-    ? []
-    : [...(kind?.reading?.tells?.(verdict.scores, verdict.label) ?? []), ...ruleSays(judge?.rule, kind)]
+  // Scores in place of a label stand in the headline.
+  const tells = verdict.decidedBy === 'scores' ? [] : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
+  const facts = isHuman ? [] : [...tells, ...ruleSays(judge?.rule, kind)]
   if (verdict.rationale === '' && facts.length === 0) return NOTHING
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2>
