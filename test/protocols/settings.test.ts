@@ -48,7 +48,7 @@ describe('what is shipped is what the documents say', () => {
 
   test('docs/rumor.md names what is folded and weighed as it is shipped', () => {
     const text = document('docs/rumor.md')
-    for (const words of ['from 6 words on', 'from 10 words on', 'one word in five', 'at least 5 letters'])
+    for (const words of ['of 6 words or more', 'have 10 words or more', 'one word in five', 'at least 5 letters'])
       expect(text).toContain(words)
     expect(protocols.rumor).toMatchObject({
       perAuthor: 3,
