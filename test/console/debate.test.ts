@@ -15,6 +15,8 @@ const reading: Reading = {
   },
 }
 
+const none = { support: [], oppose: [], precedents: [] }
+
 it('looks at the words of each comment once for a page, however many turns were shown it', () => {
   const ids = Array.from({ length: 50 }, (_, n) => `c${n}`)
   const comments = ids.map((id, n) => ({ id, text: `the harbour was closed at ${n} o’clock`, createdAt: n }))
@@ -30,4 +32,15 @@ it('looks at the words of each comment once for a page, however many turns were 
   looks.mockRestore()
   expect(rounds).toHaveLength(8)
   expect(rounds[7]?.sides[1]?.quotes).toContain('c7')
+})
+
+it('shows the last of several rulings as the judge’s, and those before it among what came before', () => {
+  const ruling = (label: string) => ({ reasoning: 'r', score: 0.5, label })
+  const turns = [
+    aTurn('arbitrate', 'strict (small arbiter)', ruling('safe')),
+    aTurn('arbitrate', 'arbiter', ruling('unsafe')),
+  ]
+  const { judge, rest } = debateOf({ turns }, { ...reading, judge: 'arbitrate' }, { evidence: none, comments: [] })
+  expect(judge).toMatchObject({ turn: 1, says: 'unsafe' })
+  expect(rest).toMatchObject([{ role: 'strict (small arbiter)', speech: { turn: 0, says: 'safe' } }])
 })

@@ -270,7 +270,14 @@ const thriftyReplies: Record<string, (words: Words) => Replies> = {
     const scored = { reasoning: words.argument, score: 1 }
     return { relevance: scored, aggressiveness: scored, coherence: scored, suitableness: scored }
   },
-  safety: safetyReplies,
+  // The debaters agree, and the small arbiter is not sure: both arbiters are asked.
+  safety: (words) => (asked) => {
+    const { stage, label } = asked.ask
+    if (stage === 'strict' || stage === 'loose') return { reasoning: words.argument, score: 0.1 }
+    const replies = safetyReplies(words)
+    const said = typeof replies === 'function' ? replies(asked) : undefined
+    return label === 'small arbiter' ? { ...(said as object), score: 0.5 } : said
+  },
 }
 
 export const IN_THRIFTY: readonly Stage[] = Object.entries(thriftyReplies).flatMap(([name, replies]) =>

@@ -1,5 +1,6 @@
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { judgeFile } from '../../src/commands/judge.ts'
 import { otherModels } from '../../src/commands/paper-models.ts'
@@ -7,9 +8,12 @@ import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
 import { type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import type { Protocol } from '../../src/service/engine/script.ts'
 import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { ownFolder, removeOwnFolders } from '../support/own-folder.ts'
 import { type Asked, drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
 // What the preset `paper` does in all four protocols alike.
+
+afterAll(removeOwnFolders)
 
 const settings = loadSettings({})
 const NAMES = ['rumor', 'hate', 'safety', 'counterspeech'] as const
@@ -145,14 +149,20 @@ describe.each(NAMES)('the preset `paper` of %s', (name) => {
 })
 
 const EVENT = join(PROJECT, 'test', 'protocols', 'twice.jsonl')
-const verdictsOf = async (name: Name, preset: 'none' | 'paper' | 'thrifty', over: object = {}) => {
+const verdictsOf = async (
+  name: Name,
+  preset: 'none' | 'paper' | 'thrifty',
+  over: object = {},
+  event = EVENT,
+  format: 'gavel' | 'airbench-both' = 'gavel',
+) => {
   const verdicts: Verdict[] = []
   const said: string[] = []
   const judged = await judgeFile(
     // One after the other, so that the second finds what the first was told.
     { ...under(name, { preset, ...over }), cases: { ...settings.cases, maxOpen: 1 } },
-    EVENT,
-    { protocol: name, format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
+    event,
+    { protocol: name, format, finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
     {
       terminal: {
         out: (line) => void verdicts.push(verdict.parse(JSON.parse(String(line)))),
@@ -187,6 +197,17 @@ test.each(NAMES)('the memo answers all of the second of two alike of %s under `t
   expect(second?.usage.calls).toBe(0)
   expect(second?.usage.memoHits).toBeGreaterThan(0)
   expect(second?.label).toBe(first?.label)
+})
+
+test('so it does of a post with an image, which a small arbiter rules on first', async () => {
+  const row = { text: 'a walk by the river', description: 'A river, and two people with a dog.', voted_risk: '0' }
+  const event = join(ownFolder('twice'), 'twice.jsonl')
+  writeFileSync(event, `${JSON.stringify(row)}\n`.repeat(2))
+  const [first, second] = (await verdictsOf('safety', 'thrifty', {}, event, 'airbench-both')).verdicts
+  // Brief, strict, loose, and one ruling by the model of both debaters.
+  expect(first).toMatchObject({ label: 'safe', usage: { calls: 4 } })
+  expect(Object.keys(first?.models ?? {})).not.toContain('arbiter')
+  expect(second).toMatchObject({ label: 'safe', usage: { calls: 0, memoHits: 4 } })
 })
 
 test('steps that the model writes (G-EVAL) are written once, and then the same for every reply, also under `paper`', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
+import type { Protocol } from '../../src/service/engine/script.ts'
 import { makeProtocols } from '../../src/service/protocols/make.ts'
 import { RUMOR_SAVINGS } from '../../src/service/protocols/rumor/settings.ts'
 import { type Asked, drive, plainFence, plainRank } from './drive.ts'
@@ -10,6 +11,8 @@ import { type Asked, drive, plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})
 const ITEMS = 150
+/** The perspectives of hate that are asked by default. */
+const PERSPECTIVES = ['council-of-europe', 'platform-rules', 'un-strategy']
 
 type Draw = (name: string) => number
 const drawsOf =
@@ -17,14 +20,19 @@ const drawsOf =
   (name) =>
     seededRandom(`planted ${item} ${name}`).unit()
 
-function judged(name: string, over: object, subject: Snapshot, answer: (asked: Asked) => unknown) {
-  const [protocol] = makeProtocols(
-    { [name]: { ...protocols[name], enabled: true, ...over } } as typeof protocols,
-    plainFence,
-    plainRank,
-  )
+const known = new Map<string, Protocol>()
+
+function made(name: string, over: object): Protocol {
+  const key = JSON.stringify([name, over])
+  const settings = { [name]: { ...protocols[name], enabled: true, ...over } } as typeof protocols
+  const protocol = known.get(key) ?? makeProtocols(settings, plainFence, plainRank)[0]
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
-  return drive(protocol.script(subject, null), answer)
+  known.set(key, protocol)
+  return protocol
+}
+
+function judged(name: string, over: object, subject: Snapshot, answer: (asked: Asked) => unknown) {
+  return drive(made(name, over).script(subject, null), answer)
 }
 const subjectOf = (item: number, over: Partial<Post> = {}): Snapshot => ({
   post: { id: `item-${item}`, text: `the words of ${item}`, createdAt: 0, ...over },
@@ -98,10 +106,51 @@ describe('rumor, before a planted model', () => {
   })
 })
 
+describe('hate, before a planted model', () => {
+  const said = (label: string) => ({ reason: 'r', label })
+  /** Perspectives differ by the draws of the text, some can't tell, and the judge goes by a draw of its own. */
+  const stanceOf = (draw: Draw, name: string) => {
+    const own = draw(`${draw('agree') < 0.4 ? 'all' : name} stance`)
+    return draw(`${name} abstains`) < 0.1 ? "I don't know" : own < 0.5 ? 'Hateful' : 'Not hateful'
+  }
+  const answering = (item: number) => (asked: Asked) => {
+    const draw = drawsOf(item)
+    const { stage, label = '' } = asked.ask
+    if (stage === 'debate') return { argument: 'a' }
+    if (stage === 'judge') return said(draw('judge') < 0.5 ? 'hate' : 'non-hate')
+    const stances = label.split(', ').map((name) => said(stanceOf(draw, name)))
+    return fitting(asked, stances[0], Object.fromEntries(stances.map((one, at) => [`annotator${at + 1}`, one])))
+  }
+  const rulings = (over: object) =>
+    items.map((item) => judged('hate', over, subjectOf(item), answering(item)).conclusion.ruling)
+  const plain = rulings({})
+  /** The perspectives' own side, where all have the same; else null. */
+  const agreed = (item: number) => {
+    const [first, ...others] = PERSPECTIVES.map((name) => stanceOf(drawsOf(item), name))
+    if (others.some((one) => one !== first)) return null
+    return first === 'Hateful' ? 'hate' : first === 'Not hateful' ? 'non-hate' : null
+  }
+
+  test('no debate where all perspectives agree changes labels there alone, to what they say', () => {
+    const fewer = rulings({ unanimous: 'decided' })
+    const alike = items.filter((item) => agreed(item) !== null)
+    expect(alike.length).toBeGreaterThan(20)
+    expect(alike.length).toBeLessThan(ITEMS - 20)
+    for (const item of alike) expect(fewer[item]).toMatchObject({ label: agreed(item), decidedBy: 'consensus' })
+    expect(alike.some((item) => fewer[item]?.label !== plain[item]?.label)).toBe(true)
+    for (const item of items.filter((one) => !alike.includes(one))) expect(fewer[item]).toEqual(plain[item])
+  })
+
+  test('perspectives that know no other answer the same in one call', () => {
+    expect(rulings({ batchSize: 5 })).toEqual(plain)
+  })
+})
+
 describe('safety, before a planted model', () => {
   const subject = (item: number) => subjectOf(item)
+  const pictured = (item: number) => subjectOf(item, { media: [{ kind: 'image', description: `image ${item}` }] })
   const scoreOf = (draw: Draw, stage: string, turn: number) => Math.round(draw(`${stage} ${turn}`) * 10) / 10
-  /** The arbiter goes by the last scores that it is shown. */
+  /** The arbiter goes by the last scores that it is shown; a small one of images rules by its own mind. */
   const answering = (item: number) => {
     const draw = drawsOf(item)
     const turns = { strict: 0, loose: 0 }
@@ -115,19 +164,41 @@ describe('safety, before a planted model', () => {
         sum += score
         return { reasoning: 'r', score }
       }
-      const unsafe = draw(`arbiter ${sum.toFixed(1)}`) < 0.5
       const report = { reasoning: 'r', evidence: [], categories: [] }
-      return unsafe
+      if (asked.ask.label === 'small arbiter') return { ...report, ...smallOf(draw) }
+      return draw(`arbiter ${sum.toFixed(1)}`) < 0.5
         ? { ...report, rule: 'confirmation', score: 0.9, label: 'unsafe' }
         : { ...report, rule: 'exoneration', score: 0.1, label: 'safe' }
     }
   }
-  const labels = (over: object) =>
-    items.map((item) => judged('safety', over, subject(item), answering(item)).conclusion.ruling.label)
+  const smallOf = (draw: Draw) => ({
+    score: scoreOf(draw, 'small', 0),
+    ...(draw('small label') < 0.5 ? { rule: 'confirmation', label: 'unsafe' } : { rule: 'exoneration', label: 'safe' }),
+  })
+  const labels = (over: object, of = subject) =>
+    items.map((item) => judged('safety', over, of(item), answering(item)).conclusion.ruling.label)
   const plain = labels({})
 
   test('who the arbiter is changes nothing but the model', () => {
     expect(labels({ textArbiter: 'small' })).toEqual(plain)
+  })
+
+  test('a small arbiter decides on images only where both debaters ended on its side, and it is sure', () => {
+    const [large, small] = [labels({}, pictured), labels({ imageArbiter: 'small-first' }, pictured)]
+    const decides = items.filter((item) => {
+      const draw = drawsOf(item)
+      const { label, score } = smallOf(draw)
+      const last = (['strict', 'loose'] as const).map((stage) => scoreOf(draw, stage, 1))
+      return label === 'unsafe'
+        ? score >= 0.7 && last.every((one) => one > 0.5)
+        : score <= 0.2 && last.every((one) => one < 0.5)
+    })
+    expect(decides.length).toBeGreaterThan(5)
+    for (const item of items)
+      expect(small[item]).toBe(decides.includes(item) ? smallOf(drawsOf(item)).label : large[item])
+    expect(decides.some((item) => small[item] !== large[item])).toBe(true)
+    // A post without images has none.
+    expect(labels({ imageArbiter: 'small-first' })).toEqual(plain)
   })
 
   test('a second round is missed only where the first left both on one side', () => {

@@ -26,6 +26,7 @@ const defaults: SafetySettings = {
   loose: true,
   models: 'by-role',
   textArbiter: 'by-role',
+  imageArbiter: 'by-role',
   furtherRounds: 'held',
   order: 'fixed',
   scoreFallback: 'none',

@@ -249,6 +249,91 @@ describe('safety', () => {
     expect(conclusion.ruling.label).toBe(lost ? null : 'safe')
   })
 
+  describe('a small arbiter first, of posts with images', () => {
+    const over = { imageArbiter: 'small-first' }
+    const image = { kind: 'image' as const, url: 'https://images.example/1.png' }
+    const SAFE = { ...report, score: 0.1 }
+    const UNSAFE = { ...report, rule: 'confirmation', score: 0.9, label: 'unsafe' }
+    type Given = { turns?: readonly unknown[]; small?: unknown; large?: unknown; settings?: object; media?: object[] }
+    const ruled = ({ turns = [0.1, 0.2, 0.1, 0.2], small = SAFE, large = UNSAFE, settings = {}, ...rest }: Given) => {
+      const left = [...turns]
+      const subject = post({ media: (rest.media ?? [image]) as NonNullable<Post['media']> })
+      return drive(made('safety', { ...over, ...settings }).script(subject, null), ({ ask }) => {
+        if (ask.lookup !== undefined) return { shelves: [], weak: null }
+        if (ask.stage === 'describe') return { seen: 'yes', description: 'd' }
+        if (ask.stage === 'brief') return { summary: 's', precedents: [], patterns: 'p' }
+        if (ask.stage === 'arbitrate') return ask.role === 'strict' ? small : large
+        const next = left.shift()
+        return typeof next === 'number' ? { reasoning: 'r', score: next } : next
+      })
+    }
+
+    test.each([
+      [0.2, 0.1, SAFE],
+      [0.4, 0.4, { ...SAFE, score: 0.2 }],
+      [0.9, 0.6, UNSAFE],
+      [0.6, 0.6, { ...UNSAFE, score: 0.7 }],
+    ])('is not followed by another where strict ended at %s, loose at %s, and it is sure of the same', (...given) => {
+      const [strict, loose, small] = given
+      const { asked, conclusion } = ruled({ turns: [0.3, 0.7, strict, loose], small, large: new Failed() })
+      expect(roles(asked)).toEqual(['strict'])
+      expect(calls(asked).at(-1)).toContain('arbitrate strict (small arbiter)')
+      const { label, score } = small
+      expect(conclusion.ruling).toMatchObject({ label, decidedBy: 'arbiter', degraded: [], scores: { final: score } })
+    })
+
+    test.each([
+      ['it is not sure enough that it is safe', 0.1, 0.1, { ...SAFE, score: 0.25 }],
+      ['it is not sure enough of the harm', 0.9, 0.9, { ...UNSAFE, score: 0.65 }],
+      ['its score is of the other label', 0.1, 0.1, { ...SAFE, score: 0.9 }],
+      ['it finds safe what both debaters find a risk', 0.9, 0.9, SAFE],
+      ['it finds unsafe what neither debater finds a risk', 0.1, 0.1, UNSAFE],
+      ['it failed', 0.1, 0.1, new Failed()],
+    ])('is followed by the arbiter where %s', (_, strict, loose, small) => {
+      for (const large of [SAFE, UNSAFE]) {
+        const { asked, conclusion } = ruled({ turns: [strict, loose, strict, loose], small, large })
+        expect(roles(asked)).toEqual(['strict', 'arbiter'])
+        expect(conclusion.ruling).toMatchObject({ label: large.label, scores: { final: large.score } })
+        const told = conclusion.ruling.degraded.filter((one) => one.startsWith('arbitrate (small arbiter) failed'))
+        expect(told).toHaveLength(small instanceof Failed ? 1 : 0)
+      }
+      const lost = ruled({ turns: [strict, loose, strict, loose], small, large: new Failed() })
+      expect(lost.conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
+    })
+
+    test.each<[string, Given]>([
+      ['the debaters end on two sides', { turns: [0.1, 0.1, 0.6, 0.4] }],
+      ['one ends in the middle', { turns: [0.1, 0.1, 0.5, 0.4] }],
+      ['a last turn is lost', { turns: [0.1, 0.1, 0.1, new Failed()] }],
+      ['but one side speaks', { settings: { loose: false } }],
+      ['nobody debates', { settings: { strict: false, loose: false } }],
+      ['the post has no image', { media: [] }],
+      ['all models are large', { settings: { models: 'all-large' } }],
+      ['the switch is off', { settings: { imageArbiter: 'by-role' } }],
+    ])('is not asked where %s', (_, given) => {
+      expect(roles(ruled(given).asked)).toEqual(['arbiter'])
+    })
+
+    test('is asked the arbiter’s question, and the arbiter is asked as if there were no other', () => {
+      const [small, large] = ruled({ small: { ...SAFE, score: 0.5 } }).asked.slice(-2)
+      const [alone] = ruled({ settings: { imageArbiter: 'by-role' } }).asked.slice(-1)
+      if (small === undefined || large === undefined || alone === undefined) throw new Error('not asked')
+      expect(withFormat(large.ask)).toEqual(withFormat(alone.ask))
+      expect(withFormat(small.ask)).toEqual(withFormat(large.ask))
+      expect(large.ask.label).toBeUndefined()
+    })
+
+    test('says safe only if nothing is missing that safe needs, and harm also then', () => {
+      const unseen = [image, { kind: 'image' as const }]
+      expect(ruled({ media: unseen }).conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
+      const harm = ruled({ media: unseen, turns: [0.9, 0.9, 0.9, 0.9], small: UNSAFE })
+      expect(harm.conclusion.ruling.label).toBe('unsafe')
+      const filtered = ruled({ small: new Failed('content-filter'), large: SAFE })
+      expect(filtered.conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
+      expect(ruled({ small: new Failed('content-filter') }).conclusion.ruling.label).toBe('unsafe')
+    })
+  })
+
   test('holds the third round as well only where the second straddles', () => {
     const rounds = (...scores: number[]) =>
       judged(scores, { furtherRounds: 'straddling', rounds: 3 }).conclusion.ruling.rounds

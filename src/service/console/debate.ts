@@ -61,7 +61,7 @@ export function debateOf(
   const voices: { name: string; speech: Speech }[] = []
   const marks = new Map<string, Mark>()
   const rest: { stage: string; role: string; speech: Speech }[] = []
-  let judge: Speech | null = null
+  let judge: { stage: string; role: string; speech: Speech } | null = null
   for (const [at, turn] of transcript.turns.entries()) {
     const { stage, role } = turn
     const side = debate?.stages.includes(stage) === true ? sideOf(role, debate.sides) : null
@@ -69,8 +69,11 @@ export function debateOf(
       const speech = speechOf(turn, at, quotedIn(shownTo(side), runs))
       said[side].push(speech)
       if (stage === debate?.opening) openings.add(speech)
-    } else if (stage === reading?.judge) judge = speechOf(turn, at)
-    else if (stage === reading?.voices) voices.push(...voicesOf(turn, at))
+    } else if (stage === reading?.judge) {
+      // The last ruling decides.
+      if (judge !== null) rest.push(judge)
+      judge = { stage, role, speech: speechOf(turn, at) }
+    } else if (stage === reading?.voices) voices.push(...voicesOf(turn, at))
     else if (stage === reading?.comments && noteMarks(turn, marks)) continue
     else rest.push({ stage, role, speech: speechOf(turn, at) })
   }
@@ -79,7 +82,7 @@ export function debateOf(
     return { isOpening: [one, other].some((speech) => speech !== null && openings.has(speech)), sides: [one, other] }
   })
   const titles = debate === undefined ? null : ([debate.sides[0].title, debate.sides[1].title] as const)
-  return { titles, rounds, voices, marks, judge, rest }
+  return { titles, rounds, voices, marks, judge: judge?.speech ?? null, rest }
 }
 
 /** What stands in brackets behind a role; the role where nothing does. */

@@ -73,6 +73,8 @@ export interface Questions {
   /** `last`: no further turn of this debater follows. */
   turn(side: Side, conversation: readonly ChatMessage[], last: boolean): Ask<Assessment>
   arbitrate(grounds: Grounds, log: readonly Turn[]): Ask<Report>
+  /** The same question to a debater's model. */
+  arbitrateSmall(grounds: Grounds, log: readonly Turn[]): Ask<Report>
 }
 
 /** The value of a place that only decides about a section. */
@@ -96,6 +98,19 @@ export function questions(
     temperature: settings.temperature,
     maxTokens: settings.answerTokens,
     ...formUnder(settings.preset),
+  })
+  const ruling = ({ input, brief }: Grounds, log: readonly Turn[]) => ({
+    messages: [
+      ...briefed,
+      ...render('arbitrate', {
+        input,
+        brief,
+        log: logIn(log, settings, fence),
+        trajectories: trajectories(log, settings),
+        missing: log.some(({ said }) => said === null) ? YES : '',
+      }),
+    ],
+    answer: reportIn(isReportTurned()),
   })
 
   return {
@@ -147,19 +162,11 @@ export function questions(
       answer: assessment,
       repeated: last ? messages.length - 1 : messages.length,
     }),
-    arbitrate: ({ input, brief }, log) => ({
-      ...asked('arbitrate', 'arbiter'),
-      messages: [
-        ...briefed,
-        ...render('arbitrate', {
-          input,
-          brief,
-          log: logIn(log, settings, fence),
-          trajectories: trajectories(log, settings),
-          missing: log.some(({ said }) => said === null) ? YES : '',
-        }),
-      ],
-      answer: reportIn(isReportTurned()),
+    arbitrate: (grounds, log) => ({ ...asked('arbitrate', 'arbiter'), ...ruling(grounds, log) }),
+    arbitrateSmall: (grounds, log) => ({
+      ...asked('arbitrate', 'strict'),
+      label: 'small arbiter',
+      ...ruling(grounds, log),
     }),
   }
 }

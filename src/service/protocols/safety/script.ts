@@ -10,7 +10,7 @@ import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
 import type { Assessment, Report } from './answers.ts'
 import { missingForSafe } from './benign.ts'
-import { blocksOf, inputOf, type Picture, picturesOf, wordsOf } from './input.ts'
+import { blocksOf, inputOf, modalityOf, type Picture, picturesOf, wordsOf } from './input.ts'
 import {
   aloneIn,
   briefIn,
@@ -61,7 +61,7 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   const log = yield* debated({ input, brief }, ask, parts, degraded)
 
   // Arbiter: the hierarchical adjudication protocol (section 3.2.5).
-  const [judged] = yield* round([ask.arbitrate({ input, brief }, log)])
+  const judged = yield* arbitrated({ input, brief }, log, ask, { post, settings }, degraded)
   const debate = {
     scores: lastScores(log),
     rounds: log.at(-1)?.round ?? 0,
@@ -180,6 +180,46 @@ function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: stri
     if (settings.furtherRounds === 'straddling' && isOneSided(log.slice(-sides.length))) break
   }
   return log
+}
+
+/**
+ * The arbiter's ruling. With `imageArbiter: small-first`, a post with images is first ruled on by a small arbiter, if the last
+ * round left both debaters on one side. Its ruling stands if it is certain; otherwise the arbiter rules, and is not told of it.
+ */
+function* arbitrated(
+  grounds: Grounds,
+  log: readonly Turn[],
+  ask: Questions,
+  { post, settings }: { readonly post: Post; readonly settings: SafetySettings },
+  degraded: string[],
+): SubScript<Answered<Report>> {
+  const last = lastRound(log)
+  if (asksSmallFirst(post, settings) && isOneSided(last)) {
+    const [small] = yield* round([ask.arbitrateSmall(grounds, log)])
+    if (small.ok && isCertain(small.answer, last)) return small
+    if (!small.ok) degraded.push(`arbitrate (small arbiter) failed: ${failure(small)}; the arbiter was asked instead`)
+  }
+  const [judged] = yield* round([ask.arbitrate(grounds, log)])
+  return judged
+}
+
+function asksSmallFirst(post: Post, { imageArbiter, models }: SafetySettings): boolean {
+  return imageArbiter === 'small-first' && models === 'by-role' && modalityOf(post) !== 'text'
+}
+
+/** The scores from which on a small arbiter's ruling on images stands. `safe` needs more, for a miss is the worse error. */
+const CERTAIN = { safe: 0.2, unsafe: 0.7 } as const
+
+/** Whether a ruling has a score far from the middle, and is of the side on which both debaters are. */
+function isCertain({ label, score }: Report, round: readonly Turn[]): boolean {
+  const scores = round.flatMap(({ said }) => said?.score ?? [])
+  return label === 'safe'
+    ? score <= CERTAIN.safe && scores.every((one) => one < MIDDLE)
+    : score >= CERTAIN.unsafe && scores.every((one) => one > MIDDLE)
+}
+
+function lastRound(log: readonly Turn[]): readonly Turn[] {
+  return log.filter(({ round }) => round === log.at(-1)?.round)
 }
 
 /** The score that neither label has. */

@@ -16,6 +16,7 @@ export const safetySettings = z.strictObject({
   loose: z.boolean(),
   models: z.enum(['by-role', 'all-large', 'all-small']),
   textArbiter: z.enum(['by-role', 'small']),
+  imageArbiter: z.enum(['by-role', 'small-first']),
   furtherRounds: z.enum(['held', 'straddling']),
   order: z.enum(['lot', 'fixed']),
   scoreFallback: z.enum(['none', 'paper']),
@@ -28,6 +29,7 @@ export type SafetySettings = z.infer<typeof safetySettings>
 /** What `preset: thrifty` sets: each a switch of its own, and a row of `gavel eval --rows thrifty`. */
 export const SAFETY_SAVINGS = {
   'small arbiter for posts without images': { textArbiter: 'small' },
+  'small arbiter first for posts with images': { imageArbiter: 'small-first' },
   'second round only where the first straddles 0.5': { furtherRounds: 'straddling' },
 } as const
 
@@ -41,6 +43,7 @@ export function applyPreset(settings: SafetySettings): SafetySettings {
   return {
     ...settings,
     textArbiter: 'by-role',
+    imageArbiter: 'by-role',
     furtherRounds: 'held',
     order: 'fixed',
     scoreFallback: 'paper',
