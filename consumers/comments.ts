@@ -41,7 +41,7 @@ async function handleComments(
 
 /** Puts comments of one thread into the store, and has deleted ones erased. */
 async function putComments(
-  { threads, rules, erasures, clock }: IntakeContext,
+  { threads, rules, erasures, clock, reached }: IntakeContext,
   read: readonly Read<CommentMessage>[],
   heartbeat: Heartbeat,
   later?: Later,
@@ -49,7 +49,7 @@ async function putComments(
   const [first] = read
   if (first === undefined) return []
   const ref = subjectOf(first.message)
-  const changes = read.map(({ message, from }) => changeOf(message, from, rules))
+  const changes = read.map(({ message, from }) => ({ ...changeOf(message, from, rules), reached }))
   const outcomes = await threads.putComments(ref, changes, clock(), rules)
   const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
   // Also for a repeated deletion: the first may have been interrupted between the two steps.

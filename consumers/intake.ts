@@ -44,6 +44,8 @@ export interface IntakeContext {
    */
   readonly descriptions: (post: ThreadRef) => readonly string[]
   readonly clock: Clock
+  /** How far the stream has come, ms of event time; absent where messages are not read from the stream. */
+  readonly reached?: number | undefined
   readonly report: Report
 }
 
@@ -168,7 +170,7 @@ async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbe
   // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
   if (handler.clocked && mark !== before && before.endSince !== null) await marks.write(new Map([[partition, mark]]))
   for (const part of partsOf(batch)) {
-    const { good } = await handlePart(handler, context, part, heartbeat, later)
+    const { good } = await handlePart(handler, { ...context, reached: marks.furthest }, part, heartbeat, later)
     for (const { message } of good) mark = advanceMark(mark, message.createdAt)
     await heartbeat()
   }

@@ -13,9 +13,15 @@ export class PartitionMarks {
   /** By partition: the sequence number of the last start or end of a batch. */
   readonly #handled = new Map<string, number>()
   #batches = 0
+  #furthest = 0
 
   constructor(marks: StreamMarks) {
     this.#marks = marks
+  }
+
+  /** The furthest that a partition has come, ms of event time, as far as this process knows; 0 if none has come anywhere. */
+  get furthest(): number {
+    return this.#furthest
   }
 
   /** A batch of the partition begins, or has ended. */
@@ -26,7 +32,9 @@ export class PartitionMarks {
   async of(partition: string): Promise<StreamMark> {
     const own = this.#known.get(partition)
     if (own !== undefined) return own
-    const stored = (await this.#marks.read()).get(partition) ?? UNREAD
+    const all = await this.#marks.read()
+    this.#advance(all.values())
+    const stored = all.get(partition) ?? UNREAD
     this.#known.set(partition, stored)
     return stored
   }
@@ -34,6 +42,7 @@ export class PartitionMarks {
   async write(changed: ReadonlyMap<string, StreamMark>): Promise<void> {
     // The next write builds on these, so writes must reach the store in order.
     for (const [partition, mark] of changed) this.#known.set(partition, mark)
+    this.#advance(changed.values())
     try {
       await this.#marks.write(changed)
     } catch (error) {
@@ -41,6 +50,10 @@ export class PartitionMarks {
       for (const partition of changed.keys()) this.#known.delete(partition)
       throw error
     }
+  }
+
+  #advance(marks: Iterable<StreamMark>): void {
+    for (const { second } of marks) this.#furthest = Math.max(this.#furthest, second ?? 0)
   }
 
   /** Notes which partitions of clocked topics have been read to the end, empty ones included. */

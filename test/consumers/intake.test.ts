@@ -7,7 +7,7 @@ import { deadLetter, type Outcome } from '../../src/service/domain/messages.ts'
 import type { Events, Report } from '../../src/service/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../../src/service/ports/threads.ts'
 import type { Batch, Incoming, Position, TopicReader } from '../../src/service/ports/topic.ts'
-import { HOUR, T0, thread } from '../contracts/samples.ts'
+import { HOUR, RULES, T0, thread } from '../contracts/samples.ts'
 import { intakeContext } from '../support/intake-context.ts'
 
 const NOW = T0 + HOUR
@@ -263,6 +263,14 @@ describe('the intake', () => {
     const state = await stores.threads.read(thread('p1'))
     expect(state?.comments.map(({ id, text }) => `${id} ${text}`)).toEqual(['c1 second'])
     expect((await stores.threads.read(thread('p2')))?.comments).toHaveLength(2)
+  })
+
+  it('waits as long for the post of a comment that was read long after its time', async () => {
+    const read = T0 + 30 * 24 * HOUR
+    await stores.marks.write(new Map([['posts/0', { newest: read + 1, second: read, endSince: null, seenAt: 0 }]]))
+    await hand.give(batchOf('comments', [commentJson('c1')]))
+    expect(await stores.threads.due(read + RULES.orphanWait - 1, 10)).toEqual([])
+    expect(await stores.threads.due(read + RULES.orphanWait, 10)).toHaveLength(1)
   })
 
   it('keeps two tenants’ threads apart within a batch', async () => {

@@ -651,6 +651,13 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.read(p1)).toBeNull()
       })
 
+      it('orphans that were read long after their time when they have waited as long', async () => {
+        await put([{ ...said('c1', { createdAt: T0 }), reached: T0 + 24 * HOUR }, said('c2', { createdAt: T0 })])
+        await put([{ ...unsaid('c3'), reached: T0 + 48 * HOUR }])
+        expect(await isDue(T0 + 24 * HOUR + RULES.orphanWait - 1)).toBe(false)
+        expect(await isDue(T0 + 24 * HOUR + RULES.orphanWait)).toBe(true)
+      })
+
       it('an orphan that was edited with its last words', async () => {
         await put([said('c1', { createdAt: T0, text: 'first words' })])
         const edited = { ...originOf('c1'), offset: '9', raw: 'of the last words' }

@@ -285,9 +285,10 @@ function changeOf(at: number, { deleted, id: number, text, author, time, place }
   const createdAt =
     T0 + 3 * at + (time === 'early' ? (number + 1) * 100 + text * 10 : RULES.finalAge + (time === 'edge' ? 0 : 1))
   const from = { topic: 'comments', partition: 3, offset: `${number}`, timestamp: T0, raw: 'words', bytes: 5 }
-  if (deleted) return { kind: 'deleted', id, createdAt, ...placeOf(place) }
+  const reached = text % 2 === 0 ? undefined : createdAt + 150
+  if (deleted) return { kind: 'deleted', id, createdAt, reached, ...placeOf(place) }
   const comment = { id, text: `${text}`, ...(author === null ? {} : { author }), createdAt }
-  return { kind: 'said', comment, origin: () => from, ...placeOf(place) }
+  return { kind: 'said', comment, origin: () => from, reached, ...placeOf(place) }
 }
 
 function flood({ thread: at, deleted }: Extract<Step, { do: 'flood' }>): CommentChange[] {

@@ -27,6 +27,8 @@ export type CommentChange =
   ) & {
     /** Its position in its topic, if known. */
     readonly place?: Place
+    /** How far the stream had come when it was read, ms of event time, if known: its post is waited for from then on. */
+    readonly reached?: number | undefined
   }
 
 /** The rules by which a thread accepts comments; times in ms. */

@@ -65,7 +65,7 @@ function take(batch: Batch, change: CommentChange): CommentOutcome {
  * Leaves a tombstone, also for a comment that was never seen: its deletion may arrive first, and must keep the comment
  * out.
  */
-function remove(batch: Batch, { id, createdAt }: CommentChange & { kind: 'deleted' }): CommentOutcome {
+function remove(batch: Batch, { id, createdAt, reached }: CommentChange & { kind: 'deleted' }): CommentOutcome {
   const { thread, rules, sample } = batch
   const old = sample.comments.get(id)
   if (old === null) return 'duplicate'
@@ -78,7 +78,7 @@ function remove(batch: Batch, { id, createdAt }: CommentChange & { kind: 'delete
     batch.accepted--
     batch.superseded ||= thread.final
   }
-  waitForPost(batch, createdAt)
+  waitForPost(batch, createdAt, reached)
   return 'deleted'
 }
 
@@ -103,14 +103,14 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   return 'updated'
 }
 
-function add(batch: Batch, { comment, origin }: CommentChange & { kind: 'said' }): CommentOutcome {
+function add(batch: Batch, { comment, origin, reached }: CommentChange & { kind: 'said' }): CommentOutcome {
   const { thread } = batch
   noteKey(batch)
   batch.accepted++
   const kept = addToSample(batch, comment)
   if (thread.post !== null) return thread.final ? 'late' : 'judged'
   batch.sample.orphans.set(comment.id, kept ? origin() : unseen(origin()))
-  waitForPost(batch, comment.createdAt)
+  waitForPost(batch, comment.createdAt, reached)
   return 'orphan'
 }
 
@@ -137,9 +137,12 @@ function noteKey(batch: Batch): void {
   batch.sampledUnder = samplingKeyVersion
 }
 
-/** While the post is missing, the first comment or deletion sets how long the thread waits for it. */
-function waitForPost(batch: Batch, createdAt: number): void {
-  if (batch.thread.post === null) batch.due ??= createdAt + batch.rules.orphanWait
+/**
+ * While the post is missing, the first comment or deletion sets how long the thread waits for it; one that was read long after
+ * its time waits as long.
+ */
+function waitForPost(batch: Batch, createdAt: number, reached = 0): void {
+  if (batch.thread.post === null) batch.due ??= Math.max(createdAt, reached) + batch.rules.orphanWait
 }
 
 function end(batch: Batch, now: number): Thread {

@@ -57,6 +57,7 @@ const putComments = script('threads/put-comments', {
     'changes[].kind',
     'changes[].id',
     'changes[].createdAt',
+    'changes[].reached',
     'changes[].rank',
     'changes[].json',
     'changes[].origin',
@@ -177,14 +178,15 @@ export function notSuspended(reply: unknown): unknown {
 }
 
 function changeOf(change: CommentChange, rankOf: (id: string) => number, withOrigin: boolean) {
+  const { reached = 0 } = change
   const place = placeOf(change.place)
   if (change.kind === 'deleted') {
     const { kind, id, createdAt } = change
-    return { kind, id, createdAt, rank: rankOf(id), json: '', origin: '', place, author: '' }
+    return { kind, id, createdAt, reached, rank: rankOf(id), json: '', origin: '', place, author: '' }
   }
   const { id, createdAt } = change.comment
   const origin = withOrigin ? JSON.stringify(change.origin()) : ''
-  return { kind: change.kind, id, createdAt, rank: rankOf(id), ...keptOf(change.comment), origin, place }
+  return { kind: change.kind, id, createdAt, reached, rank: rankOf(id), ...keptOf(change.comment), origin, place }
 }
 
 /** A comment as its thread keeps it, and the hash of its author, empty if it names none. */

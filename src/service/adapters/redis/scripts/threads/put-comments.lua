@@ -36,6 +36,7 @@
 --@arg changes[].kind    said or deleted
 --@arg changes[].id
 --@arg changes[].created_at
+--@arg changes[].reached how far the stream had come when it was read, ms of event time; 0 if unknown
 --@arg changes[].rank    sampling rank; the smallest are kept
 --@arg changes[].json    the comment; it begins with its author's hash
 --@arg changes[].origin  JSON: where it came from, kept while its post is missing; empty without `with_origins`
@@ -102,6 +103,12 @@ local function drop(id)
   if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end
 end
 
+-- The first comment or deletion sets how long the thread waits for its post; one that was read long after its time waits as long.
+local function wait_for_post(change)
+  if at then return end
+  due_if_not_yet(due, member, math.max(tonumber(change.created_at), tonumber(change.reached)) + tonumber(orphan_wait))
+end
+
 -- Most comments of this author; empty is no limit.
 local function most_of(author) return author == '' and max_unnamed or max_per_author end
 
@@ -140,7 +147,7 @@ local function delete(change, old)
   changed, deletions = true, true
   if old then n = n - 1 end
   retracted = retracted or (final and old)
-  if not at then due_if_not_yet(due, member, tonumber(change.created_at) + tonumber(orphan_wait)) end
+  wait_for_post(change)
   return 'deleted'
 end
 
@@ -175,7 +182,7 @@ local function add(change)
   end
   if not at then
     if kept then redis.call('HSET', orphans, id, change.origin) else keep_origin(id, change.origin) end
-    due_if_not_yet(due, member, tonumber(change.created_at) + tonumber(orphan_wait))
+    wait_for_post(change)
     return 'orphan'
   end
   if final then
