@@ -1,58 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
-
-/** Where a command of README or CONTRIBUTING is run from a clean clone, or the reason for which it is not. */
-export type Where = 'test' | 'proof' | `not: ${string}`
-
-const CURL = `curl --json '{"post": {"text": "The bridge is closed, they say."}, "protocols": ["hate"]}' http://127.0.0.1:8420/v1/judge`
-
-/** Each command in the fenced blocks of the two pages. */
-export const COMMANDS: Readonly<Record<string, Where>> = {
-  'npm ci': 'proof',
-  'npm run demo': 'proof',
-  'npx gavel judge posts.jsonl': 'test',
-  'npx gavel judge posts.txt --text': 'test',
-  'npx gavel serve --embedded': 'test',
-  [CURL]: 'test',
-  'npx gavel stack --env .env.local': 'proof',
-  'set -a; . ./.env.local; set +a': 'proof',
-  'npx gavel doctor': 'proof',
-  'npx gavel run': 'proof',
-  'KAFKA_BROKERS=… REDIS_URL=… OPENAI_API_KEY=… GAVEL_FENCES_KEY=… npx gavel run':
-    'not: the same as gavel run on a local stack, with servers that nobody here has',
-  'npm run check': 'proof',
-  'npm run counts': 'proof',
-  'npm run test:fast': 'proof',
-  'npm test': 'not: it would run itself',
-  'npm run proof -- attacks': 'not: it is a proof of its own',
-  'npm run chaos -- --seeds 1-20': 'not: it is the one seed below, twenty times',
-  'npm test -- test/protocols/safety.test.ts': 'test',
-  "npm test -- test/protocols/safety.test.ts -t 'of the arbiter'": 'test',
-  'npm run chaos -- --seed 7 --posts 40': 'proof',
-  'npx gavel judge config/demo/event.jsonl --protocol rumor --transcript': 'test',
-  'set -a; . ./.env.local; set +a; npx gavel run': 'proof',
-  'set -a; . ./.env.local; set +a; npx gavel produce config/demo/event.jsonl; npx gavel show calvera-p1 --transcript':
-    'proof',
-  'npx gavel judge config/demo/event.jsonl --protocol rumor --json --out .gavel/event > before.jsonl': 'test',
-  'npx gavel judge config/demo/event.jsonl --protocol rumor --json --out .gavel/event > after.jsonl': 'test',
-}
-
-/** The commands of a page: the lines of its blocks without a language, without comments. A block that begins with spaces is output. */
-export function commandsOf(page: string): string[] {
-  const text = readFileSync(join(PROJECT, page), 'utf8')
-  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)]
-    .flatMap(([, language, block = '']) => (language === '' ? [block] : []))
-    .filter((block) => !block.startsWith(' '))
-    .flatMap((block) => block.split('\n'))
-    .map((line) => line.replace(/\s+#\s.*$/, '').trim())
-    .filter((line) => line !== '')
-}
+import { COMMANDS } from './commands.ts'
 
 /**
  * A clone of the tree in this folder, with what is not committed yet. Its packages are this tree's, unless `npm ci` is to bring
@@ -104,9 +58,10 @@ export function shellIn(folder: string, environment: Readonly<Record<string, str
       return { code: child.exitCode, ...said }
     },
     /** Starts what goes on until it is stopped. */
-    start(lines: readonly string[]) {
-      const { child, said, ended } = begin(lines, (script) => script)
+    start(lines: readonly string[], as: (script: string) => string = (script) => script) {
+      const { child, said, ended } = begin(lines, as)
       return {
+        printed: () => said.out + said.err,
         /** Waits until it has printed this. */
         async until(text: string | RegExp, withinMs: number) {
           const end = Date.now() + withinMs

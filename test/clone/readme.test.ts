@@ -4,14 +4,21 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
-import { COMMANDS, cloned, commandsOf, shellIn } from './clone.ts'
+import { cloned, shellIn } from './clone.ts'
+import { COMMANDS, commandsIn, isThere, PAGES, runBy } from './commands.ts'
 
 /** A command starts within a second or two; a machine that is busy takes longer. */
 const PATIENCE_MS = 300_000
 
-test('every command of README and CONTRIBUTING is run from a clean clone, or has its reason', () => {
-  const named = new Set(['README.md', 'CONTRIBUTING.md'].flatMap(commandsOf))
-  expect([...named].sort()).toEqual(Object.keys(COMMANDS).sort())
+describe('every command of every page', () => {
+  test('is run by a test or a proof, or has its reason', () => {
+    const named = new Set(PAGES.flatMap((page) => commandsIn(page).map(({ name }) => name)))
+    expect([...named].sort()).toEqual(Object.keys(COMMANDS).sort())
+  })
+
+  test('is run by a file that is there', () => {
+    expect(Object.entries(COMMANDS).filter(([, where]) => !isThere(where))).toEqual([])
+  })
 })
 
 const folder = join(ownFolder('clone'), 'gavel')
@@ -85,8 +92,7 @@ describe.skipIf(!isClone)('in a clean clone', { timeout: PATIENCE_MS }, () => {
   })
 
   test('and none that is to be run here was left out', () => {
-    const here = Object.entries(COMMANDS).flatMap(([line, where]) => (where === 'test' ? [line] : []))
-    expect([...shell.tried].sort()).toEqual(here.sort())
+    expect([...shell.tried].sort()).toEqual(runBy('test'))
   })
 })
 

@@ -39,7 +39,9 @@ it('the scales of ratings are those of the protocol', () => {
 
 it('every example line is one of our own files', () => {
   const own = readdirSync(SETS).flatMap((name) => readFileSync(join(SETS, name), 'utf8').split('\n'))
-  const examples = [...page.matchAll(/```\n([^`]*)```/g)].flatMap(([, lines = '']) => lines.trimEnd().split('\n'))
+  const examples = [...page.matchAll(/```(?:json|text)\n([^`]*)```/g)].flatMap(([, lines = '']) =>
+    lines.trimEnd().split('\n'),
+  )
   expect(examples.length).toBeGreaterThan(6)
   expect(examples.filter((line) => !own.includes(line))).toEqual([])
 })
