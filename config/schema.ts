@@ -30,7 +30,7 @@ const sasl = z
     mechanism: z.enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512'], {
       error: ({ input }) =>
         /oauth|iam|gssapi|kerberos/i.test(String(input))
-          ? 'this mechanism is not supported: docs/connections.md says which clusters that excludes, and what works there'
+          ? 'this mechanism is not supported; see docs/connections.md for what works instead'
           : undefined,
     }),
     username: z.string(),

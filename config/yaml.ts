@@ -15,8 +15,7 @@ export function readYaml(text: string): ReadYaml {
     const value: unknown = document.toJS()
     return { ok: true, value: isTree(value) ? treeOf(value) : value }
   } catch (error) {
-    const why =
-      error instanceof TypeError ? 'a mapping holds itself' : 'an alias that stands for nothing, or for too much'
+    const why = error instanceof TypeError ? 'a mapping holds itself' : 'an alias of nothing, or of too much'
     return { ok: false, faults: [`${why}: a text that begins with * or & is put in quotation marks`] }
   }
 }

@@ -16,7 +16,7 @@ const RETRY_MS = 1_000
 const WHAT_TO_DO = {
   emptied: 'Redis was emptied: intake and cases are stopped until "gavel recover" has run',
   forgotten:
-    'Redis is empty and the consumer group has no offsets, but the verdicts topic has held verdicts, whose numbers must not be given again: intake and cases are stopped until "gavel recover" has run ("gavel recover --dry-run" tells the choice)',
+    'Redis is empty and the consumer group has no offsets, but the verdicts topic has held verdicts. Their numbers must not be given again: intake and cases wait for "gavel recover" ("gavel recover --dry-run" shows the choice)',
   'rolled-back':
     'Redis lost its last writes (a failover, an older dump): intake and cases are stopped until "gavel recover" has run',
   recovering: '"gavel recover" is running; if it was interrupted, run it again',

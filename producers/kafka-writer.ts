@@ -93,7 +93,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
     async place(record) {
       const [written] = await write([record])
       const offset = written?.baseOffset ?? written?.offset
-      if (written === undefined || offset === undefined) throw new Error('Kafka has not said where the record stands')
+      if (written === undefined || offset === undefined) throw new Error('Kafka has not returned the record’s offset')
       return { partition: written.partition, offset }
     },
     close: async () => (await producer)?.disconnect(),

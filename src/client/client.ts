@@ -65,12 +65,12 @@ export interface GavelClient {
   judge(body: Judging, options?: RequestOptions): Promise<Judged>
   /** The same, asked again until every verdict is there. */
   judgeToEnd(body: Judging, options?: RequestOptions): Promise<Judged>
-  /** What was judged, or is being judged; waits up to `wait` seconds for what is missing. */
+  /** The request and its verdicts so far; waits up to `wait` seconds for what is missing. */
   judgement(
     id: string,
     options?: RequestOptions & { readonly wait?: number; readonly transcript?: boolean },
   ): Promise<Judged>
-  /** Stops what is being judged, and erases what was said. */
+  /** Stops the request, and erases its texts and verdicts. */
   erase(id: string, options?: RequestOptions): Promise<void>
   /** What is on its way about a streamed post or reply, and what stands. */
   subject(

@@ -179,7 +179,7 @@ export type Decision = {
 
 /** What came of a decision. */
 export interface Decided {
-  /** Where it stands on the topic of decisions: PARTITION@OFFSET. */
+  /** Its place on the topic of decisions: PARTITION@OFFSET. */
   readonly of: string
   readonly by: string
   /** `unheard`: it stands on its topic, and is carried out as soon as it is read. */

@@ -102,8 +102,7 @@ export const command: Command<DecideOptions, DecideResult> = {
       const checked = decisionMessage.safeParse(decision)
       if (!checked.success)
         return misused(checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '))
-      if (there.forgotten && !force)
-        terminal.say('Redis has forgotten this subject: decided by what the verdicts topic says.')
+      if (there.forgotten && !force) terminal.say('Redis has forgotten this subject: the verdicts topic was used.')
       const writer = await kafkaWriter(kafka, settings.kafka.compression)
       try {
         const { told } = redis.decisions
@@ -119,12 +118,12 @@ export const command: Command<DecideOptions, DecideResult> = {
   print({ of, against, decided }, { json, terminal, options }) {
     if (json) terminal.out(JSON.stringify({ of, against, ...(decided ?? { outcome: 'unheard' }) }))
     else if (decided?.outcome === 'stands') terminal.out(`${printable(decided.verdict ?? '', 200)} stands.`)
-    else if (decided?.outcome === 'noted') terminal.out('Noted; the verdict stands as it did.')
+    else if (decided?.outcome === 'noted') terminal.out('Noted; the verdict is unchanged.')
     else if (decided?.outcome === 'withdrawn')
       terminal.out(
         decided.verdict === null
           ? 'Withdrawn; the subject is judged anew.'
-          : `Withdrawn; ${printable(decided.verdict, 200)} says what machines said last.`,
+          : `Withdrawn; ${printable(decided.verdict, 200)} has the machines' last ruling.`,
       )
     const failure = failureOf(decided, of, against, options.withdraw === true)
     if (failure !== null) throw new OperatorError(failure)
@@ -134,11 +133,11 @@ export const command: Command<DecideOptions, DecideResult> = {
 /** Why nothing stands now that did not before; null if it does. */
 function failureOf(decided: Heard['decided'], of: string, against: number, withdraw: boolean): string | null {
   if (decided === null)
-    return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s: it stands on its topic, and is carried out as soon as a service with the role intake reads it.`
+    return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s. It is on its topic, and is carried out as soon as a service with the role intake reads it.`
   if (['stands', 'withdrawn', 'noted'].includes(decided.outcome)) return null
   if (decided.outcome === 'late')
     return withdraw
-      ? `Not withdrawn: no human verdict of that revision stands; the last revision is ${decided.last}. Look at it with "gavel show".`
+      ? `Not withdrawn: no human verdict of that revision is in force; the last revision is ${decided.last}. Look at it with "gavel show".`
       : `Not decided: against revision ${against}, and the last one is ${decided.last}. Look at it with "gavel show", and decide again, or with --force.`
   if (decided.outcome === 'refused') return `Refused: ${decided.why}.`
   if (decided.outcome === 'deleted') return 'Refused: the subject was deleted.'

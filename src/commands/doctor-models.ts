@@ -57,7 +57,7 @@ function retirementFindings(what: string, { model, shutdown }: ModelCheck, { mod
   return [
     {
       ...{ what, state: 'warning' },
-      detail: `will be retired on ${shutdown}, as its endpoint's list of models says. Gavel runs until then; afterwards its calls fail, and posts for which no other model is set get no label`,
+      detail: `will be retired on ${shutdown}, by its endpoint's list of models. Gavel runs until then; afterwards its calls fail, and posts for which no other model is set get no label`,
       todo: `Nothing to do today. Before that day, put another model in its place:\n${pasted(`models.roles: { ${changed.join(', ')} }`)}`,
     },
   ]

@@ -67,7 +67,7 @@ export const command: Command<object, readonly Finding[]> = {
     const tally = `${broken} broken, ${counted(count('warning'), 'warning')}`
     if (broken > 0) throw new OperatorError(`${tally}: mend what is BROKEN, and run gavel doctor again.`)
     const first = [...new Set(findings.filter(({ todo }) => todo?.startsWith(FIRST)).map(({ what }) => what))]
-    const but = first.length === 0 ? '' : `, but do first what is said above of ${first.join(', ')}`
+    const but = first.length === 0 ? '' : `, but first follow the advice above on ${first.join(', ')}`
     if (!json) terminal.out(`${tally}: Gavel can run${but}.`)
   },
 }
@@ -82,8 +82,8 @@ function placeOfSettings(file: string | undefined): string {
       ? 'a settings file of your own, which each command is given as --config FILE (it holds only what differs from config/gavel.yaml)'
       : resolve(file)
   return [
-    `The lines of settings go, as they stand but for words in CAPITALS, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
-    'They add to what stands there under models: and the like. Where a key such as models.prices: stands there already, put what is within the braces into its own: a key that stands twice is refused.',
+    `Copy the lines of settings, with your words for those in CAPITALS, to the left margin of ${printable(own, MAX_DETAIL_CHARS)}.`,
+    'They add to models: and the like. If a key such as models.prices: is there already, put the content of the braces into it, because a key may be there only once.',
     'After a change start Gavel anew where it runs, and run gavel doctor again.',
   ].join(' ')
 }
@@ -134,7 +134,7 @@ function stepsFindings(settings: Settings): Finding[] {
       if (model === undefined || sameModel(model, scorer)) return { what, state: 'ok', detail }
       return {
         ...{ what, state: 'warning', detail: `${detail}; ${scorer} scores` },
-        todo: `Run "gavel calibrate --aspect ${aspect}" with this model; until then verdicts say in \`degraded\` that another one scored.`,
+        todo: `Run "gavel calibrate --aspect ${aspect}" with this model; until then \`degraded\` in verdicts names the steps of another one.`,
       }
     })
   })
@@ -166,7 +166,7 @@ async function damagedIn(library: Library, shelves: readonly Shelf[]): Promise<F
     ...shelves.flatMap(({ damaged }) =>
       damaged === undefined
         ? []
-        : found(damaged, 'Until then questions that need it are judged without, and verdicts say so in `degraded`.'),
+        : found(damaged, 'Until then questions are asked without it, and `degraded` in verdicts names that.'),
     ),
     ...(await library.history()).flatMap(({ damaged }) => (damaged === undefined ? [] : found(damaged, unerased))),
     ...proposals,
@@ -190,7 +190,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
           what: 'library',
           state: 'warning',
           detail: whyNot,
-          todo: 'Gavel runs without them: nothing is judged beside examples or earlier cases, and verdicts say so in `degraded`.',
+          todo: 'Gavel runs without examples and earlier cases, and `degraded` in verdicts names that.',
         },
       ]
     const shelves = await library.shelves()
@@ -217,7 +217,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
           what: 'library',
           state: 'warning',
           detail: `shelves without examples in ${settings.library.path}: ${missing.join(', ')}`,
-          todo: 'Fill them with "gavel library import"; until then verdicts say in `degraded` what they lack.',
+          todo: 'Fill them with "gavel library import"; until then `degraded` in verdicts names what they lack.',
         },
       ]
     return [{ what: 'library', state: 'ok', detail: `${wanted.size} shelves, embedder ${embedder}` }]

@@ -173,7 +173,7 @@ function tellAsked({ dryRun, plan, outcomes, shortened }: AskedForAgain, termina
     terminal.out(`${gone} that can't be judged: neither Redis nor the topics have the subject, or no route leads to it`)
   if (shortened.subjects > 0)
     terminal.out(
-      `${counted(shortened.subjects, 'thread')} came back without ${counted(shortened.comments, 'comment')} that had expired from the topic; their verdicts say so in "degraded"`,
+      `${counted(shortened.subjects, 'thread')} came back without ${counted(shortened.comments, 'comment')} that had expired from the topic; "degraded" in their verdicts names this`,
     )
   if (changed > 0) terminal.out(`${changed} whose threads were changing: run this again for them`)
 }

@@ -118,7 +118,7 @@ export const command: Command<Options, JudgedCounts> = {
       throw new OperatorError(`Stopped before the end.${record ? ' The same command goes on from here.' : ''}`)
     if (verdicts === 0 && refused > 0) throw new OperatorError('Nothing was judged: every line was refused.')
     if (verdicts > 0 && failed === verdicts)
-      throw new OperatorError('Nothing could be decided: each verdict says in "degraded" what failed.')
+      throw new OperatorError('Nothing could be decided: "degraded" in each verdict names what failed.')
   },
 }
 

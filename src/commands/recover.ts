@@ -103,7 +103,7 @@ export function understood({ since, upTo = null }: Pick<Run, 'since'> & { upTo?:
     ...(since === null
       ? []
       : [`Messages sent from ${iso(since)} on are read again; Redis must still have what is older.`]),
-    ...(until === null ? [] : [`What was sent before ${iso(until)} counts as accepted.`]),
+    ...(until === null ? [] : [`Messages sent before ${iso(until)} count as accepted.`]),
   ]
 }
 

@@ -105,7 +105,7 @@ async function untilStopped(
   const { stopped, terminal, readAnew, changes } = given
   if (roles.includes('console') && settings.console.signIn === 'link')
     throw new OperatorError(
-      'The role console needs console.signIn oidc or proxy: a link to sign in would stand in the log. On one machine, start "gavel console".',
+      'The role console needs console.signIn oidc or proxy: a link to sign in would be in the log. On one machine, start "gavel console".',
     )
   const app = await startApp(settings, roles, {}, readAnew)
   changes.goTo(app.reload)

@@ -184,7 +184,7 @@ export function printAudit(found: VerdictAudit, json: boolean, terminal: Termina
       terminal.out(`${counted(unreadable, 'record')} without a schema-1 verdict: what stood there is not known`)
     for (const { id, contents, superseded } of contested)
       terminal.out(`${printable(id, 200)}: ${contents} contents${superseded ? ', superseded by a later revision' : ''}`)
-    if (contested.length === 0) terminal.out('No id stands there with two contents.')
+    if (contested.length === 0) terminal.out('No id has two contents there.')
   }
   if (open.length > 0)
     throw new OperatorError(

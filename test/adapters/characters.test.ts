@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readPart, weakByLength } from '../../src/service/adapters/embedders/characters.ts'
 
-test('of a long text beginning and end are embedded, and how much was not is said', () => {
+test('the beginning and end of a long text are embedded, and the rest is reported', () => {
   const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`).join(' ')
   const text = `${words} They must all be hanged.`
   const part = readPart(text)
@@ -11,7 +11,7 @@ test('of a long text beginning and end are embedded, and how much was not is sai
   expect(weakByLength(text)).toBe(`beginning and end were compared: ${left} of ${text.length} characters were not`)
 })
 
-test('of a text that is long by padding alone nothing is missing', () => {
+test('nothing is missing of a text that is long only by padding', () => {
   const text = `A sign.${' '.repeat(9_000)}They must all be hanged.`
   expect(readPart(text)).toContain('They must all be hanged.')
   expect(weakByLength(text)).toBeNull()

@@ -41,7 +41,7 @@ async function endpointThat(
 const texts = (count: number) => Array.from({ length: count }, (_, at) => 'x'.repeat(at + 1))
 
 describe('an embeddings endpoint', () => {
-  it('is told what a text is by a prefix, whole even where the text is shortened; prefixes are part of the name', async () => {
+  it('gets a prefix by the kind of text, whole even if the text is shortened; prefixes are part of the name', async () => {
     const none = await endpointThat(() => null)
     close?.()
     const refuses = (input: readonly string[]): [number, string] | null =>

@@ -119,7 +119,7 @@ describe('on loopback, asked for by another name (DNS rebinding)', () => {
     }
   })
 
-  it('nothing is told where two names are given', async () => {
+  it('nothing is answered if two names are given', async () => {
     const { port } = await served()
     for (const names of [
       ['localhost', 'evil.example'],

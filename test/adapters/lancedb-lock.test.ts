@@ -66,7 +66,7 @@ describe.runIf(process.platform === 'linux')('the lock of a folder', () => {
     expect(existsSync(file)).toBe(false)
   })
 
-  it('is kept by a holder that only stands still', async () => {
+  it('is kept by a holder that is only suspended', async () => {
     const child = await holder()
     child.kill('SIGSTOP')
     const work = vi.fn(async () => {})

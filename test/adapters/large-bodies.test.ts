@@ -23,7 +23,7 @@ async function some(): Promise<void> {
   for (let nth = 0; nth < 50; nth++) await turn()
 }
 
-test('of large bodies that come at once eight are read, and each other when one of them has ended; small ones wait for none', async () => {
+test('eight large bodies are read at once, and the others one by one after them; small ones wait for none', async () => {
   const large = Array.from({ length: 12 }, body)
   for (const { stream } of large) for (let nth = 0; nth < 32; nth++) stream.write(CHUNK)
   await some()

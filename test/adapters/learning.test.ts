@@ -93,7 +93,7 @@ const noTemperature: Rule = (body) =>
       )
     : undefined
 
-describe('what a model takes is learnt from its refusals', () => {
+describe('the parameters that a model accepts are learnt from its refusals', () => {
   it.each<readonly [string, Rule, object]>([
     ['max_tokens', noMaxTokens, { max_completion_tokens: 500 }],
     ['a temperature', noTemperature, { max_tokens: 500 }],
@@ -311,7 +311,7 @@ describe('what a model takes is learnt from its refusals', () => {
     expect(seen.slice(-2).every((body) => 'temperature' in body)).toBe(true)
   })
 
-  it('tells each lesson once, though it is learnt again', async () => {
+  it('logs each lesson once, even if it is learnt again', async () => {
     let now = 0
     const { model, lessons } = await server([noTemperature], { now: () => now })
     for (now = 0; now < 4 * 3_600_000; now += 3_600_000) await asked(model)

@@ -80,7 +80,7 @@ describe('an outage of Redis', () => {
     expect(error({ ...silent, error: 'ReplyError', message: 'LOADING Redis is loading the dataset' })).toEqual([])
   })
 
-  it('hides no other error once it answers, and is told again when it comes again', () => {
+  it('hides no other error once it answers, and is logged again when it recurs', () => {
     const { error, storeWatch, pass } = setUp()
     expect(error(bug)).toBeNull()
     error(silent)
@@ -110,7 +110,7 @@ describe('an outage of Kafka', () => {
     expect(consumer(0)).toMatchObject([{ event: 'kafka:answers', afterSeconds: 30 }])
   })
 
-  it('is told beside one of Redis', () => {
+  it('is logged beside one of Redis', () => {
     const { error } = setUp()
     expect(error(refused)).toHaveLength(1)
     expect(error(brokerGone)).toHaveLength(1)

@@ -80,7 +80,7 @@ describe('the log', () => {
     expect(lines.filter((line) => 'trace_id' in line)).toEqual([])
   })
 
-  it('tells of an error its name, its code and the first line of its message, without what a parser quotes', () => {
+  it('logs an error’s name, code and first line, without a parser’s quotes', () => {
     expect(out).not.toContain('SEC')
     expect(at('json')).toMatchObject({ error: 'SyntaxError', message: 'what was read is no JSON' })
     expect(at('json in another')).toMatchObject({ message: 'the batch failed: SyntaxError: what was read is no JSON' })
@@ -90,7 +90,7 @@ describe('the log', () => {
     expect(at('a text')).toMatchObject({ error: 'string', message: '' })
   })
 
-  it('tells of which case, ask and call an error was, where that is known', () => {
+  it('logs the case, ask and call of an error if they are known', () => {
     expect(at('with ids')).toMatchObject({
       message: 'm',
       caseId: 'rumor~p~r1',
@@ -105,7 +105,7 @@ describe('the log', () => {
     for (const line of out.split('\n')) expect(line.length).toBeLessThan(1_000)
   })
 
-  it('tells ids as they are, and lets none drive a terminal', () => {
+  it('logs ids as they are, and lets none drive a terminal', () => {
     expect(out).not.toMatch(/[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u)
     expect(lines.find(({ event }) => event === 'case:fenced')).toMatchObject({
       caseId: 'rumor~\u001b]0;title\u0007\u009b31m\u202e\u2028\u007f~r1',
@@ -132,11 +132,11 @@ describe('the log', () => {
     expect(at('kafkajs Consumer')).toMatchObject({ level: 50 })
   })
 
-  it('tells the same trouble once', () => {
+  it('logs the same error once', () => {
     expect(lines.filter(({ where }) => where === 'again')).toHaveLength(1)
   })
 
-  it('tells of lapsed locks, which come in groups, in one line with what they mean, and as no error', () => {
+  it('logs lapsed locks, which come in groups, as one line with their meaning, and not as an error', () => {
     const lapsed = lines.filter(({ where }) => String(where).startsWith('worker locks'))
     expect(lapsed).toEqual([
       expect.objectContaining({ level: 40, advice: expect.stringContaining('docs/runbooks/GavelLocksLapse.md') }),
@@ -149,7 +149,7 @@ describe('the log', () => {
     expect(lines.slice(1).every((line) => line.identity === undefined)).toBe(true)
   })
 
-  it('tells fifty times in five seconds of messages that can’t be read, however many there are, and then how many more', () => {
+  it('logs at most fifty unreadable messages in five seconds, and then the number of the others', () => {
     const dead = lines.filter(({ event }) => event === 'message:dead')
     expect(dead).toHaveLength(51)
     expect(dead.map(({ offset }) => Number(offset))).toEqual([...Array(50).keys(), 1_000])

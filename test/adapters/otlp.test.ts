@@ -106,7 +106,7 @@ test.each([
   expect(asked).toHaveLength(1)
 })
 
-test.each([400, 413, 422])('what it answers with status %i it never takes', async (status) => {
+test.each([400, 413, 422])('a batch that it answers with status %i is given up', async (status) => {
   replies(status, 'a page of words')
   expect(await send()).toEqual({ end: 'refused', why: `status ${status}` })
 })

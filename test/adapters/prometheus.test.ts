@@ -38,7 +38,7 @@ const metrics = (bounds: () => Bounds = () => ({ limits: ['model'], budgets: [{ 
   return { listen, page, text, valuesOf }
 }
 
-it('counts an error by its source, every source from zero, and without what the log alone is told', async () => {
+it('counts an error by its source, every source from zero, without details that only the log has', async () => {
   const { listen, text } = metrics()
   const before = await text()
   for (const where of ERROR_SOURCES) expect(before).toContain(`gavel_troubles_total{where="${where}",gavel="g"} 0`)
@@ -63,7 +63,7 @@ it('says for which reasons intake is paused, until it goes on', async () => {
   expect(await paused()).toEqual([])
 })
 
-it('tells searches that found something from those that had nothing to show, shelf by shelf', async () => {
+it('distinguishes searches with and without results, for each shelf', async () => {
   const { listen, valuesOf } = metrics()
   listen('shelf:searched', { protocol: 'rumor', shelf: 'kold', found: false })
   expect(await valuesOf('gavel_shelf_searches_total')).toEqual([
@@ -210,7 +210,7 @@ it('has no series of what is not known: before this process exports the shared s
   expect(await valuesOf('gavel_state_exporter')).toEqual([' 0'])
 })
 
-it('tells what waits unread in Kafka also while stores and queues do not answer, and its age only where that is known', async () => {
+it('shows the unread messages in Kafka also while stores and queues do not answer, and their age only if known', async () => {
   const { listen, valuesOf } = metrics()
   const behind = { topic: 'posts', partition: 3, messages: 268 }
   listen('kafka:lag', { partitions: [{ ...behind, seconds: 61 }], overdue: 268 })
@@ -236,7 +236,7 @@ it('names the partitions that this process reads, and none that it has lost', as
   expect(await valuesOf('gavel_partition_assigned')).toEqual([])
 })
 
-it('has no share of memory before Redis has told of it, nor while it does not answer', async () => {
+it('has no share of memory before Redis has reported it, nor while Redis does not answer', async () => {
   const { listen, valuesOf } = metrics()
   expect(await valuesOf('gavel_redis_memory_share')).toEqual([])
   listen('store:watched', { memoryShare: 0.5, lost: false })
@@ -254,7 +254,7 @@ it('knows when each loop last succeeded, under a name without spaces', async () 
   expect(Number(line.split(' ')[1])).toBeGreaterThanOrEqual(before)
 })
 
-it('tells a call to a model as the conventions for generative AI ask', async () => {
+it('describes a call to a model by the conventions for generative AI', async () => {
   const { listen, valuesOf } = metrics()
   const call = { protocol: 'rumor', stage: 'stance', model: 'm', promptTokens: 3, completionTokens: 0, costUsd: 0 }
   for (const outcome of ['answered', 'unreadable', 'timeout'] as const)

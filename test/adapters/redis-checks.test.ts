@@ -120,7 +120,7 @@ describe('run and doctor refuse a Redis', () => {
     ])
   })
 
-  it('of which a replica would evict, or take writes alone, if it were promoted', async () => {
+  it('with a replica that would evict, or accept writes alone, if promoted', async () => {
     await replicated()
     await admin.config('SET', 'min-replicas-to-write', '1')
     expect(faults(await findings())).toEqual(['split broken'])
@@ -159,7 +159,7 @@ describe('a Redis', () => {
   })
 })
 
-describe('what only doctor asks, which needs more rights than the service', () => {
+describe('the checks of doctor alone, which need more rights than the service', () => {
   async function configuration(settings: CheckSettings, asked = settings): Promise<string[]> {
     const client = connect(settings, () => {}, 'fail-fast')
     try {
@@ -183,7 +183,7 @@ describe('what only doctor asks, which needs more rights than the service', () =
     }
     await admin.call('ACL', 'SETUSER', 'documented', 'reset', ...DOCUMENTED.split(' '))
     expect(await configuration(settingsAt(url.replace('//', '//documented:secret@')))).toEqual([
-      expect.stringContaining('does not tell its appendfsync'),
+      expect.stringContaining('does not show its appendfsync'),
     ])
   })
 
@@ -202,7 +202,7 @@ describe('what only doctor asks, which needs more rights than the service', () =
         expect(await configuration(redis), seconds).toEqual(says)
       }
       expect(await configuration(redis, { ...redis, sentinelPassword: 'wrong' })).toEqual([
-        expect.stringContaining('does not tell this user whether it stops'),
+        expect.stringContaining('does not show this user whether it stops'),
       ])
     } finally {
       master.disconnect()

@@ -128,7 +128,7 @@ return { pair_of_keys, twice(word), table.concat(seen, ','), table.concat(plain,
     expect(await run(client, { ...given, rows: [], plain: [] })).toEqual(['k0', 'abab', '', ''])
   })
 
-  it('are told at the start, and all at once, which names differ', () => {
+  it('are checked at the start, and all differing names are reported together', () => {
     expect(() =>
       script('a/b', { keys: ['pairOfKeys', 'other'], args: ['plain[]', 'rows[].name', 'word', 'word'] }, read),
     ).toThrow(

@@ -20,7 +20,7 @@ const MEANS: Readonly<Record<Expected, object>> = {
   question: { code: 'rejected', elsewhere: undefined },
 }
 
-describe('what a server says is read as what it means', () => {
+describe('a server’s refusal is read by its meaning', () => {
   test.each(SERVER_ERRORS.map((one) => [one] as const))('%j', ([, status, body, is, waitMs]) => {
     const error = read(status, body)
     expect(error).toMatchObject(MEANS[is])
@@ -67,7 +67,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('is not read out of words that stand in the question too: an endpoint may repeat them', () => {
+  test('is not read from words that are in the question too, because an endpoint may repeat them', () => {
     const asked = 'they said: content exists risk! and "this model\'s maximum context length is 5 tokens"'
     for (const echoed of ['Content Exists Risk', "This model's maximum context length is 5 tokens"]) {
       expect(read(400, { error: { message: `bad: ${echoed}` } }, asked)).toMatchObject({

@@ -56,7 +56,7 @@ test('intake has at most as many replicas as there are partitions, and says if i
   expect(sizesFor(load).partitionsWanted).toBeNull()
 })
 
-test('what grows with a stream grows in proportion', () => {
+test('the load grows in proportion to the stream', () => {
   const [one, ten] = [sizesFor({ ...load, postsPerSecond: 10 }), sizesFor({ ...load, postsPerSecond: 100 })]
   for (const of of [
     (sizes: typeof one) => sizes.callsPerSecond,

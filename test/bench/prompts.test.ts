@@ -17,7 +17,7 @@ const asked = (system: string, user: string, over: Partial<Asked> = {}): Asked =
 })
 const words = (name: string, length: number) => name.repeat(length).slice(0, length)
 
-describe('what caches would serve of prompts', () => {
+describe('the part of prompts that caches would serve', () => {
   test('is the beginning that an earlier one had, in whole blocks, of the same model', () => {
     const long = words('abcdefg', 10_000)
     const [one, same, other] = [asked(long, 'x'), asked(long, 'y'), asked(`z${long}`, 'x')]
@@ -40,7 +40,7 @@ describe('what caches would serve of prompts', () => {
   })
 })
 
-test('packaging is the system’s message, the lines around texts and the form; texts are what stands between them', () => {
+test('packaging is the system’s message, the lines around texts and the form; texts are between them', () => {
   const user = 'Judge:\n<<text:0123>>\nwords of a stranger\n<<end:0123>>\n\nAnswer format (x): {"type":"object"}'
   const { system, fences, texts, form } = promptShares([asked('Be fair.', user)])
   const all = 'Be fair.'.length + user.length

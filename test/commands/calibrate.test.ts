@@ -224,7 +224,7 @@ describe('gavel calibrate', () => {
     const args = ['--aspect', 'relevance', '--ratings', file, '--yes', '--steps', steps]
     const { code, said } = await gavelCalibrate(args)
     expect(code).toBe(1)
-    expect(said).toContain('The model gave all 50 items the same score, by each text of steps')
+    expect(said).toContain('The model gave all 50 items the same score under every candidate')
     expect(existsSync(steps)).toBe(false)
   })
 

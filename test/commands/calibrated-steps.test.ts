@@ -51,7 +51,7 @@ const verdictOn = async (text: string, environment: Record<string, string> = STE
 }
 
 describe('a team’s own aspect', () => {
-  it('is calibrated on its ratings: the rule is found, its gain on unseen replies told, and the steps written', async () => {
+  it('is calibrated on its ratings: the rule is found, its gain on unseen replies shown, and the steps written', async () => {
     const args = ['calibrate', '--aspect', 'warmth', '--ratings', 'ratings.jsonl', '--yes']
     const { code, out, said } = await gavel([...args, '--few-shot', '16', '--trials', '6', '--iterations', '1'])
     expect(code, said).toBe(0)

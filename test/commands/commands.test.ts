@@ -49,7 +49,7 @@ describe('every command', () => {
     expect([typeof command.run, typeof command.print]).toEqual(['function', 'function'])
   })
 
-  it('stands behind its group in the list', () => {
+  it('is behind its group in the list', () => {
     const seen = new Set<string>()
     for (const { path } of COMMANDS) {
       const group = path.split(' ').slice(0, -1).join(' ')
@@ -58,7 +58,7 @@ describe('every command', () => {
     }
   })
 
-  it('is imported only when its name stands on the command line', { timeout: 60_000 }, async () => {
+  it('is imported only if its name is on the command line', { timeout: 60_000 }, async () => {
     const loaded = async (...args: string[]) => {
       const code = `
         import { registerHooks } from 'node:module'

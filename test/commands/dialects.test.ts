@@ -227,7 +227,7 @@ describe('a verdict over every dialect is that of the plain one, through the who
   })
 })
 
-describe('a dialect that nobody has told', () => {
+describe('a dialect that nobody has configured', () => {
   const NEW: Dialect = {
     ...(DIALECTS['openai-before'] as Dialect),
     what: 'nobody knows',

@@ -45,7 +45,7 @@ test('the model that signs is named where it is another than the one that was as
   expect((await found('understudy', { dialect: 'openai-before' }))[0]).not.toContain('signed')
 })
 
-test('all that the dialect of a model should say stands in one piece, after its thinking was tried to be stopped', async () => {
+test('all advice on a model’s dialect is in one piece, after an attempt to stop its thinking', async () => {
   const lines = await found('nameless', { dialect: 'openai-since' })
   const all = lines.join('\n')
   expect(advised(lines, 'models.dialects')).toEqual([
@@ -59,7 +59,7 @@ test('all that the dialect of a model should say stands in one piece, after its 
   expect(all).not.toMatch(/^broken/m)
 })
 
-test('what doctor advises for a dialect leaves nothing of it to be advised', async () => {
+test('doctor’s advice for a dialect, once followed, leaves no further advice', async () => {
   const dialects = { nameless: { maxTokens: 'max_completion_tokens', effort: 'none' } } as const
   const set = (settings: Settings): Settings => ({ ...settings, models: { ...settings.models, dialects } })
   expect((await found('nameless', { dialect: 'openai-since' }, set)).join('\n')).not.toContain('models.dialects')
@@ -77,7 +77,7 @@ test('a model that goes on thinking is advised to have room for it alone', async
   expect(lines.join('\n')).toMatch(/effort: none was tried just now, and does not stop it/)
 })
 
-test('a model that is told to think nothing loses no temperature', async () => {
+test('a model that is asked not to think keeps its temperature', async () => {
   expect((await found('gpt-6-luna', { dialect: 'openai-since' })).join('\n')).not.toMatch(
     /temperature|not asked as usual/,
   )
@@ -234,7 +234,7 @@ test.each<[DialectName, string]>([
   rmSync(folder, { recursive: true })
 })
 
-test("a server of one's own is told from others", () => {
+test("one's own server is distinguished from others", () => {
   const own = [
     'http://localhost:1/v1',
     'http://[::1]:1/v1',

@@ -69,7 +69,7 @@ test('the doctor ends with a tally, and names the file in which settings belong'
   expect(two.lines.at(-2)).toContain(`margin of ${resolve('mine.yaml')}.`)
   const urgent = printed([warning, { ...warning, what: 'model b', todo: 'Do this first: start it anew.' }])
   urgent.print()
-  expect(urgent.lines.at(-1)).toBe('0 broken, 2 warnings: Gavel can run, but do first what is said above of model b.')
+  expect(urgent.lines.at(-1)).toBe('0 broken, 2 warnings: Gavel can run, but first follow the advice above on model b.')
   const none = printed([{ ...warning, todo: 'Set REDIS_URL: it is empty.' }])
   none.print()
   expect(none.lines).toHaveLength(3)

@@ -38,7 +38,7 @@ async function faultsOf([first = '', second = '', ...rest]: string[]): Promise<s
     .map((word) => `gavel ${one.path} has no ${word}`)
 }
 
-describe('what a page tells a reader to run', () => {
+describe('a command in a page', () => {
   test.each(PAGES)('is there: %s', { timeout: 60_000 }, async (page) => {
     const lines = linesOf(page)
     const named = lines.flatMap((line) => [...line.matchAll(/npm run ([a-z][\w:-]*)/g)].map(([, name = '']) => name))

@@ -107,7 +107,7 @@ describe('colours', () => {
     )
   })
 
-  it('are not shown where there is no terminal, or NO_COLOR is set, which Node tells', async () => {
+  it('are not shown if there is no terminal, or if NO_COLOR is set', async () => {
     expect(await printed({ isTTY: false, hasColors: () => true })).toBe('hate by judge\n')
     expect(await printed({ isTTY: true, columns: 80, hasColors: () => false })).toBe('hate by judge\n')
   })

@@ -175,7 +175,7 @@ describe('gavel eval', () => {
     expect(changed.said).toContain('Changed since')
   }, 60_000)
 
-  it('tells what other settings would ask, asks nothing without --yes, and with it only that', async () => {
+  it('shows what other settings would ask, asks nothing without --yes, and with it only that', async () => {
     const out = join(folder, 'what-if')
     await gavelEval([...HATE, '--rows', 'none', '--out', out])
     const settings = fileOf('settings.yaml', ['protocols:\n  hate:\n    rounds: 1'])
@@ -303,7 +303,7 @@ describe('a paper’s table on an endpoint with one model', () => {
       const own = await commandIn(folder, ['eval', ...TABLE], mine.settings)
       expect(own.code).toBe(1)
       expect(own.said).toContain(
-        "Nothing was asked: the endpoint has no model gpt-3.5-turbo-0125. Say what stands in: --model PAPER'S=YOURS for one of gpt-3.5-turbo-0125, or --models YOURS for all; or judge other rows: --only ROW.",
+        "Nothing was asked: the endpoint has no model gpt-3.5-turbo-0125. Name your models: --model PAPER'S=YOURS for one of gpt-3.5-turbo-0125, or --models YOURS for all; or judge other rows: --only ROW.",
       )
       expect(mine.asked).toEqual(['gpt-3.5-turbo-0125'])
       const misnamed = await commandIn(folder, ['eval', ...TABLE, '--model', 'gpt-4=mine'], mine.settings)

@@ -438,7 +438,7 @@ describe('before an endpoint that can’t answer', () => {
     expect(Date.now() - started).toBeLessThan(10_000)
   })
 
-  test('it ends where one role’s only model is dead, and what was judged before stands', async () => {
+  test('it ends if one role’s only model is dead, and earlier verdicts stay', async () => {
     const judge: Misbehaviour = ({ model }) =>
       model === 'gone' ? { status: 404, body: body('no', 'model_not_found') } : null
     const roles = ({ models }: ReturnType<typeof loadSettings>) => ({

@@ -188,7 +188,7 @@ test('a reader that is slow gets every line', { timeout: 240_000 }, async () => 
   expect(Buffer.concat(out).toString().trimEnd().split('\n')).toHaveLength(60)
 })
 
-test('takes threads whole, whatever their age, and cuts them where it is told to, and says so', async () => {
+test('takes threads whole, whatever their age, and cuts them only on request, and reports that', async () => {
   const lines = [
     post('p'),
     comment('c1', 'p'),
@@ -302,7 +302,7 @@ test('judges counterspeech, and says of the posts beside it that they are none o
   ])
 })
 
-describe('what an image is said to show', () => {
+describe('an image’s description by its author', () => {
   const SEEN = 'zebras on a crossing'
   /** The prompts of one verdict, and what was left out of it. */
   const argued = async (protocol: string, format: string, ...lines: object[]) => {
@@ -456,7 +456,7 @@ describe('a bad line', () => {
     for (const { counts } of verdicts) expect(counts.accepted).toBe(2)
   })
 
-  test('of a public format is left out, whatever its time says', async () => {
+  test('of a public format is left out, whatever its time is', async () => {
     const thread = { id: 't', created_at: 1_700_000_000, claim: 'the bridge has fallen', comments: [] }
     const file = fileOf(thread, { ...thread, id: 'u', created_at: 1e20 }, { ...thread, id: 'v', comments: 'none' })
     const ended = await gavel('judge', file, '--protocol', 'rumor', '--format', 'rumoureval2017', '--json')
@@ -465,7 +465,7 @@ describe('a bad line', () => {
     for (const line of [2, 3]) expect(ended.said.join('\n')).toContain(`${file}:${line} is no thread of rumoureval2017`)
   })
 
-  test('is not the first one because a byte order mark stands before it', async () => {
+  test('is not the first one because a byte order mark precedes it', async () => {
     const file = fileOf(`\ufeff${JSON.stringify(post('marked'))}`)
     const ended = await gavel('judge', file, '--protocol', 'rumor', '--json')
     expect(verdictsIn(ended).map(({ subjectId }) => subjectId)).toEqual(['marked'])

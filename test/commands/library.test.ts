@@ -161,7 +161,7 @@ describe('the library, by command', () => {
       await expect(load(file(name, ''))).rejects.toThrow(`${name} is empty.`)
   })
 
-  it('stops between batches when told, and says what it has done', async () => {
+  it('stops between batches on request, and reports what it has done', async () => {
     const path = file(
       'many.jsonl',
       lines(...Array.from({ length: 2_000 }, (_, index) => ({ text: `fox ${index}`, label: 'wild' }))),
@@ -236,7 +236,7 @@ describe('the library, by command', () => {
     ).toEqual(['drop animals of acme', 'add common', 'add animals'])
   })
 
-  it('lists, tells the history, rolls back and drops', async () => {
+  it('lists, shows the history, rolls back and drops', async () => {
     await perform(listShelves, settings(), [], { json: false }, io())
     expect(said).toEqual([`There are no shelves in ${join(folder, 'library')}.`])
     const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }, { text: 'a dog', label: 'pet' }))
@@ -303,7 +303,7 @@ describe('the library, by command', () => {
     async () => {
       const imported = await load(KODOLI, { format: 'kodoli' })
       // One text stands there once as NOT and once as OFFEN: neither is shown as an example.
-      expect(said.join('\n')).toContain('stands in the file with several labels')
+      expect(said.join('\n')).toContain('has several labels in the file')
       expect(imported).toMatchObject({ added: 3_995, unchanged: 3, relabelled: 0, skipped: 0 })
       expect(await search('영화 무지 재밌다')).toHaveLength(3)
       await perform(rollbackChange, settings(), [imported.change ?? ''], {}, io())

@@ -6,7 +6,7 @@ import { silent } from '../support/pipeline.ts'
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 const MINUTE = 60_000
 
-test('times are told as they were understood', () => {
+test('times are printed as they were understood', () => {
   expect(understood({ since: NOW - 2 * MINUTE, upTo: NOW - MINUTE }, NOW)).toEqual([
     expect.stringContaining('2026-03-01T11:58:00.000Z'),
     expect.stringContaining('2026-03-01T11:59:00.000Z'),

@@ -81,7 +81,7 @@ it('lists what waits, the dearest first, and for a person only what they may tak
   })
 })
 
-it('a claim shows the post, its comments and why it waits; another person is told who has it', async () => {
+it('a claim shows the post, its comments and why it waits; another person sees who has it', async () => {
   const taken = await run(claim, [], { by: 'ann' })
   expect(taken).toContain('rumor~near~r1 is ann’s until')
   expect(taken).toContain('Label: rumor. Why it waits: contested.')
@@ -161,7 +161,7 @@ it('what people decided is a labelled file that gavel eval reads', async () => {
   expect(await run(exportRecord, [], { gold: true, protocol: 'hate' })).toBe('There is nothing in the record.')
 })
 
-it('show by the record tells each verdict, which stands, and what people said', async () => {
+it('show --record lists each verdict, the current one, and people’s notes', async () => {
   const asked = { tenant: 'default', record: true, most: 9 } as const
   const shown = await run(show, ['done'], asked)
   expect(shown).toMatch(

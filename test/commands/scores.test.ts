@@ -69,7 +69,7 @@ describe('gavel scores', () => {
     expect(JSON.parse(printed.out.at(-1) ?? '')).toEqual({ ...result, spent: expect.anything() })
   })
 
-  it('without old scores tells what our thresholds do', async () => {
+  it('without old scores shows the effect of our thresholds', async () => {
     const lines = ROWS.map((row) => row.split(',')).map(([text, label]) =>
       JSON.stringify({ comment: text, abusive: label === '1' ? 'abuse' : 'fine' }),
     )

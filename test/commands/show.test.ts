@@ -38,7 +38,7 @@ const transcriptOf = (...turns: Transcript['turns']): Transcript => ({
 const printed = (of: Transcript, meanings = MEANINGS) =>
   told((terminal) => printTranscript(of, { prompts: false, meanings }, terminal))
 
-test('each comment’s words stand beside its score, in the order of the answer, whatever their number', () => {
+test('each comment’s words are beside its score, in the order of the answer, whatever their number', () => {
   const scores = [
     { comment: 2, reason: 'denies it', score: -0.8 },
     { comment: 1, reason: 'saw it', score: 1 },
@@ -61,7 +61,7 @@ test('each comment’s words stand beside its score, in the order of the answer,
   expect(printed(transcriptOf(turn({ answer: { score: 0.5 } }))).slice(2)).toEqual(['    score: 0.5'])
 })
 
-test('the word of the paper stands beside the label that it means', () => {
+test('the paper’s word is beside the label that it means', () => {
   const lines = printed(transcriptOf(turn({ stage: 'opinion', answer: { reasoning: 'Real harm.', answer: 'Fake' } })))
   expect(lines).toContain('    reasoning: Real harm.')
   expect(lines).toContain('    answer: Fake (the label rumor)')
@@ -108,7 +108,7 @@ test('the verdict comes first, earlier ones and messages last, and where records
   expect(print(true).join('\n')).toMatch(/as 7@31;.*posts\/7@30.*read: 1 of posts\/7/s)
 })
 
-test('what people said, and their names, are words in a line, whatever they are', () => {
+test('people’s notes and names are plain words in a line, whatever they contain', () => {
   const attacks = [
     ...ATTACKS.map(({ text }) => text),
     ...TEXTS.map(({ make }) => make(2_000)),

@@ -96,7 +96,7 @@ describe('verdicts that a precedent touched', () => {
   }
   const ids = (of: readonly Touched[]) => of.map(({ id, stands }) => `${id}${stands ? '' : ' superseded'}`)
 
-  it('are named each once, with whether they stand, by proposal those of its tenant, by the id itself all', async () => {
+  it('are named once each, and whether they are current; by proposal those of its tenant, by id all', async () => {
     const found = await touched(proposals[0]?.id ?? '')
     expect(found[0]).toEqual({
       ...{ id: 'safety@acme~p1~r1', tenant: 'acme', protocol: 'safety', subjectId: 'p1', revision: 1, final: true },

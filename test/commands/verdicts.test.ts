@@ -25,7 +25,7 @@ function printed(found: VerdictAudit, json = false) {
 
 test('a check says what it found, and fails only where no later revision settles it', () => {
   expect(printed(CLEAN)).toEqual({
-    out: ['3 verdicts in 4 records, 1 of them byte-identical repeats', 'No id stands there with two contents.'],
+    out: ['3 verdicts in 4 records, 1 of them byte-identical repeats', 'No id has two contents there.'],
     error: null,
   })
   const settled = printed({ ...CLEAN, contested: [{ ...open, superseded: true }] })

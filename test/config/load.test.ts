@@ -105,7 +105,7 @@ describe('the settings', () => {
     'that ask for %s are refused with the page that says what works',
     (name) => {
       expect(() => loadSettings({ GAVEL_KAFKA_SASL_MECHANISM: name })).toThrow(
-        /kafka\.sasl\.mechanism: this mechanism is not supported: docs\/connections\.md/,
+        /kafka\.sasl\.mechanism: this mechanism is not supported; see docs\/connections\.md/,
       )
     },
   )

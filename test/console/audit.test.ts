@@ -65,7 +65,7 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
   expect(console.audited.at(-1)).toMatchObject({ what: 'signed-out', by: 'anna' })
 })
 
-it('what can’t be noted is neither shown nor done', async () => {
+it('nothing is shown or done if it can’t be noted', async () => {
   const { console, id, decided } = await withVerdict(async () => {
     throw new Error('Kafka is away')
   })
@@ -93,7 +93,7 @@ it('what can’t be noted is neither shown nor done', async () => {
   expect(console.reported).toEqual(['error: Error: Kafka is away'])
 })
 
-it('what a stream tells is noted, and who is refused', async () => {
+it('a stream’s rows are noted, and refusals too', async () => {
   const { console } = await withVerdict()
   const cookie = await console.signedIn('anna')
   const stream = await console.ask('/live/stream', { headers: { cookie } })
@@ -112,7 +112,7 @@ it('what a stream tells is noted, and who is refused', async () => {
   expect(console.audited.at(-1)).toMatchObject({ what: 'refused', by: 'ben', page: '/review', verdicts: [] })
 })
 
-it('of very many verdicts it notes a bounded part, and how many more there were', async () => {
+it('it notes a bounded part of very many verdicts, and the number of the others', async () => {
   const console = aConsole()
   const cookie = await console.signedIn('anna')
   const { id } = await console.judged({ verdict: { subjectId: 'p0', revision: 999 } })

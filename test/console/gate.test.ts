@@ -112,7 +112,7 @@ it('is not asked for by a name that is not its own', async () => {
   expect([answered.status, (await answered.text()).includes(WORDS)]).toEqual([421, false])
 })
 
-it('takes a form only from its own pages, with the token of its session; what was written stands in the page', async () => {
+it('accepts a form only from its own pages, with the token of its session; the input stays in the page', async () => {
   const { console, id, decided } = await withVerdict()
   const cookie = await console.signedIn()
   const token = tokenIn((await console.page('/health', cookie)).text)
@@ -192,7 +192,7 @@ it('a form that is too long, or none, is not read', async () => {
   expect(json.status).toBe(400)
 })
 
-it('what the policy blocked is reported for its own pages alone, and once in ten seconds', async () => {
+it('violations of the policy are reported only for its own pages, and once in ten seconds', async () => {
   const { console } = await withVerdict()
   const sites = ['cross-site', 'same-site', 'none', 'same-origin', 'same-origin']
   for (const site of sites) await console.post('/csp', {}, { 'sec-fetch-site': site })

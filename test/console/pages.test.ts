@@ -42,7 +42,7 @@ describe('words of strangers in every place of every page', () => {
   )
 })
 
-it('what nobody would see of a text is made visible, but for what a script needs', () => {
+it('invisible characters of a text are made visible, except those that a script needs', () => {
   expect(shown('a\u202eb\u200bc\u0007d\u{e0041}\ufeff', 100)).toBe('a⟨U+202E⟩b⟨U+200B⟩c⟨U+0007⟩d⟨U+E0041⟩⟨U+FEFF⟩')
   for (const word of ['می\u200cخواهم', 'क्\u200dष', '👩\u200d🚒', '❤\ufe0f\u200d🔥', 'line\nline\ttab'])
     expect(shown(word, 100)).toBe(word)
@@ -91,7 +91,7 @@ it('stylesheets and script together with an empty page are no larger than 60 KB'
   expect(all.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(60_000)
 })
 
-it('every attribute of a template stands in quotes, no interface text stands outside of the one file, and no script makes markup of text', () => {
+it('every attribute of a template is quoted, interface texts are only in the one file, and no script makes markup of text', () => {
   const folder = 'src/service/console'
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('texts.ts'))) {
     const source = readFileSync(`${folder}/${name}`, 'utf8')
@@ -152,7 +152,7 @@ it('words that one protocol finds hateful are hidden in every row of their subje
   }
 })
 
-it('of a deleted subject only ids and times are shown', async () => {
+it('only ids and times of a deleted subject are shown', async () => {
   const console = aConsole()
   const { id } = await console.judged({ post: { text: 'zanzibar' }, verdict: { rationale: 'zanzibar' } })
   await console.topics.send('posts', 'p', { id: 'p', deleted: true, createdAt: new Date(0).toISOString() }, 60)
@@ -160,7 +160,7 @@ it('of a deleted subject only ids and times are shown', async () => {
   expect(page.text).not.toContain('zanzibar')
 })
 
-it('a saved file holds the whole argument, every decision, and the messages whose hashes stand beside them', async () => {
+it('a saved file holds the whole argument, every decision, and the messages with their hashes', async () => {
   const console = aConsole()
   const long = 'x'.repeat(12_000)
   const first = await console.judged({ verdict: { subjectId: 'bridge', label: 'rumor', rationale: 'because' } })
@@ -198,7 +198,7 @@ it('a saved file holds the whole argument, every decision, and the messages whos
   expect(document.querySelector('[href^="/"]')).toBeNull()
 })
 
-it('what happened, and whether anything was left out, stands in sentences', async () => {
+it('the history, and whatever was left out, are shown in sentences', async () => {
   const console = aConsole()
   const leftOut = { cap: 0, late: 0, folded: 0, author: 2, unscored: 0, load: 0 }
   const judged = (revision: number, label: string, accepted: number, change: Partial<Verdict> = {}) =>

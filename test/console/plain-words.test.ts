@@ -41,7 +41,7 @@ async function debated(console: ReturnType<typeof aConsole>, label: string) {
   })
 }
 
-it('comments that were counted and not read by the debaters are said to be that, and stand apart', async () => {
+it('comments that counted but were not read by the debaters are marked and shown apart', async () => {
   const console = aConsole()
   const { id } = await debated(console, 'rumor')
   const { of, document } = await read(console, `/verdict?id=${id}`)
@@ -56,7 +56,7 @@ it('comments that were counted and not read by the debaters are said to be that,
   expect(of('section[aria-labelledby=comments] details')).toMatch(/^1 more, not read by the debaters.*I take it back/)
 })
 
-it('the strongest comment of each side stands under the reasons, in its own words', async () => {
+it('the strongest comment of each side is shown under the reasons, in its own words', async () => {
   const console = aConsole()
   const { id } = await debated(console, 'rumor')
   const why = (await read(console, `/verdict?id=${id}`)).of('.why')
@@ -64,7 +64,7 @@ it('the strongest comment of each side stands under the reasons, in its own word
   expect(why).toContain('Scored highest against it: “the port says it is closed for paint” port −0.9')
 })
 
-it('a verdict says what it was before, and its form which label stands and in whose name it will be', async () => {
+it('a verdict shows its earlier label; its form shows the current label and the name of whoever decides', async () => {
   const console = aConsole()
   await console.judged({ verdict: { subjectId: 'quay', revision: 1, label: 'non-rumor' } })
   const { id } = await debated(console, 'rumor')
@@ -75,7 +75,7 @@ it('a verdict says what it was before, and its form which label stands and in wh
   expect(of('.decide')).toContain('Recorded as anna.')
 })
 
-it('a second opinion is asked for without a word of what stands', async () => {
+it('a second opinion is requested without a word of the current verdict', async () => {
   const console = aConsole()
   const { id } = await debated(console, 'rumor')
   const decision = { by: 'mia', against: id, of: '0@7' }
@@ -133,7 +133,7 @@ it('a saved file names who was asked and who answered, that no person was there,
   expect(text).toContain('1 of 2 scores of comments were asked for in earlier revisions')
 })
 
-it('scores in place of a label are told beside them, once', async () => {
+it('scores in place of a label are explained beside them, once', async () => {
   const console = aConsole()
   const { id } = await console.judged({
     verdict: { protocol: 'counterspeech', label: null, decidedBy: 'scores', scores: { relevance: 2, unified: 1.5 } },

@@ -121,7 +121,7 @@ it('a form that a browser sends again, for its connection broke, has the next it
   expect((await send()).headers.get('location')).toMatch(/^\/review\/item\?.*said=done/)
 })
 
-it('what was written without seeing the first opinion stays an opinion, also sent again when the claim has lapsed', async () => {
+it('a decision made without seeing the first opinion stays an opinion, also if sent again after the claim has lapsed', async () => {
   const { console, decided, enter } = await queued(0)
   const { id } = await console.judged({
     verdict: { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ben', against: null, of: '0@1' } },

@@ -73,7 +73,7 @@ it('each page is for the roles of the table, and for no other', async () => {
   }
 })
 
-it('of another tenant nothing is seen or decided, whatever page is asked, and it is as if it were not there', async () => {
+it('nothing of another tenant is shown or decided on any page, as if it were not there', async () => {
   const { console, decided, ids } = await withTwoTenants()
   for (const role of ROLES) {
     const cookie = await enter(console, 'anna', role, ['acme'])
@@ -157,7 +157,7 @@ it('a lead releases what another holds, a moderator does not', async () => {
   }
 })
 
-it('what is wrong and what waits in the service is told to who runs it alone', async () => {
+it('faults and backlog of the service are shown only to its operator', async () => {
   const console = aConsole({
     look: async () => ({
       ...{ at: 0, away: [], lag: [], replicas: [], stages: [], openCases: 0, due: 0, paused: [] },

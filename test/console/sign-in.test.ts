@@ -183,7 +183,7 @@ it('a proxy names who asks; its header counts from its own addresses alone, and 
   }
 })
 
-it('what is decided behind a proxy is decided by whom it names, with their own token', async () => {
+it('a decision behind a proxy is made by the person whom it names, with that person’s token', async () => {
   const console = behindProxy()
   const { id } = await console.judged({ verdict: { tenant: 'acme' } })
   const as = (by: string) => ({ address: '10.1.0.1', headers: { 'x-user': by, 'x-groups': 'mods' } })

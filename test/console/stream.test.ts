@@ -38,7 +38,7 @@ it('a page that was cut off goes on behind the last that it heard of', async () 
   expect(again.map((told) => told.event === 'row' && told.row.verdict.subjectId)).toEqual(['b', 'c'])
 })
 
-it('of far more than a page can show it hears a bounded part, and that there is more', async () => {
+it('a page gets a bounded part of far too many rows, and the fact that there are more', async () => {
   const { console, arriving, heard } = await listening()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
   await arriving.look()
@@ -77,7 +77,7 @@ it('the record is not asked while nobody listens, and a stream ends when its cli
   expect(console.arriving.listening).toBe(0)
 })
 
-it('a page that takes nothing is ended, holds a bounded number of events, and is told how much it missed', async () => {
+it('a page that reads nothing is ended, holds a bounded number of events, and learns how much it missed', async () => {
   const console = aConsole()
   const cookie = await console.signedIn()
   const stream = await console.ask('/live/stream', { headers: { cookie } })
@@ -98,7 +98,7 @@ it('a page that takes nothing is ended, holds a bounded number of events, and is
   expect(rows.length + (missed[0] ?? 0)).toBe(200)
 })
 
-it('what many pages hear of a row is made once for all of them, and not for a page that is over', async () => {
+it('a row’s event is made once for all pages, and not for a closed one', async () => {
   const console = aConsole()
   const seen = vi.spyOn(Disturbing.prototype, 'see')
   const cookie = await console.signedIn()
@@ -112,7 +112,7 @@ it('what many pages hear of a row is made once for all of them, and not for a pa
   seen.mockRestore()
 })
 
-it('what is erased while far more comes than is told is still heard of', async () => {
+it('an erasure is announced even if far more rows come than are shown', async () => {
   const { console, arriving, heard } = await listening()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
   await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: new Date(0).toISOString() }, 60)

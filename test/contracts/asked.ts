@@ -84,7 +84,7 @@ export function askedContract(name: string, make: MakeStores): void {
       expect(await read()).toBeNull()
     })
 
-    it('tells who waits that an answer came, or that the request was dropped', async () => {
+    it('wakes whoever waits when an answer came, or when the request was dropped', async () => {
       await put()
       for (const news of [() => answer('rumor'), () => stores.threads.dropAsked(ASKED)]) {
         const told = stores.answers.changed('q-1', new AbortController().signal)
@@ -95,7 +95,7 @@ export function askedContract(name: string, make: MakeStores): void {
       await stores.answers.changed('q-1', left)
     })
 
-    it('tells who works for a request that it was dropped, once, and wakes who waits for it', async () => {
+    it('informs the workers of a request once that it was dropped, and wakes whoever waits for it', async () => {
       const heard: string[] = []
       const first = Promise.withResolvers<void>()
       stores.answers.onDropped('q-1', () => {

@@ -75,7 +75,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
       expect(await budgets.total()).toEqual({ used: { tokens: 450, usd: 0.1 }, inFlight: NOTHING })
     })
 
-    it('tell the account of a tenant that has a limit, of its own or of all, and of no other', async () => {
+    it('show the account of a tenant that has a limit, its own or the common one, and of no other', async () => {
       const { budgets } = await given({
         tenants: { rich: UNLIMITED, poor: { tokens: 10, usd: null } },
         tenant: { tokens: 100, usd: null, per: UNTIL_2286 },
@@ -114,7 +114,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
       expect(await budgets.reserve(purchase({ tokens: 1 }, { caseId: 'rumor~p~r2' }))).toEqual(GRANTED)
     })
 
-    it('tell room that is only reserved, which comes back soon, from room that is spent', async () => {
+    it('distinguish reserved room, which comes back soon, from spent room', async () => {
       const { budgets } = await given({ verdict: { tokens: 100, usd: null } })
       const call = purchase({ tokens: 90 })
       await budgets.reserve(call)

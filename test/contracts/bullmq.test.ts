@@ -110,7 +110,7 @@ describe('in BullMQ', () => {
     expect(most).toBe(2)
   })
 
-  it('locks that were lost are told of with the cases of their jobs', async () => {
+  it('lost locks are reported with the cases of their jobs', async () => {
     const lapsed: Events['job:lapsed'][] = []
     const queues = queuesHere({ lockMs: 1_000 }, 0, (name, event) => {
       if (name === 'job:lapsed') lapsed.push(event as Events['job:lapsed'])
@@ -163,7 +163,7 @@ describe('in BullMQ', () => {
     expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1, 1])
   })
 
-  it('the backlog tells how many wait, and for how long the oldest has', async () => {
+  it('the backlog is how many wait, and how long the oldest has waited', async () => {
     const queues = queuesHere(
       { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoff: 1 } } },
       30_000,
@@ -339,7 +339,7 @@ describe('in BullMQ', () => {
     await expect.poll(() => noted.advanced.length, SOON).toBe(2)
   })
 
-  it('what a worker puts off whose machine’s clock is ahead comes elsewhere when it should', async () => {
+  it('a job that is deferred on a machine whose clock is ahead runs elsewhere at the right time', async () => {
     const [wrong, right] = [queuesHere(), queuesHere()]
     const real = Date.now.bind(Date)
     const clock = vi.spyOn(Date, 'now')

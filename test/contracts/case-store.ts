@@ -31,7 +31,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(taken).toEqual({ record, epoch: 1, run: taken.run, journal: new Map(), lostCalls: [] })
     })
 
-    it('tells how long its record is, before anybody reads it', async () => {
+    it('reports the length of its record before anybody reads it', async () => {
       expect(await stores.cases.recordLength(record.id)).toBeGreaterThan(charactersIn(record.subject))
       expect(await stores.cases.recordLength('rumor~nobody~r1')).toBe(0)
     })
@@ -188,7 +188,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect((await takeCase(stores, record.id)).lostCalls).toEqual([lost('a'), lost('b'), lost('c')])
     })
 
-    it('takes an answer that is told twice for told once: over a cut connection it is sent again', async () => {
+    it('counts an answer once if it is sent twice, as after a cut connection', async () => {
       const { run } = await takeCase(stores, record.id)
       for (let time = 0; time < 2; time++)
         expect((await stores.cases.answer(record.id, run, '0.0', entryOf(1))).outcome).toBe('stored')

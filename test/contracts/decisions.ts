@@ -65,7 +65,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       return record
     }
 
-    it('stand as the next revision, published like any other, with what became of them', async () => {
+    it('become the next revision, published like any other, with their outcome', async () => {
       await judged()
       expect(await decide()).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
       expect(await published()).toEqual(['verdict rumor~p1~r2', 'outcome stands 0@0 r2 non-rumor'])
@@ -78,7 +78,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await stores.decisions.told('0@1')).toBeNull()
     })
 
-    it('are written beside what machines said last, whether a human verdict stands or not', async () => {
+    it('are written beside the machines’ last ruling, whether a human verdict is in force or not', async () => {
       const ruled: (string | null)[] = []
       const see = (against: number) =>
         stores.decisions.decide(decision({ against }), SCOPE, T0, (on) => {
@@ -106,7 +106,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await stores.decisions.told('0@0')).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
     })
 
-    it('count once where a lost acknowledgement has put them on the topic twice, and both are told the same', async () => {
+    it('count once if a lost acknowledgement has put them on the topic twice, and both get the same outcome', async () => {
       await judged()
       const refused = decision({ against: 0 })
       await decide({}, refused)
@@ -126,7 +126,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await decide({}, decision({ same: 'another' }))).toEqual({ outcome: 'late', last: 2 })
     })
 
-    it('of two people at once the first stands; the second is told, and a review is asked for', async () => {
+    it('of two people at once: the first decision counts, the second is refused, and a review is requested', async () => {
       await judged()
       await decide()
       await published()
@@ -178,7 +178,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await published()).toEqual(['review rumor~p1~r5 edited', 'proposal rumor~p1~p6 beneath rumor~p1~r5'])
     })
 
-    it('stand when their subject is to be judged again, which makes a proposal', async () => {
+    it('stay in force when their subject is judged again, which makes a proposal', async () => {
       await judged()
       await decide()
       await published()

@@ -61,7 +61,7 @@ export function erasureContract(name: string, make: MakeStores): void {
     }
 
     describe('of a post whose verdict waits for Kafka', () => {
-      it('takes it back where no publisher was handed it: its retraction stands in its place', async () => {
+      it('withdraws it if no publisher has it: the retraction takes its place', async () => {
         await concluded()
         await deletePost()
         await expectNoTrace()

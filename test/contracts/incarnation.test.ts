@@ -153,7 +153,7 @@ describe('an incarnation of the data', () => {
     await expect(checkSchema(client, keys)).rejects.toThrow('in the form 0')
   })
 
-  it('shows a living process that Redis went back behind what it was told', async () => {
+  it('shows a running process that Redis lost writes that were acknowledged to it', async () => {
     const living = redisIncarnation(client, keys)
     await living.begin(new Map(), true)
     await rolledBack(() => living.advance())
@@ -161,7 +161,7 @@ describe('an incarnation of the data', () => {
     expect(await redisIncarnation(client, keys).begin(new Map(), true)).toBe('rolled-back')
   })
 
-  it('takes no message where Redis went back behind what the process was told, and takes it when that was restored', async () => {
+  it('accepts no message if Redis lost writes acknowledged to the process, and accepts it when they are restored', async () => {
     const living = redisIncarnation(client, keys)
     await living.begin(new Map(), true)
     const threads = redisThreads(client, keys, KEEP, living.token)
@@ -240,7 +240,7 @@ describe('an incarnation of the data', () => {
       up = other
     }
 
-    it('is missed by whoever was told a higher watermark, however far others have raised it since', async () => {
+    it('is missed by every process that saw a higher watermark, however far others have raised it since', async () => {
       const [knowing, ignorant] = [redisIncarnation(moving, keys), redisIncarnation(moving, keys)]
       await knowing.begin(new Map(), true)
       await ignorant.begin(new Map(), false)

@@ -482,7 +482,7 @@ describe('the local embedder', () => {
     expect(similarity(alone, vectors[0])).toBeCloseTo(1, 4)
   })
 
-  it('does not hold up the event loop, and stops when told', async () => {
+  it('does not block the event loop, and stops on request', async () => {
     const stop = new AbortController()
     let longest = 0
     let last = performance.now()

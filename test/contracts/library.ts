@@ -383,7 +383,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(await look('fox')).toEqual(['the shelf "animals" is empty'])
     })
 
-    it('tells the history, the newest first, and an import of many batches as one change', async () => {
+    it('lists the history, the newest first, and an import of many batches as one change', async () => {
       const first = await add([item('a fox', 'wild')])
       await add([item('a dog', 'pet'), item('a fox', 'wild')], 'animals', first.id)
       await add([item('a dog', 'wild'), item('a cat', 'pet')], 'animals', first.id)

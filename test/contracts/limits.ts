@@ -68,7 +68,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted(hundred, 1)).toBe(false)
     })
 
-    it('tell what windows hold now', async () => {
+    it('report the current counts of the windows', async () => {
       const [model, tenant] = [scope({ callsPerMinute: 9 }), scope({ tokensPerMinute: 900 }, 'tenant:t')]
       const ticket = await grant([model, tenant], 60)
       await grant([model], 5)

@@ -50,7 +50,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       (await memo.keep([{ key, entry: JSON.stringify(entry) }], asker, KEEP, subject))[0]
     const extend = async (asker: string, key = 'k') => (await memo.extend([{ key, asker }], LEASE))[0]
 
-    it('gives the question to the first who looks, and tells the others how long its lease is', async () => {
+    it('gives the question to the first asker, and the length of its lease to the others', async () => {
       expect(await look('a')).toEqual({ state: 'mine' })
       const second = await look('b')
       expect(second.state).toBe('asked')
@@ -78,7 +78,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('a', p1, 'another')).toEqual({ state: 'mine' })
     })
 
-    it('takes many questions at once, and tells each by itself', async () => {
+    it('takes many questions at once, and answers each by itself', async () => {
       await look('a', p1, 'known')
       await keep('a', p1, 'known')
       await look('a', p1, 'asked')
@@ -101,7 +101,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await memo.forget(p1, 0)).toBe(3)
     })
 
-    it('tells each item of a prompt by itself', async () => {
+    it('looks up each item of a prompt by itself', async () => {
       const items = ['frame.known', 'frame.asked', 'frame.new', 'other.known']
       await look('a', p1, 'frame.known')
       await keep('a', p1, 'frame.known', entryOf({ raw: 'known' }))
@@ -119,7 +119,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await memo.forget(p1, 0)).toBe(3)
     })
 
-    it('extends the leases of many askers at once, and tells of each whether it still has its own', async () => {
+    it('extends the leases of many askers at once, and reports for each whether it still has its own', async () => {
       const all = Array.from({ length: 600 }, (_, nth) => ({ key: `e${nth % 30}.${nth}`, asker: `asker ${nth % 7}` }))
       for (const asker of new Set(all.map((one) => one.asker)))
         await memo.look(
@@ -305,7 +305,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('c', p2, 'frame.theirs')).toEqual({ state: 'mine' })
     })
 
-    it('tells a post from a reply and from another tenant’s post of the same id', async () => {
+    it('distinguishes a post from a reply and from another tenant’s post of the same id', async () => {
       await look('a', p1)
       await keep('a', p1)
       expect(await memo.forget(thread('p1', 'default', 'reply'), 0)).toBe(0)
@@ -328,7 +328,7 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect(await look('b')).toEqual({ state: 'mine' })
     })
 
-    it('keeps nothing about a forgotten subject for the time it is told to, and gives the question to each', async () => {
+    it('keeps nothing about a forgotten subject for the given time, and gives the question to each asker', async () => {
       await memo.forget(p1, 300)
       expect(await look('a')).toEqual({ state: 'mine' })
       expect(await look('b')).toEqual({ state: 'mine' })

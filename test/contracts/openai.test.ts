@@ -195,7 +195,7 @@ describe('the OpenAI model', () => {
     ])
   })
 
-  it('waits until the date it is told', async () => {
+  it('waits until the date in Retry-After', async () => {
     const { model } = await endpoint(json(429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }))
     const { delayMs = 0, costsAttempt } = await retryOf(model)
     expect(costsAttempt).toBe(false)
@@ -249,7 +249,7 @@ describe('the OpenAI model', () => {
     expect((await refusalOf(model)).elsewhere).toBe(elsewhere)
   })
 
-  it.each([503, 502, 529])('waits as it is told at status %i too, at no attempt’s cost', async (status) => {
+  it.each([503, 502, 529])('obeys Retry-After at status %i too, without using up an attempt', async (status) => {
     const { model } = await endpoint(json(status, {}, { 'retry-after': '4' }))
     expect(await retryOf(model)).toMatchObject({ code: 'unavailable', delayMs: 4_000, costsAttempt: false })
   })

@@ -58,14 +58,14 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect(performance.now() - started).toBeLessThan(2_000)
     })
 
-    it('waits no longer than it was told', async () => {
+    it('waits no longer than requested', async () => {
       const started = performance.now()
       expect(await next('one', 10, 50)).toEqual([])
       expect(performance.now() - started).toBeGreaterThan(30)
       expect(performance.now() - started).toBeLessThan(2_000)
     })
 
-    it('does not wait when it was told not to', async () => {
+    it('does not wait if no wait was requested', async () => {
       const late = new Promise<'still waiting'>((resolve) => setTimeout(resolve, 500, 'still waiting'))
       expect(await Promise.race([next('one', 10, 0), late])).toEqual([])
     })

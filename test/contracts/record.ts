@@ -132,7 +132,7 @@ export function recordContract(
       expect(await subject('p', 'other')).toBeNull()
     })
 
-    it('an earlier revision that comes late does not stand', async () => {
+    it('an earlier revision that comes late is not the current one', async () => {
       await topics.judged({ revision: 2, seconds: 10 }, 'a claim')
       await topics.judged({ revision: 1 }, 'a claim')
       expect((await subject())?.verdicts.map(({ standing }) => standing)).toEqual([false, true])
@@ -173,7 +173,7 @@ export function recordContract(
     })
 
     describe('its position in each partition', () => {
-      it('stands beside the rows: what it has is skipped, and what it lacks is not taken', async () => {
+      it('is stored beside the rows: known messages are skipped, and a gap is not accepted', async () => {
         const send = (offset: number, id: string) => {
           const one = aVerdict(at(offset), { subjectId: id })
           return topics.sendAt('verdicts', offset, id, one)
@@ -199,7 +199,7 @@ export function recordContract(
         expect(await subject('b')).not.toBeNull()
       })
 
-      it('what a topic has lost for good is passed over, and counted', async () => {
+      it('messages that a topic has lost for good are passed over, and counted', async () => {
         await topics.sendAt('verdicts', 0, 'a', aVerdict(at(0), { subjectId: 'a' }))
         expect(
           await store.apply({ topic: 'verdicts', partition: 0, from: 7, next: 9, entries: [], pastHole: true }),
@@ -304,7 +304,7 @@ export function recordContract(
         expect(await store.verdict('rumor@acme~p~r2')).toBeNull()
       })
 
-      it('words of the post, of comments and of the rationale, and only where a verdict stands', async () => {
+      it('words of the post, the comments and the rationale, and only of current verdicts', async () => {
         await topics.judged({ rationale: 'the rationale says moonbeam' }, 'a harbour', { c1: 'the lighthouse' })
         for (const word of ['harbour', 'Lighthouse', 'moonbeam', 'house', 'har'])
           expect(await ids(word), word).toEqual(['rumor~p~r1'])
@@ -1045,7 +1045,7 @@ export function recordContract(
       expect(await exported()).toBe('')
     })
 
-    it('tells nobody that a verdict has come where a comment is deleted that it did not see', async () => {
+    it('announces no new verdict if a comment is deleted that the verdict did not see', async () => {
       await topics.judged({}, 'a claim', { c1: 'seen' })
       const { at: place } = await store.arrivals(null, 9)
       await topics.send('comments', 'p', { id: 'c2', postId: 'p', createdAt: at(0), deleted: true }, 60)

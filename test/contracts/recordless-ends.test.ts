@@ -154,10 +154,7 @@ describe('a reader of a group', { concurrent: true }, () => {
     expect(empty).toContainEqual({ topic, partition: 1, messages: [], next: '2', atEnd: true })
   })
 
-  it('comes to the end behind a commit mark that stands alone, and reads what comes after it', async ({
-    skip,
-    expect,
-  }) => {
+  it('reaches the end behind a lone commit mark, and reads the records after it', async ({ skip, expect }) => {
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
     const topic = await madeTopic(1)
     const transaction = await begun()

@@ -152,7 +152,7 @@ describe('a fail-fast connection', () => {
   })
 })
 
-describe('a connection that is told to end', () => {
+describe('a connection that is asked to end', () => {
   it('ends while it waits for its next try, with what waits on it', async () => {
     const lone = connect(`redis://127.0.0.1:${await freePort()}`, () => {}, 'retrying')
     const waiting = expect(lone.get('x')).rejects.toThrow('closed')
@@ -205,7 +205,7 @@ describe('the key of fences and sampling', () => {
     expect(second.told).toEqual(['key:unset', 'key:changed'])
   })
 
-  it('is the one that is set, also in an empty Redis, which never learns it; a change is told once', async () => {
+  it('is the one that is set, also with an empty Redis, which never learns it; a change is reported once', async () => {
     const [keys, empty] = [keysUnder(`test-${randomUUID()}`), keysUnder(`test-${randomUUID()}`)]
     const set = { secret: 'the one that is set', told: [] }
     expect(await start(keys, set.secret)).toEqual(set)
@@ -459,7 +459,7 @@ describe('in Redis', () => {
     expect(await openCase(stores, p1)).toMatchObject({ revision: 3, supersedes: 'rumor~p1~r2' })
   })
 
-  it('what is said in a thread that has expired is late, before the post comes again and after it, and is not kept', async () => {
+  it('comments on an expired thread are late and not kept, before and after the post comes again', async () => {
     const { keys } = stores
     const member = memberOf(p1)
     await judgeOnce(stores, p1, { final: true })
@@ -636,7 +636,7 @@ describe('in Redis', () => {
       return entries
     }
 
-    it('knows again, once, with what was not told yet', async () => {
+    it('restores once, with the outcomes that were not published yet', async () => {
       expect(await restore()).toBe(1)
       expect(await restore()).toBe(0)
       expect(await all()).toMatchObject([{ kind: 'outcome', outcome: { outcome: 'stands', of: '0@5', revision: 3 } }])
@@ -793,7 +793,7 @@ describe('in Redis', () => {
       expect(await revive(1, 2)).toEqual(['changed'])
     })
 
-    it('goes by the numbers that outlived it, whatever stands on the topic', async () => {
+    it('goes by the numbers that outlived it, whatever is on the topic', async () => {
       await judgeOnce(stores, p1)
       await judgeOnce(stores, p1)
       await forgetThread()
@@ -922,7 +922,7 @@ describe('in Redis', () => {
     expect(await client.pttl(stores.keys.parked('hate'))).toBe(NEVER)
   })
 
-  it('what was to be judged behind a case that a recovery gives up is due at once', async () => {
+  it('a subject that waited behind a case that a recovery gives up is due at once', async () => {
     await openCase(stores, p1, { final: true })
     await said1('c2')
     const state = await readThread(stores, p1)
@@ -1052,7 +1052,7 @@ describe('in Redis', () => {
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
   })
 
-  it('what is added to a thread that expires expires with it', async () => {
+  it('additions to an expiring thread expire with it', async () => {
     const p2 = thread('p2')
     const rules = { ...RULES, reopen: false, maxPerAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
@@ -1098,7 +1098,7 @@ describe('in Redis', () => {
     expect(left).toBeLessThanOrEqual(KEEP_TOMBSTONE)
   })
 
-  it('what was written stands after the server was killed and started again, but for the last second', async () => {
+  it('written data are there after the server was killed and restarted, except for the last second', async () => {
     const record = await openCase(stores, p1)
     await sleep(1_300)
     await server.kill()
@@ -1187,7 +1187,7 @@ describe('in Redis', () => {
     expect(await links.read(ref)).toEqual([])
   })
 
-  it('a publisher that finds its group gone makes it again and gets what stands there', async () => {
+  it('a publisher that finds its group gone creates it again and gets the waiting entries', async () => {
     await stores.outbox.putDeadLetters([{ key: 'a', letter: 'x' }])
     await client.del(stores.keys.outbox)
     await stores.outbox.putDeadLetters([{ key: 'b', letter: 'y' }])

@@ -63,7 +63,7 @@ export function shownContract(name: string, make: MakeStores): void {
       expect(await stores.erasures.deletedAmong([owner, reply])).toEqual(new Set([owner, reply]))
     })
 
-    it('is told by a recovery of a deletion that is not read again, as by the deletion itself', async () => {
+    it('learns from a recovery about a deletion that is not read again, as from the deletion itself', async () => {
       await shownCase()
       await stores.erasures.note(p1)
       expect(await stores.erasures.deletedAmong([owner])).toEqual(new Set([owner]))
@@ -246,7 +246,7 @@ export function shownContract(name: string, make: MakeStores): void {
       expect(await stores.erasures.lead('shelves', 'two', 50)).toBe(true)
     })
 
-    it('knows that who finds no library can’t tell what shelves hold, once another has found one', async () => {
+    it('knows that a process without a library can’t know the shelves, once another has found one', async () => {
       expect(await stores.erasures.knowsShelves(false)).toBe(true)
       expect(await stores.erasures.knowsShelves(true)).toBe(true)
       expect(await stores.erasures.knowsShelves(false)).toBe(false)

@@ -206,7 +206,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       expect(Math.max(...waits)).toBeLessThan(0.15)
     })
 
-    it('holds an ask back for as long as it was told, at no attempt’s cost, and adds the holds up', async () => {
+    it('holds an ask back for the given time, without using up an attempt, and adds the holds up', async () => {
       const noted = notedWork((caseId) => [askOf(caseId)], {
         answer: async (_, { heldMs }) => (heldMs < 800 ? { end: 'held', delayMs: 200 } : { end: 'done' }),
       })

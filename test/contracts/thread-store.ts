@@ -76,7 +76,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state).toMatchObject({ ref: p1, accepted: 3, final: false, dueSince: null, countStage: 0 })
       })
 
-      it('what intake left out of a long text, of the post, its images and its comments', async () => {
+      it('how much intake left out of the long texts of the post, its images and its comments', async () => {
         const cut = { left: 1_234, of: 9_234 }
         const change = { cut, media: [{ kind: 'image' as const, alt: 'a sign', cut }] }
         await putPost(p1, change)
@@ -1081,7 +1081,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
       })
 
-      it('is told what was due meanwhile when it is woken, each thread once', async () => {
+      it('learns when it is woken which threads were due meanwhile, each once', async () => {
         await judgeOnce(stores, p1, { protocol: 'hate' })
         await putPost(p1, { text: 'edited' })
         await stores.threads.open(await readThread(stores, p1), absent)
@@ -1092,7 +1092,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.wake('hate', T0)).toBe(0)
       })
 
-      it('is told when the case is published that it has open', async () => {
+      it('learns when its open case is published', async () => {
         const record = await openCase(stores, p1, { protocol: 'hate' })
         await putPost(p1, { text: 'edited' })
         await stores.threads.open(await readThread(stores, p1), absent)

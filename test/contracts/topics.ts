@@ -205,7 +205,7 @@ export function topicContract(
         expect(got.values()).toEqual(valuesOf(numbered(30)))
       })
 
-      it('bring a batch again as long as its handling fails, also when the consumer dies of it, and tell that it was down', async ({
+      it('deliver a batch again as long as its handling fails, also if the consumer dies of it, and report that it was down', async ({
         expect,
       }) => {
         const topic = await broker.topic()
@@ -258,7 +258,7 @@ export function topicContract(
         await expect.poll(() => [...one.values(), ...two.values()].sort(), IN_TIME).toEqual(valuesOf(numbered(80)))
       })
 
-      it('tell what is left in each partition', async ({ expect }) => {
+      it('report how much is left in each partition', async ({ expect }) => {
         const topic = await broker.topic()
         const reader = broker.reader([topic])
         const got = collector()
@@ -288,7 +288,7 @@ export function topicContract(
         expect(got.messages).toHaveLength(4)
       })
 
-      it('tell how far a group is behind in every partition, whoever reads it', async ({ expect }) => {
+      it('report how far a group is behind in every partition, whoever reads it', async ({ expect }) => {
         const [topic, group, got] = [await broker.topic(), randomUUID(), collector()]
         const time = { now: 1_000_000 }
         const { kafka } = broker

@@ -60,7 +60,7 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
       expect(await bodies()).toEqual(['body of p1 r3'])
     })
 
-    it('of several hooks and protocols are lanes of their own, and are taken up to a limit', async () => {
+    it('are separate lanes for each hook and protocol, and are taken up to a limit', async () => {
       const many = Array.from({ length: 20 }, (_, nth) => delivery(`p${nth}`, 1))
       await store.webhooks.put([
         ...many,

@@ -82,7 +82,7 @@ describe('a cut', () => {
       }
   })
 
-  test('counts what is missing: the marks and what stands around them add up to the text', () => {
+  test('counts what is missing: the marks and the text around them add up to the whole', () => {
     const plain = fc
       .array(
         fc.oneof(

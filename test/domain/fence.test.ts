@@ -79,7 +79,7 @@ describe('a fence', () => {
     expect(fence('comment', 'It rained.', 12)).toMatch(/^<<comment 12:([0-9a-f]{16})>>\nIt rained\.\n<<end:\1>>$/)
   })
 
-  test('stands around nothing too', () => {
+  test('surrounds an empty text too', () => {
     expect(parts(fence('claim', '')).body).toBe('')
   })
 
@@ -172,7 +172,7 @@ describe('no text', () => {
     expect(held.map((between) => between.codePointAt(0)?.toString(16))).toEqual([])
   })
 
-  test('hides or turns what stands around it: no control or bidirectional character is left', () => {
+  test('hides or reverses its surroundings: no control or bidirectional character is left', () => {
     always((block) => expect(block).not.toMatch(/[^\P{Cc}\n\t]|\p{Bidi_Control}/u))
   })
 
@@ -193,7 +193,7 @@ describe('no text', () => {
       expect(seen(parts(fence('claim', text)).body)).not.toMatch(/<\||\|>/)
   })
 
-  test('has a token of a chat template, which some servers take for the real thing wherever it stands', () => {
+  test('has a token of a chat template, which some servers obey wherever it is', () => {
     const tokens = ['<start_of_turn>', '<end_of_turn>', '</s>', '<s>', '<eos>', '<think>', '</think>', '<tool_call>']
     const bracketed = ['[INST]', '[/INST]', '[SYSTEM_PROMPT]', '[TOOL_CALLS]', '[/TOOL_RESULTS]', '[THINK]']
     for (const token of [...tokens, ...bracketed])
@@ -209,7 +209,7 @@ describe('no text', () => {
       expect(parts(fence('claim', text)).body).toBe(text)
   })
 
-  test('gets out of a prompt in which many stand, whatever each of them says', () => {
+  test('gets out of a prompt with many fences, whatever each text says', () => {
     fc.assert(
       fc.property(fc.array(hostile, { minLength: 1, maxLength: 5 }), (texts) => {
         const blocks = texts.map((text, at) => fence('comment', text, at + 1))
@@ -355,7 +355,7 @@ describe('a nonce', () => {
   })
 })
 
-describe('a text of which many stand in a prompt', () => {
+describe('one of many texts in a prompt', () => {
   const bounds = { maxChars: 9_000, maxCommentChars: 1_500 }
   const bounded = fences('a key', bounds)
   const long = Array.from({ length: 2_000 }, (_, at) => `word${at}`).join(' ')
@@ -375,7 +375,7 @@ describe('a text of which many stand in a prompt', () => {
     expect(words(bounded('comment', long))).toEqual(words(fences('a key', bounds)('comment', long)))
   })
 
-  test('has a window whose place the nonce does not tell', () => {
+  test('has a window whose place the nonce does not reveal', () => {
     const seen = Array.from({ length: 60 }, (_, at) => {
       const block = fences(`key ${at}`, bounds)('comment', long)
       const [, nonce = ''] = block.match(/:([0-9a-f]+)>>/) ?? []

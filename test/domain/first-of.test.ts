@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { firstOf } from '../../src/service/domain/first-of.ts'
 
-test('of a long list only the first entries are looked at, whatever the others are', () => {
+test('only the first entries of a long list are looked at, whatever the others are', () => {
   let looked = 0
   const entry = z.custom<number>((value) => {
     looked++

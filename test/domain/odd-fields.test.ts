@@ -292,7 +292,7 @@ describe('null is absent', () => {
   })
 })
 
-test('what was odd is nobody’s to say: a message’s own `odd` is not read', () => {
+test('a message can’t declare its own `odd`: that field is not read', () => {
   for (const kind of KINDS) {
     const odd = [{ field: 'text', why: 'SECRET' }]
     for (const given of [odd, 'SECRET', null, 7])
@@ -437,7 +437,7 @@ describe('what nests too deep', () => {
   const textOf = (json: string) => withoutDeepFields(Buffer.from(json))?.toString() ?? 'nothing'
   const shallow = (json: string): unknown => JSON.parse(textOf(json))
 
-  test('is left out of every field, whatever stands in the strings around it', () => {
+  test('is left out of every field, whatever is in the strings around it', () => {
     const tricky = fc.constantFrom('"', '\\', '[', ']', '{', '}', ':', ',', '[[', '\\"', '":[', 'é', '')
     const key = fc.array(tricky, { maxLength: 4 }).map((parts) => parts.join(''))
     const leaf = fc.oneof(key, fc.integer(), fc.constantFrom(true, null))
@@ -485,7 +485,7 @@ describe('what nests too deep', () => {
     }
   })
 
-  test('is no message where it stands outside of every field', () => {
+  test('is no message if it is outside of every field', () => {
     for (const json of [nested(100), `[{"a":${nested(100)}}]`, `${nested(100)}{"id":"p"}`, '['.repeat(1_000)])
       expect(withoutDeepFields(Buffer.from(json))).toBeNull()
   })

@@ -21,7 +21,7 @@ async function run(weights: readonly number[], most: number, failing: number | n
   return { ends: ends.map((end) => (end.status === 'fulfilled' ? end.value : 'failed')), together }
 }
 
-test('what weighs little runs side by side, what weighs more by itself, and all in order', async () => {
+test('small tasks run side by side, large ones alone, and all in order', async () => {
   const weights = [1, 1, 1, 9, 1, 20, 0, 1]
   const { ends, together } = await run(weights, 10)
   expect(ends).toEqual([0, 1, 2, 3, 4, 5, 6, 7])

@@ -381,7 +381,7 @@ it('gives every message of a hostile stream its outcome, and every good post its
   expect(service.process.exitCode).toBe(0)
 })
 
-it('publishes dead letters that are together larger than a broker takes at once, and what stands behind them', {
+it('publishes dead letters that together exceed the broker’s limit, and the entries behind them', {
   timeout: 60_000,
 }, async () => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })

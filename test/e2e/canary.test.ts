@@ -208,7 +208,7 @@ function leaksIn(text: string): string[] {
   return Object.entries({ ...CONTENT, ...SECRET }).flatMap(([place, word]) => (text.includes(word) ? [place] : []))
 }
 
-it('what people wrote and what opens doors stands in no log, metric, health page or complaint', {
+it('texts and secrets are in no log, metric, health page or error', {
   timeout: 240_000,
 }, async () => {
   const redisUrl = (password: string) =>

@@ -154,7 +154,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
 
   // Withdrawn: what machines said last is published again.
   const withdrawn = await decide('p', '--withdraw')
-  expect(withdrawn).toMatchObject({ code: 0, out: expect.stringContaining('says what machines said last') })
+  expect(withdrawn).toMatchObject({ code: 0, out: expect.stringContaining('last ruling') })
   await eventually(async () => (await of('p')).at(-1)?.restored !== undefined, 10_000)
   const ruling = (await proposalsOf('p')).at(-1)
   expect((await of('p')).at(-1)).toMatchObject({

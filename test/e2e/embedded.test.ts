@@ -90,7 +90,7 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
     await expect.poll(() => of('verdict.retracted').length, SOON).toBe(1)
   })
 
-  it('tells what stands of what was sent, and nothing of what was deleted', async () => {
+  it('shows the verdicts on sent messages, and nothing of deleted ones', async () => {
     const createdAt = new Date(Date.now() - 60_000).toISOString()
     const said = { type: 'post', id: 'p-told', text: 'The harbour is open.', createdAt }
     const feedback = { subjectId: 'p-told', protocol: 'hate', label: 'hate', by: 'ann', at: createdAt }

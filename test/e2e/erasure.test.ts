@@ -150,7 +150,7 @@ describe('at random moments of their cases', () => {
   const SUBJECTS = 10
   const wordsOf = (kind: string, nth: number) => `ZEBRA-${kind}-${nth}-WORDS`
 
-  it('what is deleted, be it a post, a comment or a reply, is nowhere any more, and stays so', {
+  it('a deleted post, comment or reply is erased everywhere, and stays erased', {
     timeout: 240_000,
   }, async () => {
     const echo = await startEchoingModel(stack.settings.OPENAI_BASE_URL ?? '', /ZEBRA-[A-Z]+-\d+-WORDS/g)

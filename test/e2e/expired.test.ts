@@ -97,7 +97,7 @@ it('an edit after a thread has expired is judged by who reads the post alone, an
   }
 })
 
-it('a verdict without a label whose thread has expired is judged again, with the comments that stand on the topics', {
+it('a subject without a label whose thread has expired is judged again, with the comments on the topics', {
   timeout: 120_000,
 }, async () => {
   const redis = new Redis(environment.REDIS_URL ?? '')

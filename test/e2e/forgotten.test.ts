@@ -130,7 +130,7 @@ async function expectOneContentEach(environment: Environment): Promise<void> {
 }
 
 describe('an empty Redis and a group without offsets', () => {
-  it('stop a service until it is told what was accepted; nothing is judged again then', {
+  it('stop a service until somebody names what was accepted; nothing is judged again then', {
     timeout: 180_000,
   }, async () => {
     const environment = await judgedAndEmptied()

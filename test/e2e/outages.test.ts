@@ -293,7 +293,7 @@ it('works on over new connections when those to Redis have died in silence, and 
   }
 })
 
-it('is gone within its drain time when it is told to stop in mid-debate, and nothing is lost', {
+it('ends within its drain time on SIGTERM in mid-debate, and nothing is lost', {
   timeout: 90_000,
 }, async () => {
   const names = ids(100, 112)

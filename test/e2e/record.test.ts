@@ -137,7 +137,7 @@ describe('the record on real topics', () => {
     expect((await exported()).split('\n')).toHaveLength(MANY)
   })
 
-  it('brings what people should look at to one of them, and what they decide back, as a verdict that stands', {
+  it('brings an item of the review queue to one person, and the decision back, as a human verdict', {
     timeout: 240_000,
   }, async () => {
     environment = environmentOn(stack, {

@@ -228,7 +228,7 @@ it('topics that were made anew under the service are read from their beginning, 
   await untilFinal('new')
 })
 
-it('a dead letter is none of the message that stands in its place since its topic was made anew', {
+it('a dead letter does not refer to the message at its place since its topic was recreated', {
   timeout: 90_000,
 }, async ({ skip }) => {
   if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)

@@ -59,7 +59,7 @@ async function start(environment: Record<string, string>): Promise<Service> {
   return service
 }
 
-it('publishes everything but what the brokers refuse, which stands among the dead letters', async () => {
+it('publishes everything except refused records, which become dead letters', async () => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION: 'none' })
   await makeTopic(topicOf(environment, 'verdicts'), 1_900)
   await makeTopic(topicOf(environment, 'transcripts'), 12_000)

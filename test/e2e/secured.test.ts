@@ -93,7 +93,7 @@ async function started(environment: Record<string, string>): Promise<Service> {
 }
 
 describe.concurrent('the service judges', () => {
-  it.skipIf(certificates === null)('with TLS and passwords everywhere, and tells none of them', async ({ skip }) => {
+  it.skipIf(certificates === null)('with TLS and passwords everywhere, and reveals none of them', async ({ skip }) => {
     if (kafka === undefined || certificates === null) return skip()
     const reader = openOn({})
     const environment = securedOn(reader, certificates)
@@ -164,7 +164,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     }
   }
 
-  it('is told with what to set, where it is Redis', async () => {
+  it('is explained with the setting to correct, for Redis', async () => {
     expect(await saidBy('redis', {})).toBe('nothing')
     const url = redis?.settings.REDIS_URL ?? ''
     expect(await saidBy('redis', { REDIS_URL: url.replace('//', '//gavel:canary4wrong@') })).toMatch(
@@ -181,7 +181,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     )
   })
 
-  it('is told with what to set, where it is Kafka', async ({ skip }) => {
+  it('is explained with the setting to correct, for Kafka', async ({ skip }) => {
     if (kafka === undefined) return skip()
     const off = { GAVEL_KAFKA_TLS_ENABLED: '', GAVEL_KAFKA_TLS_CA: '' }
     const noUser = { GAVEL_KAFKA_SASL_MECHANISM: '', GAVEL_KAFKA_SASL_USERNAME: '', GAVEL_KAFKA_SASL_PASSWORD: '' }
@@ -207,7 +207,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     expect(await saidBy('kafka', { ...open, ...off })).toMatch(/does not use SASL: set kafka.sasl.mechanism to none/)
   })
 
-  it('is told by the doctor too', async () => {
+  it('is reported by the doctor too', async () => {
     const settings = settingsOf({ ...secured, GAVEL_REDIS_TLS_CA: files.otherCa, GAVEL_KAFKA_TLS_CA: files.otherCa })
     const told: string[] = []
     const terminal = { out: (line: unknown) => void told.push(String(line)), say() {}, progress() {} }

@@ -45,7 +45,7 @@ async function split(name: string, precedents: number, asked?: (body: string) =>
   return gavel
 }
 
-it('what is learnt from a deleted post is sent to nobody from then on, and erased, where intake has no library', {
+it('items learnt from a deleted post are sent to nobody any more, and are erased, even if intake has no library', {
   timeout: 180_000,
 }, async () => {
   const CASES = 12

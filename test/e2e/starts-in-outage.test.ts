@@ -35,7 +35,7 @@ async function withoutRedis() {
   return { environment, port, redisPort }
 }
 
-it('a process that is told to waits for its dependencies: live and not ready, then at work; an outage later restarts nobody', {
+it('with --wait-for-dependencies a process waits, live and not ready, then works; a later outage restarts nobody', {
   timeout: 90_000,
 }, async () => {
   const { environment, port, redisPort } = await withoutRedis()
@@ -83,7 +83,7 @@ it('a process that waits for its dependencies says so, too, while what it reache
   expect((await health(port, 'ready')).checks.redis).toContain('answers nothing')
 })
 
-it('a process that waits for its dependencies ends when it is told to', { timeout: 60_000 }, async () => {
+it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_000 }, async () => {
   const { environment, port } = await withoutRedis()
   let ended: unknown
   const service = startService(environment, 'judge', undefined, ['--wait-for-dependencies'], (child) => {
@@ -98,7 +98,7 @@ it('a process that waits for its dependencies ends when it is told to', { timeou
   expect(await isListening(port)).toBe(false)
 })
 
-it('a process that is not told to wait says at once what is missing', { timeout: 60_000 }, async () => {
+it('without that option a process names at once what is missing', { timeout: 60_000 }, async () => {
   const { environment, redisPort } = await withoutRedis()
   await expect(startService(environment)).rejects.toThrow(`Redis does not answer at redis://127.0.0.1:${redisPort}`)
 })

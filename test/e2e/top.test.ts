@@ -72,7 +72,7 @@ async function look(...more: string[]): Promise<ServiceState> {
 }
 
 describe('gavel top', () => {
-  it('with --json says once how the service stands', { timeout: 30_000 }, async () => {
+  it('with --json prints the state of the service once', { timeout: 30_000 }, async () => {
     let now = await look()
     await eventually(
       async () => {

@@ -114,7 +114,7 @@ it('two deployments on one Kafka, one Redis and one Prometheus never mix', { tim
   }
 })
 
-it('what the processes of one deployment share is exported by one of them, and by the other when it ends', {
+it('shared metrics of a deployment are exported by one process, and by the other when that one ends', {
   timeout: 180_000,
 }, async () => {
   const open = 'count by (gavel) (gavel_backlog{what="open-cases"})'

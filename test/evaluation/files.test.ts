@@ -166,7 +166,7 @@ describe('a file', () => {
         [8, 'b', 'none'],
       ],
       bad: [
-        '2 has 3 fields, and the first row names 2: a text with a delimiter in it stands in quotation marks',
+        '2 has 3 fields, and the first row names 2: put a text that contains a delimiter into quotation marks',
         '6 begins a quotation that is never closed',
       ],
     })

@@ -95,7 +95,7 @@ describe('Gavel’s own JSON Lines', () => {
       ...['post p1', 'post p2', 'comment p1', 'comment p1', 'counterspeech s1', 'feedback p1'],
     ])
     expect(got.map(({ value }) => value.id)).toEqual(['p1', 'p2', 'c1', 'c2', 's1', undefined])
-    expect(bad).toEqual([{ line: 3, why: expect.stringMatching(/says no "type".*postId.*comment/), read: true }])
+    expect(bad).toEqual([{ line: 3, why: expect.stringMatching(/has no "type".*postId.*comment/), read: true }])
   })
 
   it('that may be either of two are errors with their line', async () => {
@@ -109,7 +109,7 @@ describe('Gavel’s own JSON Lines', () => {
       ['post', 1],
       ['comment', 4],
     ])
-    expect(bad.map(({ line, why, read }) => [line, /say which in "type"/.test(why), read])).toEqual([
+    expect(bad.map(({ line, why, read }) => [line, /set "type"/.test(why), read])).toEqual([
       [2, true, undefined],
       [3, true, undefined],
     ])

@@ -56,7 +56,7 @@ describe.skipIf(!hasData)('gold labels of public data', () => {
     ['airbench/text_img', 'airbench-both', 'safety', { unsafe: 62, safe: 88 }],
   ])('%s as %s for %s', async (name, format, protocol, counts) => {
     const { items, bad } = await gold(join(DATA, `${name}.jsonl`), format, protocol)
-    const others = bad.filter((why) => !/texts have several labels|in the file with several labels/.test(why))
+    const others = bad.filter((why) => !/texts have several labels|has several labels in the file/.test(why))
     expect({ counts: countsOf(items), others }).toEqual({ counts, others: [] })
   })
 })
@@ -308,7 +308,7 @@ describe('ratings of replies to hate speech', () => {
     const file = fileOf(reply('a', { relevance: 1 }))
     await expect(gold(file, 'gavel', 'hate')).rejects.toThrow(`${file}:1 rates "relevance"; hate rates nothing.`)
     const twice = fileOf(reply('a', { relevance: 1 }), reply('a', { relevance: 2 }))
-    await expect(ratings(twice)).rejects.toThrow(`${twice}:2 rates a otherwise than line 1`)
+    await expect(ratings(twice)).rejects.toThrow(`${twice}:2 rates a differently from line 1`)
     const labelled = fileOf({ ...reply('a', {}), label: 'good' })
     await expect(ratings(labelled)).rejects.toThrow(`${labelled}:1 has the label "good"; counterspeech has none.`)
   })
@@ -367,8 +367,8 @@ describe('people’s own tables', () => {
     const kept = await said('keep')
     expect(kept.labels).toEqual(['hate', 'non-hate', 'hate', 'non-hate', 'non-hate', 'hate', 'non-hate'])
     expect(kept.bad).toEqual([
-      '2 stands in the file with several labels: hate 2 times, non-hate in line 3; each counts (--contradictions leave-out or majority)',
-      '7 stands in the file with several labels: hate in line 7, non-hate in line 8; each counts (--contradictions leave-out or majority)',
+      '2 has several labels in the file: hate 2 times, non-hate in line 3; each counts (--contradictions leave-out or majority)',
+      '7 has several labels in the file: hate in line 7, non-hate in line 8; each counts (--contradictions leave-out or majority)',
     ])
     const apart = 'contradicting labels of one text'
     expect((await said('leave-out')).labels).toEqual([apart, apart, apart, 'non-hate', 'non-hate', apart, apart])

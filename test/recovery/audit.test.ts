@@ -33,7 +33,7 @@ it('a later revision settles it, be it before or behind them, and no other subje
     ])
 })
 
-it('what is no verdict is counted: of what stood there nothing is known', () => {
+it('records that are no verdicts are counted, because their content is unknown', () => {
   const audit = verdictAudit()
   audit.take(aVerdict(AT), 'a verdict')
   audit.skip()

@@ -116,7 +116,7 @@ describe('a verdict with two contents', () => {
     return [...found.subjects.values()][0]?.last.get('rumor')
   }
 
-  it('has seen nothing that a transcript could tell', () => {
+  it('has seen nothing that a transcript could contain', () => {
     expect(lastOf(one, other)).toMatchObject({ contested: true, seen: null })
     expect(lastOf(one, one)).toMatchObject({ contested: false, seen: seenIn(thread('a')) })
   })

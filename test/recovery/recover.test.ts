@@ -167,7 +167,7 @@ describe('a recovery', () => {
       put('verdicts', verdictOn('p', NOW - 2 * HOUR))
     })
 
-    it('puts back what stands, with what was asked, before messages are read again', async () => {
+    it('restores verdicts in force, with the open requests, before messages are read again', async () => {
       decision(0)
       put('verdicts', decided(0, 2))
       put('outcomes', outcome(0, 2))
@@ -293,7 +293,7 @@ describe('a recovery', () => {
       expect(steps.filter((step) => step.startsWith('decide'))).toEqual([])
     })
 
-    it('counts as carried out what stands by it, or is withdrawn, and nothing else', async () => {
+    it('counts a decision as carried out if its verdict is in force or withdrawn, and not otherwise', async () => {
       for (const [offset, label] of ['good', 'bad', 'good', 'bad'].entries()) decision(offset, label, offset)
       const ends = [{ outcome: 'noted' }, { outcome: 'late', last: 3 }, { outcome: 'stands', verdict: null }] as const
       let at = 0
@@ -372,7 +372,7 @@ describe('a recovery', () => {
     expect((await stores.marks.read()).size).toBe(0)
   })
 
-  it('leaves the services held where it is told to stop, and says so', async () => {
+  it('leaves the services held if it is interrupted, and reports that', async () => {
     put('posts', { id: 'new', text: 'just now', createdAt: at(NOW - 2 * HOUR) })
     const stop = new AbortController()
     const said: string[] = []
@@ -399,7 +399,7 @@ describe('a recovery', () => {
     expect(said).toEqual([])
   })
 
-  it('tells how far each step is, of how much', async () => {
+  it('shows the progress of each step, and its total', async () => {
     put('posts', { id: 'new', text: 'just now', createdAt: at(NOW - 2 * HOUR) }, NOW - 2 * HOUR)
     put('posts', { id: 'other', text: 'just now', createdAt: at(NOW - 2 * HOUR) }, NOW - 2 * HOUR)
     put('verdicts', verdictOn('new', NOW - HOUR))
@@ -509,7 +509,7 @@ describe('a recovery that the store interrupts', () => {
 })
 
 describe('two contents under one id', () => {
-  it('are told, and the next revision is due: no transcript says what the last one saw', async () => {
+  it('are reported, and the next revision is due, because no transcript shows what the last one saw', async () => {
     put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
     put('verdicts', verdictOn('p', NOW - HOUR))
     put('verdicts', { ...verdictOn('p', NOW - HOUR), label: 'bad' })
@@ -598,7 +598,7 @@ describe('a forecast', () => {
     expect((await begun({ dryRun: true, since: NOW - MINUTE })).forecast?.first.verdicts).toBe(1)
   })
 
-  it('does not count a thread that is long over: its comments are gone, and its verdict stands', async () => {
+  it('does not count a thread that ended long ago: its comments are gone, and its verdict stays', async () => {
     put('posts', { id: 'old', text: 'long ago', createdAt: at(T0) })
     put('verdicts', verdictOn('old', T0 + 2 * HOUR))
     expect((await begun()).forecast).toMatchObject({ first: { verdicts: 0 }, again: { verdicts: 0 } })
@@ -648,7 +648,7 @@ describe('what a recovery leaves', () => {
     expect(steps).toContain('complete false')
   })
 
-  it('is a stream that stands at its end since then, or since it was known to', async () => {
+  it('is a stream that has been at its end since then, or since that was known', async () => {
     put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
     await recoverStore(runOf())
     expect((await stores.marks.read()).get('posts/0')).toMatchObject({ endSince: NOW, seenAt: NOW })

@@ -44,7 +44,7 @@ export const command: Command<object, readonly Retried[]> = {
 }
 
 function told({ asks, revived }: Retried): string {
-  if (asks === null) return 'not open; "gavel show" with its post’s id says what became of it'
+  if (asks === null) return 'not open; "gavel show" with its post’s id shows its outcome'
   if (revived) return 'had no job, and has one now'
   return asks === 0
     ? 'nothing was deferred; a worker has it, or it waits for one'

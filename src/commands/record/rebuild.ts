@@ -55,7 +55,7 @@ export const command: Command<object, RecordSize> = {
     if (json) terminal.out(JSON.stringify({ rows, bytes }))
     else
       terminal.out(
-        `The record is made anew: ${counted(rows.verdicts, 'verdict')}, ${counted(rows.transcripts, 'transcript')}, ${rows.said} times that somebody said something of one, ${Math.ceil(bytes / 2 ** 20)} MiB.`,
+        `The record is made anew: ${counted(rows.verdicts, 'verdict')}, ${counted(rows.transcripts, 'transcript')}, ${rows.said} decisions, proposals and other notes on them, ${Math.ceil(bytes / 2 ** 20)} MiB.`,
       )
   },
 }

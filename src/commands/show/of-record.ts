@@ -24,8 +24,7 @@ export async function ofRecord(
 
 export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecord, terminal: Terminal): void {
   terminal.out(`${subject.kind} ${printable(subject.postId, 600)} of ${printable(subject.tenant, 100)}, by the record`)
-  if (deletedAt !== null)
-    terminal.out(`deleted ${new Date(deletedAt).toISOString()}; what was said of it before is erased`)
+  if (deletedAt !== null) terminal.out(`deleted ${new Date(deletedAt).toISOString()}; earlier notes on it are erased`)
   for (const { verdict, standing, contested, conflicting, erased } of verdicts) {
     terminal.out(verdictLine(verdict))
     const flags = {
@@ -42,7 +41,7 @@ export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecor
         `  decided by ${printable(verdict.decision.by, 200)} against ${printable(verdict.decision.against ?? 'nothing', 600)}`,
       )
   }
-  if (said.length > 0) terminal.out('what was said of it:')
+  if (said.length > 0) terminal.out('notes on it:')
   for (const one of said) terminal.out(`  ${wordOf(one)}`)
 }
 

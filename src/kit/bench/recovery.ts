@@ -172,7 +172,9 @@ async function isStable(admin: Admin, { kafka: { group } }: Settings, members: n
   const [described] = await admin.describeGroups([group]).then(
     ({ groups }) => groups,
     (error: unknown) => {
-      throw new OperatorError('The broker does not say who is in a group: this takes Apache Kafka.', { cause: error })
+      throw new OperatorError('This needs Apache Kafka, because this broker does not list a group’s members.', {
+        cause: error,
+      })
     },
   )
   return described?.state === 'Stable' && described.members.length === members

@@ -67,6 +67,6 @@ function linesOf(sizes: Sizes, { protocols, slots, partitions }: Load): string[]
     `publish: ${replicas.publish} replicas`,
     `Redis: ${redis.cores.toFixed(2)} of a core, and up to ${few(redis.memoGiB)} GiB for the memo beside threads and open cases`,
     `Kafka: up to ${few(sizes.kafkaGiB)} GiB of transcripts with their copies, before compression`,
-    'Measure before you trust it: docs/capacity.md says what it rests on.',
+    'Measure before you trust it (docs/capacity.md).',
   ]
 }

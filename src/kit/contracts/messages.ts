@@ -118,7 +118,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     topic: 'posts',
     side: 'written',
     description: 'Posts, their edits (the same id again) and their deletions.',
-    key: "The post's id, so that all of one post stands in order on one partition.",
+    key: "The post's id, so that all records of a post are in order on one partition.",
     messages: { post: post(), deletedPost: deletion(postMessage, 'Deletion of a post') },
     headers: {},
   },
@@ -147,7 +147,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'feedback',
     side: 'written',
-    description: 'What people say of verdicts, for gavel learn.',
+    description: 'People’s feedback on verdicts, for gavel learn.',
     key: "The verdict's subjectId.",
     messages: { feedback: living(feedbackMessage, 'Feedback') },
     headers: {},
@@ -156,8 +156,8 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     topic: 'decisions',
     side: 'written',
     description:
-      'What people decide: verdicts in place of machines’, and their withdrawal. Who may write here may decide.',
-    key: 'The subjectId, so that all decisions on one subject stand in order on one partition: any other is refused.',
+      'Decisions of people: verdicts in place of the machines’, and their withdrawal. Whoever may write here may decide.',
+    key: 'The subjectId, so that all decisions on a subject are in order on one partition. Any other key is refused.',
     keptForGood: true,
     messages: { decision: decision('Decision', 'label'), withdrawal: decision('Withdrawal of a decision', 'withdraw') },
     headers: {},
@@ -165,7 +165,8 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'decision-outcomes',
     side: 'read',
-    description: 'What became of decisions that were not refused, and which human verdicts ended with their subject.',
+    description:
+      'The outcomes of decisions that were not refused, and of human verdicts that ended with their subject.',
     key: 'The subjectId.',
     keptForGood: true,
     messages: { decisionOutcome: { title: 'Outcome of a decision', ...jsonSchemaOf(decisionOutcome, 'output') } },
@@ -174,7 +175,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'verdicts',
     side: 'read',
-    description: 'A log of revisions, at least once each; those of one subject stand in order on one partition.',
+    description: 'A log of revisions, at least once each; those of one subject are in order on one partition.',
     key: "The verdict's subjectId.",
     messages: { verdict: { title: 'Verdict', ...jsonSchemaOf(verdict, 'output') } },
     headers: VERDICT_HEADERS,
@@ -190,7 +191,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'proposals',
     side: 'read',
-    description: 'What machines say of a subject that has a human’s verdict: no verdicts, and they change none.',
+    description: 'Machines’ rulings on a subject that has a human verdict. They are no verdicts, and change none.',
     key: 'The subjectId.',
     messages: { proposal: { title: 'Proposal', ...jsonSchemaOf(proposal, 'output') } },
     headers: SUBJECT_HEADERS,
@@ -198,7 +199,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'reviews',
     side: 'read',
-    description: 'What people should look at, again or for the first time, and why.',
+    description: 'Verdicts that people should look at, with the reason.',
     key: 'The subjectId.',
     messages: { review: { title: 'Request for a review', ...jsonSchemaOf(review, 'output') } },
     headers: SUBJECT_HEADERS,

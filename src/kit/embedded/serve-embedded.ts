@@ -15,8 +15,8 @@ export async function serveEmbedded(
       `Gavel answers on ${address}, all of it in this process: no Kafka, no Redis, and no key for whoever is on this machine.`,
       'With it end all threads, verdicts that were not fetched, the memo and the budgets; what it judged is kept nowhere.',
       `Try: curl --json '{"post": {"text": "The bridge is closed, they say."}, "protocols": ["hate"]}' ${address}/v1/judge`,
-      `What is sent to ${address}/v1/messages is judged too; ${address}/v1/subjects/ID tells what stands.`,
-      `What else it answers: ${address}/openapi.json`,
+      `${address}/v1/messages takes messages to judge; ${address}/v1/subjects/ID shows the verdicts.`,
+      `All routes: ${address}/openapi.json`,
     ])
       terminal.say(line)
     await stopped

@@ -46,7 +46,7 @@ export const command: Command<StackOptions, void> = {
     new Option('--faults <kinds>', `how it misbehaves, comma-separated: ${FAULTS.join(', ')}`).argParser(
       listOf(FAULTS, 'faults'),
     ),
-    new Option('--dialect <name>', 'the kind of server that the understudy stands in for (docs/servers.md)').choices(
+    new Option('--dialect <name>', 'the kind of server that the understudy imitates (docs/servers.md)').choices(
       Object.keys(DIALECTS),
     ),
     new Option('--call-log <file>', 'where the understudy logs its calls, as JSON Lines'),
@@ -55,7 +55,7 @@ export const command: Command<StackOptions, void> = {
   help: 'Example:\n  $ gavel stack --env .env.local &\n  $ set -a; . ./.env.local; gavel run',
   async run({ options, json, environment, terminal, stopped, misused }) {
     if (options.keep !== undefined && options.kafka === 'memory')
-      misused('--keep needs --kafka apache: the in-memory broker keeps nothing.')
+      misused('--keep needs --kafka apache, because the in-memory broker stores nothing on disk.')
     const { kafka, env, latency, failRate, faults, callLog, dialect } = options
     const understudy = {
       latencyMs: latency,

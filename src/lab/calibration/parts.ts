@@ -47,7 +47,7 @@ function overlap(items: readonly RatedItem[]): void {
     const other = seen.get(key)
     if (other !== undefined)
       throw new OperatorError(
-        `The ratings overlap: ${other.id} and ${item.id} are the same reply to the same statement${other.unit === item.unit ? '' : `, in two units (${other.unit}, ${item.unit})`}. Raters of one reply stand in one line.`,
+        `The ratings overlap: ${other.id} and ${item.id} are the same reply to the same statement${other.unit === item.unit ? '' : `, in two units (${other.unit}, ${item.unit})`}. Put all raters of a reply into one line.`,
       )
     seen.set(key, item)
   }

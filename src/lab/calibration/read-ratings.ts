@@ -70,7 +70,7 @@ export async function readRatings(
     if (given.length === 0) continue
     const id = read.data.id ?? `line ${line}`
     if (items.has(id))
-      throw new OperatorError(`${file}:${line} rates ${id} a second time: raters of one reply stand in one line.`)
+      throw new OperatorError(`${file}:${line} rates ${id} a second time. Put all raters of a reply into one line.`)
     const mean = given.reduce((sum, one) => sum + one, 0) / given.length
     const item = {
       id,

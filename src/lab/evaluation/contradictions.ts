@@ -57,7 +57,7 @@ function toldOf(same: readonly Labelled[]): string {
   const labels = labelsOf(same).map(
     ({ label, count, line }) => `${label} ${count === 1 ? `in line ${line}` : `${count} times`}`,
   )
-  return `stands in the file with several labels: ${labels.join(', ')}`
+  return `has several labels in the file: ${labels.join(', ')}`
 }
 
 const OUTCOME: Record<Contradictions, string> = {

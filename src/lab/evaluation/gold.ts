@@ -19,7 +19,7 @@ export interface GoldOptions extends OwnReading, LabelReading {
    * PREDICT (appendix D), and of the shipped perspective; the data set itself tells it from hate.
    */
   readonly profanity?: 'hate' | 'non-hate'
-  /** What becomes of a text that stands in the file with several labels: each item counts by default. */
+  /** What becomes of a text that has several labels in the file: each item counts by default. */
   readonly contradictions?: Contradictions
 }
 
@@ -84,7 +84,7 @@ export async function goldOf(
       )
     if (before !== undefined && !isDeepStrictEqual(before.ratings, item.ratings))
       throw new OperatorError(
-        `${file}:${item.line} rates ${item.id} otherwise than line ${before.line}: raters of one reply stand in one line.`,
+        `${file}:${item.line} rates ${item.id} differently from line ${before.line}. Put all raters of a reply into one line.`,
       )
     known.set(item.id, item)
   }

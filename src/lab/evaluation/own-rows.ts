@@ -72,7 +72,7 @@ export async function* ownRows(
     }
     if (!saidOnce && typeIn(fields) === 'comment') {
       saidOnce = true
-      bad({ line, why: 'says no "type": what has a postId is taken for a comment, here and below', read: true })
+      bad({ line, why: 'has no "type": lines with a postId count as comments, here and below', read: true })
     }
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
   }
@@ -163,9 +163,9 @@ function typeIn(fields: Fields): 'post' | 'comment' | 'counterspeech' | 'feedbac
 function ambiguous({ type, text, hateSpeech, parentId, subjectId }: Fields): string | undefined {
   if (type !== undefined) return undefined
   if (hateSpeech !== undefined && parentId !== undefined)
-    return 'may be a comment (it has parentId) or a reply to hate speech (it has hateSpeech): say which in "type"'
+    return 'may be a comment (it has parentId) or a reply to hate speech (it has hateSpeech): set "type"'
   if (subjectId !== undefined && text !== undefined)
-    return 'may be feedback (it has subjectId) or a post (it has a text): say which in "type"'
+    return 'may be feedback (it has subjectId) or a post (it has a text): set "type"'
   return undefined
 }
 

@@ -86,8 +86,8 @@ function debateAgainst(cells: readonly Cell[], seed: string, paper: boolean): st
   const best = bestCheaper(debate, others)
   if (best === undefined)
     return debate.perItem.tokens === 0
-      ? `Whether ${subject.toLowerCase()} pays can’t be said: the endpoint reported no tokens.`
-      : `Whether ${subject.toLowerCase()} pays can’t be said: every other row costs more tokens than ${debate.row}.`
+      ? `Whether ${subject.toLowerCase()} pays is unknown: the endpoint reported no tokens.`
+      : `Whether ${subject.toLowerCase()} pays is unknown: every other row costs more tokens than ${debate.row}.`
   const { pairs } = pairsOf(best.outcomes, debate.outcomes)
   const { change } = pairedChange(pairs, seededRandom(`${seed} ${best.row} ${debate.row}`))
   const pValue = pairedTest(pairs)
@@ -158,7 +158,7 @@ function aboutSample(
     ...(scored?.oneClass == null
       ? []
       : [
-          `${name}: all items are ${scored.oneClass}: accuracy is the share of them that was called so (recall), and nothing is said of other items.`,
+          `${name}: all items are ${scored.oneClass}: accuracy is the share of them that got this label (recall). Other items were not tested.`,
         ]),
     ...(passedOver > 0
       ? [

@@ -149,7 +149,7 @@ function giveTo(written: string, { uid, gid }: Stats, path: string): void {
     chownSync(written, uid, gid)
   } catch (error) {
     throw new OperatorError(
-      `Nothing was changed: ${path} belongs to user ${uid} and group ${gid}, and doors that run as them could not read yours. Run this as that user.`,
+      `Nothing was changed. ${path} belongs to user ${uid} and group ${gid}: run this as that user, or the doors could not read the new file.`,
       { cause: error },
     )
   }

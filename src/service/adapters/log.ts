@@ -61,7 +61,7 @@ const PASSING =
 const LAPSED =
   /^(?:could not renew lock for job|Missing (?:lock|key) for job|Lock mismatch for job|Job \S+ is not in the active state)/
 const LAPSED_ADVICE =
-  'This process or Redis was too slow to renew its jobs’ locks, so others take the jobs over. Calls may be paid for twice; each verdict is published once. docs/runbooks/GavelLocksLapse.md'
+  'Job locks were renewed too late, so other processes take the jobs over. Calls may be paid for twice; each verdict is published once. docs/runbooks/GavelLocksLapse.md'
 /** The same error is logged once in this time, lapsed locks in the longer one; the next line says in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const QUIET_LAPSED_MS = 60_000

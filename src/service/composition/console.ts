@@ -136,7 +136,7 @@ export function consolePart(
 /** What keeps the console from being reached from other machines; null if nothing does. */
 function offLoopback({ console: { signIn, publicUrl } }: Settings): string | null {
   if (signIn === 'link')
-    return 'who signs in by a printed link is not known to other machines. Set it to 127.0.0.1, and reach it by an SSH tunnel; or set console.signIn to oidc or proxy.'
+    return 'a printed link works only on this machine. Set it to 127.0.0.1 and use an SSH tunnel, or set console.signIn to oidc or proxy.'
   if (!publicUrl.startsWith('https:'))
     return 'what people see and who they are would go over the network unencrypted. Set console.publicUrl to the https:// address of the proxy that ends TLS.'
   return null

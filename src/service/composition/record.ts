@@ -257,7 +257,7 @@ export function recordPart(
 }
 
 const HOLES =
-  'Topics had lost messages before the record read them: what they said is missing in it. Keep the role running, or raise kafka.retention.'
+  'Topics had lost messages before the record read them, so it lacks them. Keep the role running, or raise kafka.retention.'
 
 /** Whether the record can be written, and who is told. */
 function writing(report: Report) {

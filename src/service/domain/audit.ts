@@ -20,6 +20,6 @@ export const auditEntry = z.object({
   page: z.string().describe('The path of the page or form.'),
   verdicts: z.array(z.string()).describe(`Ids of the verdicts that it was about, at most ${MOST_AUDITED}.`),
   more: z.number().int().describe('How many more there were.'),
-  sha256: z.string().describe('Of a saved file: the SHA-256 of its bytes, in hexadecimal digits.').optional(),
+  sha256: z.string().describe('For a saved file: the SHA-256 of its bytes, in hexadecimal digits.').optional(),
 })
 export type AuditEntry = z.infer<typeof auditEntry>

@@ -31,11 +31,11 @@ export const decisionMessage = z
         tenant,
         kind: z
           .enum(STREAMED_KINDS)
-          .describe('What it is; as the protocol’s own subjects unless said: hate on a reply says reply.')
+          .describe('Post or reply; by default the kind that the protocol judges. Needed for hate on a reply.')
           .optional(),
-        protocol: z.string().min(1).max(64).describe('Whose verdict it takes the place of.'),
+        protocol: z.string().min(1).max(64).describe('The protocol whose verdict it replaces.'),
         label: z.string().min(1).max(64).describe('The verdict: one of the protocol’s labels.').optional(),
-        withdraw: z.literal(true).describe('In place of a label: the human verdict stands no longer.').optional(),
+        withdraw: z.literal(true).describe('In place of a label: withdraws the human verdict.').optional(),
         against: z
           .int()
           .min(0)
@@ -45,7 +45,7 @@ export const decisionMessage = z
         at: instant.describe('When they decided, ISO 8601 with an offset.'),
         force: z
           .boolean()
-          .describe('It stands also where a later revision is there, or where Gavel knows nothing of the subject.')
+          .describe('It counts even if there is a later revision, or if Gavel does not know the subject.')
           .optional(),
         opinion: z
           .boolean()
@@ -90,7 +90,7 @@ export const proposal = z.object({
   ...verdict.omit({ revision: true, supersedes: true, decision: true, restored: true }).shape,
   id: z.string().describe('As a verdict’s, with ~p and the proposal’s number at its end: never a verdict’s.'),
   proposal: z.number().int().describe('Its number among the proposals of this protocol and subject. Numbers rise.'),
-  beneath: z.string().describe('The id of the human verdict that stands.'),
+  beneath: z.string().describe('The id of the human verdict in force.'),
   differs: z.boolean().describe('Whether its label is another than the human verdict’s.'),
 })
 export type Proposal = z.infer<typeof proposal>

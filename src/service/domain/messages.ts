@@ -29,17 +29,19 @@ export const id = z
 
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
-export const tenant = tenantName.default('default').describe('Whose it is. Ids are unique within a tenant.')
+export const tenant = tenantName
+  .default('default')
+  .describe('The tenant that it belongs to. Ids are unique within a tenant.')
 const createdAt = instant.describe('When it was written, ISO 8601 with an offset: the clock of the stream goes by it.')
 const authorSince = instant.describe('Since when the author has the account, ISO 8601.')
-const written = z.string().describe('What it says. Cut at threads.maxTextChars.')
+const written = z.string().describe('The words. Cut at threads.maxTextChars.')
 const authorName = z.string().meta({
   description: 'Who wrote it, by an id or a name that is the same in each of their messages.',
   maxLength: MAX_NAME_BYTES,
 })
 const deleted = z
   .literal(true)
-  .describe('It was deleted: what it said is erased, and nothing else of the message is read.')
+  .describe('It was deleted: its words are erased, and other fields of the message are ignored.')
 
 /** Every field of a message that is read, and those that an envelope is told by. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
@@ -147,7 +149,7 @@ export const counterspeechMessage = arriving(
     })
     .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {
       path: ['hateSpeech'],
-      error: 'a reply says what it replies to',
+      error: 'a reply needs hateSpeech, the text that it answers',
     })
     .refine(({ deleted, text }) => deleted === true || text !== undefined, {
       path: ['text'],
@@ -163,9 +165,9 @@ export const feedbackMessage = z
       subjectId: id.describe("The verdict's subjectId."),
       tenant,
       protocol: z.string().min(1).max(64).describe("The verdict's protocol."),
-      label: z.string().min(1).max(64).describe('What its label should have been.'),
-      by: id.describe('The person who says so.'),
-      at: instant.describe('When they said so, ISO 8601 with an offset.'),
+      label: z.string().min(1).max(64).describe('The label that it should have had.'),
+      by: id.describe('The person who gave it.'),
+      at: instant.describe('The time of the feedback, ISO 8601 with an offset.'),
       note: z
         .string()
         .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())

@@ -22,20 +22,17 @@ export const usage = z.object({
   calls: z.number().describe('Calls to models.'),
   memoHits: z.number().describe('Questions whose answer was known.'),
   promptTokens: z.number(),
-  cachedTokens: z.number().describe("Of the prompts' tokens: read from a cache."),
+  cachedTokens: z.number().describe('Prompt tokens that were read from a cache.'),
   completionTokens: z.number(),
   costUsd: z.number().describe('US dollars, by the prices in the settings.'),
   cacheWriteTokens: z
     .number()
-    .describe("Of the prompts' tokens: written to a cache. Absent where there were none.")
+    .describe('Prompt tokens that were written to a cache. Absent if there were none.')
     .optional(),
-  thinkingTokens: z
-    .number()
-    .describe('Of the tokens that were written: thoughts. Absent where there were none.')
-    .optional(),
+  thinkingTokens: z.number().describe('Completion tokens that were thoughts. Absent if there were none.').optional(),
   estimated: z
     .number()
-    .describe('Calls whose tokens and cost are an estimate: their endpoint did not say, or said what can’t be.')
+    .describe('Calls whose tokens and cost are an estimate, because the endpoint gave none, or impossible ones.')
     .optional(),
 })
 export type Usage = z.infer<typeof usage>
@@ -87,9 +84,7 @@ export const ruling = z.object({
   label: z
     .string()
     .nullable()
-    .describe(
-      'What it was found to be, in a word of its protocol; null where nothing could be decided, and for a deletion.',
-    ),
+    .describe('The label, a word of its protocol; null if nothing could be decided, and for a deletion.'),
   scores: z.record(z.string(), z.number()).describe("The protocol's numbers, by name."),
   rationale: z.string().describe('Why, in words of models: untrusted text.'),
   decidedBy: z.enum(RULED_BY),
@@ -99,7 +94,7 @@ export const ruling = z.object({
     oppose: z.array(z.string()).describe('Ids of those that oppose it.'),
     precedents: z.array(z.string()).describe('Ids of the items of the library that it was judged beside.'),
   }),
-  degraded: z.array(z.string()).describe('What was left out, and why, in words.'),
+  degraded: z.array(z.string()).describe('The parts that were left out, and why, in words.'),
   /** Faults that neither failed asks nor the counts of comments show. */
   faults: z.array(z.enum(FAULTS)).optional(),
   steps: z
@@ -133,9 +128,7 @@ const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
  */
 export const verdict = z.object({
   schema: z.literal(1).describe('Raised when a reader of this number could no longer read it.'),
-  id: z
-    .string()
-    .describe('What stands before its last ~r names protocol, tenant and subject; what follows is the revision.'),
+  id: z.string().describe('The part before the last ~r names protocol, tenant and subject; the rest is the revision.'),
   subjectId: z.string().describe("The id of the post or reply, and the record's key."),
   tenant: z.string(),
   protocol: z.string(),
@@ -149,21 +142,19 @@ export const verdict = z.object({
     description: 'How it was decided. A later version may add words: take one that you don’t know as it is.',
     examples: DECIDED_BY,
   }),
-  faults: z
-    .array(word.meta({ examples: FAULTS }))
-    .describe('The classes of what degraded says in words, also open to new words.'),
+  faults: z.array(word.meta({ examples: FAULTS })).describe('The classes of the degradations; new ones may be added.'),
   filtered: z
     .array(filteredQuestions)
-    .describe("What an endpoint's filter refused of it: evidence beside the label, and never the label itself.")
+    .describe("Parts that an endpoint's filter refused: evidence beside the label, never the label itself.")
     .optional(),
   decision: z
     .object({
       by: z.string().describe('The person who decided.'),
       against: z.string().nullable().describe('The id of the verdict that they saw; null where there was none.'),
       of: z.string().describe('The decision’s PARTITION@OFFSET on the decisions topic.'),
-      forced: z.literal(true).describe('It was to stand whatever came since.').optional(),
+      forced: z.literal(true).describe('It was decided whatever came since (--force).').optional(),
     })
-    .describe('Of a human verdict; rationale is its why.')
+    .describe('Only on a human verdict; its reason is the rationale.')
     .optional(),
   restored: z
     .object({
@@ -172,10 +163,10 @@ export const verdict = z.object({
       why: z.string(),
       of: z.string().describe('The withdrawal’s PARTITION@OFFSET on the decisions topic.'),
     })
-    .describe('Of a verdict that takes the place of a human one that was withdrawn.')
+    .describe('Only on a verdict that replaces a withdrawn human verdict.')
     .optional(),
-  counts: commentCounts.describe('What became of the comments; 0 where there are none.'),
-  usage: usage.describe('What this revision cost.'),
+  counts: commentCounts.describe('How many comments had which outcome; 0 if none.'),
+  usage: usage.describe('The cost of this revision.'),
   models: z.record(z.string(), z.string()).describe('By role the models that it rests on.'),
   versions,
   timing,
@@ -252,11 +243,11 @@ const turn = z.object({
   memo: z.boolean().describe('The answer was known.'),
   about: z
     .array(z.string())
-    .describe('The comments asked about, in the order of their numbers, and then those whose words stand beside them.')
+    .describe('The comments asked about, in the order of their numbers, and then those that were shown beside them.')
     .optional(),
   remarks: z
     .array(z.enum(REMARKS))
-    .describe('What could not be had as it was asked for; or that thoughts were given more room.')
+    .describe('Parameters that could not be used as set, or more room for thoughts.')
     .optional(),
   sent: z
     .array(z.array(z.number().int()))
@@ -297,9 +288,9 @@ export const transcript = z.object({
     .array(z.string())
     .describe('Trace contexts (W3C) that messages of the subject came with. Absent where there were none.')
     .optional(),
-  subject: z.unknown().describe('What was judged, as it was at the opening: post and comments.'),
+  subject: z.unknown().describe('The post and comments that were judged, as they were at the opening.'),
   turns: z.array(turn),
-  cut: z.array(z.string()).describe("What was shortened to stay below the broker's limit of a message, in words."),
+  cut: z.array(z.string()).describe("The parts that were shortened to fit the broker's message limit, in words."),
 })
 export type Transcript = z.infer<typeof transcript>
 

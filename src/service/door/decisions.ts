@@ -68,12 +68,12 @@ const ANSWER = {
   type: 'object',
   required: ['of', 'by', 'outcome'],
   properties: {
-    of: { type: 'string', description: 'Where it stands on the topic of decisions: PARTITION@OFFSET.' },
+    of: { type: 'string', description: 'Its place on the topic of decisions: PARTITION@OFFSET.' },
     by: { type: 'string', description: 'Who decides: the key’s.' },
     outcome: {
       type: 'string',
       enum: ['stands', 'withdrawn', 'noted', 'duplicate', 'unheard'],
-      description: 'unheard: it stands on its topic, and is carried out as soon as it is read.',
+      description: 'unheard: it is on its topic, and is carried out as soon as it is read.',
     },
     verdict: { type: ['string', 'null'], description: 'The verdict that it brought about; null: it is judged anew.' },
   },
@@ -82,20 +82,20 @@ const ANSWER = {
 const OPERATION: Operation = {
   operationId: 'decide',
   summary: "A person's verdict, or its withdrawal",
-  description: `It stands above machines' until it is withdrawn or its subject is deleted. Who decides is the key's \`by\`. \`against\` is the revision that the person saw. \`why\` has at most ${MAX_WHY_CHARS} characters, and outlives a deletion. The same decision sent again counts once.`,
+  description: `It overrules machines until it is withdrawn or its subject is deleted. Who decides is the key's \`by\`. \`against\` is the revision that the person saw. \`why\` has at most ${MAX_WHY_CHARS} characters, and outlives a deletion. The same decision sent again counts once.`,
   request: {
     schema: {
       type: 'object',
       required: ['subjectId', 'protocol', 'against', 'why'],
       properties: {
         subjectId: { type: 'string', description: 'The id of the post or reply.' },
-        kind: { type: 'string', enum: ['post', 'reply'], description: 'Where the protocol does not tell.' },
-        protocol: { type: 'string', description: 'Whose verdict it takes the place of.' },
+        kind: { type: 'string', enum: ['post', 'reply'], description: 'Needed if the protocol does not decide it.' },
+        protocol: { type: 'string', description: 'The protocol whose verdict it replaces.' },
         label: { type: 'string', description: 'The verdict: one of the labels of the protocol.' },
         withdraw: { type: 'boolean', const: true, description: 'In place of a label.' },
         against: { type: 'integer', minimum: 0, description: 'The revision that was seen; 0 for none.' },
         why: { type: 'string', minLength: 1, maxLength: MAX_WHY_CHARS, description: 'Why. Quote nothing.' },
-        at: { type: 'string', description: 'When; now unless said. A repeat has the same.' },
+        at: { type: 'string', description: 'Its time, by default now. A repeat has the same.' },
         force: { type: 'boolean', description: 'Whatever has come since.' },
         opinion: { type: 'boolean', description: 'A second opinion: counted, and changes nothing.' },
       },
@@ -105,6 +105,6 @@ const OPERATION: Operation = {
       why: 'Confirmed by the city, ticket 88',
     },
   },
-  response: { status: 200, description: 'What became of it.', schema: ANSWER },
+  response: { status: 200, description: 'Its outcome.', schema: ANSWER },
   others: [{ status: 202, description: 'It is acknowledged, and was not carried out yet.', schema: ANSWER }],
 }

@@ -38,8 +38,7 @@ export function documentOf(
     info: {
       title: 'Gavel',
       version,
-      description:
-        'Judges live social content by structured debate. Every error is a problem (RFC 9457), and says what to do.',
+      description: 'Judges live social content by structured debate. Every error is a problem (RFC 9457) with advice.',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: '/' }],
@@ -73,12 +72,12 @@ const PROBLEM = {
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'instance', 'todo'],
   properties: {
-    type: { type: 'string', description: 'Where it is explained: /problems/NAME.' },
+    type: { type: 'string', description: 'The page that explains it: /problems/NAME.' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    detail: { type: 'string', description: 'What it is about this time. Quotes nothing that was sent.' },
+    detail: { type: 'string', description: 'The details of this case. It quotes nothing that was sent.' },
     instance: { type: 'string', description: "The request's id, as in the header X-Request-Id and in the log." },
-    todo: { type: 'string', description: 'What to do about it.' },
+    todo: { type: 'string', description: 'Advice.' },
     errors: {
       type: 'array',
       items: { type: 'object', properties: { path: { type: 'string' }, message: { type: 'string' } } },

@@ -246,7 +246,7 @@ function openRoutes(document: () => object): Route[] {
     {
       ...open,
       path: '/problems/{name}',
-      operation: { operationId: 'problem', summary: 'What a problem is, and what to do about it', response },
+      operation: { operationId: 'problem', summary: 'A problem, with advice', response },
       answer({ param }) {
         const name = PROBLEM_NAMES.find((known) => known === param('name')) as ProblemName | undefined
         if (name === undefined) throw new Refused('not-found', 'no problem has this name')

@@ -276,7 +276,7 @@ const ANSWER: Schema = {
   required: ['id', 'url', 'until', 'done', 'verdicts', 'missing'],
   properties: {
     id: { type: 'string', description: 'Of the request.' },
-    url: { type: 'string', description: 'Where it is answered.' },
+    url: { type: 'string', description: 'The address of its answer.' },
     until: { type: 'string', description: 'Until when it is.' },
     done: { type: 'boolean' },
     verdicts: {
@@ -330,7 +330,7 @@ const JUDGE: Operation = {
 }
 const JUDGEMENT: Operation = {
   operationId: 'judgement',
-  summary: 'What was judged, or is being judged',
+  summary: 'The request and its verdicts so far',
   parameters: [
     {
       name: 'wait',
@@ -349,6 +349,6 @@ const JUDGEMENT: Operation = {
 }
 const ERASE: Operation = {
   operationId: 'eraseJudgement',
-  summary: 'Stops what is being judged, and erases what was said',
+  summary: 'Stops the request, and erases its texts and verdicts',
   response: { status: 204, description: 'Nothing of it is kept.' },
 }

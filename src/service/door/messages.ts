@@ -244,7 +244,7 @@ const OPERATION: Route['operation'] = {
   },
   response: {
     status: 200,
-    description: 'What became of each.',
+    description: 'The outcome of each.',
     schema: {
       type: 'object',
       required: ['accepted', 'refused', 'items'],

@@ -90,7 +90,7 @@ function inputsIn(body: Buffer): Input[] {
     if (Buffer.byteLength(text) > MOST_BYTES) throw new Refused('too-large', "'input' has too long a text")
     if (images.length > MOST_IMAGES) throw new Refused('invalid', `'input' has more than ${MOST_IMAGES} images`)
     if (!images.every((url) => /^(?:https:\/\/|data:image\/)/i.test(url)))
-      throw new Refused('image', 'an image is at an https address, or stands in a data address')
+      throw new Refused('image', 'an image needs an https or a data address')
   }
   return inputs.map(({ text, ...more }) => ({ text: text.toWellFormed(), ...more }))
 }

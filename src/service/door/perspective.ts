@@ -93,7 +93,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
         if (wantsDebate && !remember)
           throw new PerspectiveError(
             'INVALID_REQUEST',
-            'A debate keeps the comment until its verdict was fetched: not with doNotStore.',
+            'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
           )
         if (wantsDebate) charge(1)
         const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
@@ -301,7 +301,7 @@ const ANALYZE: Operation = {
           items: { type: 'string' },
           description: 'Detected, where there are none.',
         },
-        context: { type: ['object', 'null'], description: 'What it answers: shown to the model, and not scored.' },
+        context: { type: ['object', 'null'], description: 'The text that it replies to. It is not scored.' },
         doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
         spanAnnotations: {
           type: ['boolean', 'null'],
@@ -354,7 +354,7 @@ const ANALYZE: Operation = {
             version: { type: 'string' },
             debate: {
               type: 'object',
-              description: 'What was ordered, and where its verdicts are until when.',
+              description: 'The request, the address of its verdicts, and until when they are kept.',
               required: ['id', 'url', 'until', 'protocols'],
               properties: {
                 id: { type: 'string', description: 'The verdicts’ `subjectId`.' },

@@ -58,7 +58,7 @@ export const PROBLEMS = {
   'too-large': { status: 413, title: 'Too large', todo: 'Send less in one request.' },
   'content-type': {
     status: 415,
-    title: 'The body must say that it is JSON',
+    title: 'The Content-Type must be JSON',
     todo: "Send the header: curl -H 'content-type: application/json', or curl's --json.",
   },
   compressed: { status: 415, title: 'Compressed bodies are not read', todo: 'Send it without Content-Encoding.' },
@@ -77,7 +77,7 @@ export const PROBLEMS = {
     title: 'An image can not be looked at',
     todo: 'Send a picture at a public https address or in a data address, of at most images.maxBytes, to a model of the role describer that takes images.',
   },
-  'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item says why.' },
+  'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item has its error.' },
   protocol: {
     status: 422,
     title: 'No such protocol',
@@ -94,19 +94,19 @@ export const PROBLEMS = {
     todo: 'It can be judged by another model alone.',
   },
   headers: { status: 431, title: 'The headers are too large', todo: 'Send at most 8 KiB of them.' },
-  rate: { status: 429, title: 'Too many requests', todo: 'Wait as long as Retry-After says.' },
+  rate: { status: 429, title: 'Too many requests', todo: 'Wait for Retry-After.' },
   'back-pressure': {
     status: 429,
     title: 'There is more to do than can be done',
-    todo: 'Wait as long as Retry-After says.',
+    todo: 'Wait for Retry-After.',
   },
   waiting: {
     status: 429,
     title: 'Too many requests wait already',
-    todo: 'Wait as long as Retry-After says, or ask with wait 0.',
+    todo: 'Wait for Retry-After, or ask with wait 0.',
   },
   budget: { status: 429, title: 'The budget is spent', todo: 'Wait until it renews, or raise it (budgets).' },
-  limit: { status: 429, title: 'The limit of calls is reached', todo: 'Wait as long as Retry-After says.' },
+  limit: { status: 429, title: 'The limit of calls is reached', todo: 'Wait for Retry-After.' },
   failed: { status: 500, title: 'This failed', todo: 'It is logged under the request id; it may help to try again.' },
   'record-off': {
     status: 501,

@@ -29,10 +29,7 @@ export function subjectsRoute(parts: SubjectParts): Route {
       try {
         const record = await parts.record()
         if (record === null && (wants.standing || wants.transcript))
-          throw new Refused(
-            'record-off',
-            'what stands, and transcripts, are in the record alone (role record, record.path)',
-          )
+          throw new Refused('record-off', 'verdicts and transcripts are only in the record (role record, record.path)')
         for (const kind of kinds) {
           const ref: ThreadRef = { tenant: call.caller.tenant, postId: id, kind }
           const [status, state, recorded] = await Promise.all([
@@ -121,15 +118,15 @@ const FLAG: Schema = { type: 'string', enum: ['true', 'false'] }
 
 const OPERATION: Operation = {
   operationId: 'subject',
-  summary: 'What is on its way about a post or reply, and what stands',
+  summary: 'Open work on a post or reply, and its current verdicts',
   description:
-    'Of what was sent to /v1/messages or stands on the topics. Verdicts that stand, and their transcripts, are answered where the record is kept on this machine (role record). The id is percent-encoded.',
+    'It covers messages from /v1/messages and from the topics. Current verdicts and transcripts need the record on this machine (role record). The id is percent-encoded.',
   parameters: [
-    { name: 'id', in: 'path', description: 'Of the post or reply.', schema: { type: 'string' }, example: 'p1' },
+    { name: 'id', in: 'path', description: 'The id of the post or reply.', schema: { type: 'string' }, example: 'p1' },
     {
       name: 'kind',
       in: 'query',
-      description: 'Of a post and a reply with one id, which; else the post.',
+      description: 'Which of the two, if a post and a reply have this id; by default the post.',
       schema: { type: 'string', enum: [...STREAMED_KINDS] },
     },
     { name: 'standing', in: 'query', description: 'true: 501 where there is no record.', schema: FLAG },
@@ -137,7 +134,7 @@ const OPERATION: Operation = {
   ],
   response: {
     status: 200,
-    description: 'What is known of it.',
+    description: 'Its state and verdicts.',
     schema: {
       type: 'object',
       required: ['id', 'kind', 'tenant', 'deleted', 'status', 'open', 'revisions'],

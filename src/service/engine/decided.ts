@@ -66,7 +66,7 @@ function restored(decision: Decision, protocol: Protocol, on: DecidedOn): Verdic
   if (ruling === null)
     return {
       ...taken,
-      degraded: ['the human verdict was withdrawn, and what machines said before it is known no more'],
+      degraded: ['the human verdict was withdrawn, and the machines’ ruling before it is no longer known'],
       faults: ['evidence'],
       restored: { from: null, by, why, of: decisionName(place) },
     }

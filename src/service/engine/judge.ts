@@ -163,7 +163,7 @@ async function restart({ cases, clock }: JudgeContext, taken: TakenCase, protoco
 }
 
 const FENCED =
-  'another worker has taken this case over, as the lock on it had lapsed: that one goes on with it, and this result is dropped; nothing is lost or published twice'
+  'another worker took this case over because its lock had lapsed. That worker continues, and this result is dropped. Nothing is lost or published twice'
 
 /** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
 async function conclude(

@@ -88,9 +88,9 @@ function forgottenStanding(one: Inspection): string {
   const parts = read.filter(({ topic }) => !/(verdicts|transcripts|proposals|reviews|dead-letters)$/.test(topic))
   const records = parts.reduce((sum, part) => sum + part.records, 0)
   const more = parts.every(({ fromBeginning }) => fromBeginning)
-    ? 'everything that these keep was read'
+    ? 'all of them were read'
     : 'older ones were not read: --most, --since'
-  return `It never came, as far as can be seen: there is no ${subject.kind} with this id of tenant ${subject.tenant} among ${records} records of its partitions (${more}; --all-partitions looks into the others).`
+  return `It never came, as far as can be seen: no ${subject.kind} of tenant ${subject.tenant} has this id among ${records} records of its partitions (${more}; --all-partitions reads the others).`
 }
 
 function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread']>): string {

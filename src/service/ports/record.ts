@@ -226,7 +226,7 @@ export interface SubjectRecord {
   readonly subject: ThreadRef
   /** The language that its message names. */
   readonly lang: string | null
-  /** When it was deleted, ms since 1970; what was said of it before is erased. */
+  /** When it was deleted, ms since 1970; earlier notes on it are erased. */
   readonly deletedAt: number | null
   /** Oldest first. */
   readonly verdicts: readonly RecordedVerdict[]

@@ -21,7 +21,7 @@ export async function chosenProgress(run: Run): Promise<ChosenProgress | null> {
   if ([...committed.values()].some(({ size }) => size > 0)) {
     if (upTo === null) return null
     throw new OperatorError(
-      `The group ${group} has offsets, which tell what was accepted: leave out ${upTo === 'nothing' ? '--new-beginning' : '--up-to'}.`,
+      `The group ${group} has offsets, which show what was accepted: leave out ${upTo === 'nothing' ? '--new-beginning' : '--up-to'}.`,
     )
   }
   const nothing = { committed: new Map(), alone }
@@ -33,7 +33,7 @@ export async function chosenProgress(run: Run): Promise<ChosenProgress | null> {
   if (upTo === 'nothing') return { progress: nothing, isUnknown: false }
   if (!dryRun && !alone)
     throw new OperatorError(
-      `The group ${group} has members, and Kafka takes offsets for it only while it has none. Stop the services that take messages in, or start them anew (until Redis is recovered they stay out of the group); then run this again.`,
+      `The group ${group} has members, and Kafka accepts offsets for it only while it has none. Restart the services with the role intake (they stay out of the group until Redis is recovered); then run this again.`,
     )
   const accepted = await Promise.all(
     inputsOf(run).map(async (topic) => {
@@ -50,6 +50,6 @@ function whatToChoose(group: string): string {
     '  --up-to end        all that the topics hold now: what has its verdict is not judged again',
     '  --up-to TIME       what was sent before this time (ISO 8601); what came later is read by the services',
     '  --new-beginning    nothing: the services read everything again, and judge it under the numbers after the last ones',
-    '"gavel recover --dry-run" says what would be judged, and for how much.',
+    '"gavel recover --dry-run" shows what would be judged, and the price.',
   ].join('\n')
 }

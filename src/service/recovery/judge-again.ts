@@ -259,7 +259,7 @@ function paced(
       if (until !== null && clock() - until < HELD_MS)
         return {
           what: protocol,
-          line: `No model answers what ${protocol} asks ("gavel doctor" says why): waiting until one has for a minute …`,
+          line: `No model answers what ${protocol} asks ("gavel doctor" shows why): waiting until one has answered for a minute …`,
         }
     }
     return null

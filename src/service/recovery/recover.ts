@@ -152,7 +152,7 @@ async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promis
 }
 
 function whatIsMissing(topic: string, missing: number): string {
-  return `${missing} of the offsets of ${topic} have no record, as after compaction: the revisions that stood there are not known, and their numbers may be given again. Set its cleanup.policy to delete.`
+  return `${missing} of the offsets of ${topic} have no record, as after compaction. Their revisions are unknown, and their numbers may be given again. Set its cleanup.policy to delete.`
 }
 
 /** Puts the services on hold, and waits until all of them have noticed. */

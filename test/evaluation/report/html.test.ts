@@ -191,9 +191,9 @@ it('shows confusion matrices, labels, confidence, slices, annotators and counts'
   expect(text).toMatch(/2 times: no precedents.*1 times: no examples/)
 })
 
-it('draws no curve where verdicts don’t say how sure they are', () => {
+it('draws no curve if verdicts have no confidence', () => {
   const page = pageOf(htmlReport(evaluation(table.slice(1)), null))
-  expect(textOf(page.querySelector('main'))).toContain('These verdicts don’t say how sure they are')
+  expect(textOf(page.querySelector('main'))).toContain('These verdicts have no confidence')
   expect(count(page, 'figure')).toBe(2)
 })
 

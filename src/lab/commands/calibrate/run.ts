@@ -157,7 +157,7 @@ export async function runCalibration(
           throw new OperatorError(
             items < 2
               ? 'Hardly a score could be read: nothing can be calibrated for this model.'
-              : `The model gave all ${items} items the same score, by each text of steps: nothing can be chosen by that, and the steps stay as they are.`,
+              : `The model gave all ${items} items the same score under every candidate. The steps stay as they are.`,
           )
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
         const isBetter = gain === null ? await isBetterOnAll(asking, calibration, parts, found) : gain.claimed

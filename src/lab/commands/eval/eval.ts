@@ -98,7 +98,7 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
   if ((protocol === undefined) === (preset === undefined)) misused('give --protocol or --preset, and not both')
   if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
   if (preset === undefined && options.model !== undefined)
-    misused("--model stands in for a paper's model, with --preset; with --protocol the settings name the models")
+    misused("--model replaces a paper's model, and needs --preset; with --protocol, models.roles names the models")
   if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
   if (out !== undefined && replay !== undefined)
     misused('--out asks what is missing and --replay never asks: give one of them')

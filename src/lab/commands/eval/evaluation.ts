@@ -222,5 +222,5 @@ export const CHAIN_OF_THOUGHT = 'chain of thought'
 function missingAnswers({ missing }: Recording): string {
   const [[digest, question] = ['', { what: '' }]] = [...missing]
   const more = missing.size > 1 ? `, and ${missing.size - 1} more` : ''
-  return `The recording has no answer to ${question.what} (${digest})${more}. It was made with other prompts, settings, models or data, or something was taken out of it; run with --out to ask what is missing.`
+  return `The recording has no answer to ${question.what} (${digest})${more}. Its prompts, settings, models or data differ, or it was changed. Run with --out to ask the missing questions.`
 }

@@ -133,7 +133,7 @@ async function checkModels(
   throw new OperatorError(
     preset === null
       ? `${what} Check --models, and OPENAI_BASE_URL.`
-      : `${what} Say what stands in: --model PAPER'S=YOURS for one of ${paperModelsOf(preset).join(', ')}, or --models YOURS for all; or judge other rows: --only ROW.`,
+      : `${what} Name your models: --model PAPER'S=YOURS for one of ${paperModelsOf(preset).join(', ')}, or --models YOURS for all; or judge other rows: --only ROW.`,
   )
 }
 

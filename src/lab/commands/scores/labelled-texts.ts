@@ -51,7 +51,7 @@ export async function readTexts(
         const is = JSON.stringify(written.slice(0, 40))
         bad({
           line,
-          why: `has the label ${is}, which is neither yes nor no: say --positive with the labels to be flagged`,
+          why: `has the label ${is}, which is neither yes nor no: set --positive to the labels to flag`,
         })
       } else if (oldField !== undefined && old === null) bad({ line, why: `has no score from 0 to 1 in ${oldField}` })
       else {

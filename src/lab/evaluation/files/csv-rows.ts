@@ -124,7 +124,7 @@ export async function* csvRows(
 
 function notItsColumns(file: string, named: number, fields: number): OperatorError {
   return new OperatorError(
-    `${file} names ${counted(named, 'column')} in its first row, and none of the ${MOST_MISFITS} rows after it has so many: this one has ${counted(fields, 'field')}. Put a row above them that names them all, or name what stands between them with --delimiter.`,
+    `${file} names ${counted(named, 'column')} in its first row, and none of the ${MOST_MISFITS} rows after it has so many: this one has ${counted(fields, 'field')}. Add a first row that names all columns, or set --delimiter.`,
   )
 }
 
@@ -200,7 +200,7 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
 function misfit(fields: number, columns: number, lines: number): string {
   const what = `has ${fields} fields, and the first row names ${columns}`
   if (lines > 1) return `${what}: a quotation mark is not closed`
-  return fields > columns ? `${what}: a text with a delimiter in it stands in quotation marks` : what
+  return fields > columns ? `${what}: put a text that contains a delimiter into quotation marks` : what
 }
 
 /** The delimiter under which the first row has the columns that are needed; else the one that makes most columns of it. */

@@ -12,7 +12,7 @@ const MARGINS = { height: 300, marginTop: 26, marginRight: 16, marginBottom: 40,
 /** The reliability curve and the risk–coverage curve of verdicts that say how sure they are. */
 export function confidenceCurves({ confidence, units }: LabelScores): Markup {
   if (confidence === null)
-    return html`<p>These verdicts don’t say how sure they are: there are no reliability and risk–coverage curves.</p>`
+    return html`<p>These verdicts have no confidence, so there are no reliability and risk–coverage curves.</p>`
   const { items, calibrationError, review, riskCoverage } = confidence
   const alike = riskCoverage.length === 1 ? ' All are equally sure, so that each curve is one point.' : ''
   return html`

@@ -56,7 +56,7 @@ export function disagreementSection(
   return html`
 <p>${foreign(cell.row, 120)} and people disagree on ${wrong} items.${beside === null ? '' : html` On ${differing} of them ${foreign(beside.row, 120)} says something else than ${foreign(cell.row, 120)}.`}${
     cell.labels?.confidence == null ? '' : ` On ${sure} of them the verdict was at least ${SURE * 100} % sure.`
-  } Shown are ${shown.length}, left out ${wrong - shown.length}. ${texts === null ? 'What was judged stands in the data set, under these ids; --texts shows it here.' : ''}</p>
+  } Shown are ${shown.length}, left out ${wrong - shown.length}. ${texts === null ? 'The texts are in the data set, under these ids; --texts shows them here.' : ''}</p>
 ${shown.map((one) => entry(one, beside, texts?.get(one.outcome.id) ?? null))}`
 }
 

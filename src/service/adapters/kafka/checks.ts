@@ -94,7 +94,7 @@ export async function topicFindings(
     hidden.length === 0
       ? null
       : warning(
-          'their settings can’t be read: the user lacks the right to, or the brokers don’t tell them',
+          'their settings can’t be read: the user lacks the right, or the brokers don’t show them',
           'See to it that each has three replicas, min.insync.replicas 2 and no unclean leader election.',
         ),
   ]
@@ -124,7 +124,7 @@ export async function offsetFindings(
   )
   if (minutes.some(Number.isNaN)) {
     const detail =
-      'for how long a group’s are kept can’t be read: the user lacks the right to, or the brokers don’t tell'
+      'for how long a group’s are kept can’t be read: the user lacks the right, or the brokers don’t show it'
     return [{ what, state: 'warning', detail, todo }]
   }
   const shortest = Math.min(...minutes)

@@ -224,7 +224,7 @@ function effortIn(words: string, refused: string): string | null {
 
 function adviceOn(trait: DialectTrait): string {
   const [parameter, setting] = ADVICE[trait]
-  return `${parameter} is refused; models.dialects can say what the model takes (${setting})`
+  return `${parameter} is refused; set what the model accepts in models.dialects (${setting})`
 }
 
 /** The parameter as it is sent, and the setting of a dialect that it follows. */

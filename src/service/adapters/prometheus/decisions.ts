@@ -6,7 +6,7 @@ export const decisionMetrics: MetricGroup = (registry, { protocols }) => {
   const registers = [registry]
   const decisions = new Counter({
     name: 'gavel_decisions_total',
-    help: 'Decisions of people, by what came of them: stands, withdrawn, late, noted, refused, unknown, deleted, duplicate.',
+    help: 'Decisions of people, by outcome: stands, withdrawn, late, noted, refused, unknown, deleted, duplicate.',
     labelNames: ['protocol', 'outcome'],
     registers,
   })

@@ -7,13 +7,13 @@ import type { MetricGroup } from './group.ts'
 export const doorMetrics: MetricGroup = (registry) => {
   const requests = new Counter({
     name: 'gavel_door_requests_total',
-    help: 'Requests that were answered, by route and by how they ended: refused by a fault of their own, busy for what others do, away while something that they need does not answer, failed by a fault of ours; left: the client had gone. Route none: no route took it.',
+    help: 'Requests, by route and outcome: answered, refused (the request is wrong), busy (too much load), away (a server that it needs is down), failed (our fault), left (the client has gone). Route none: no route fits.',
     labelNames: ['route', 'outcome'],
     registers: [registry],
   })
   const own = new Histogram({
     name: 'gavel_door_own_seconds',
-    help: "The door's own time for a request: from when it was read until it was answered, without waiting for verdicts and models; for what Kafka acknowledges with that.",
+    help: "The door's own time for a request, without waiting for verdicts and models; it includes Kafka's acknowledgement if one is needed.",
     labelNames: ['route'],
     buckets: DOOR_OWN_SECONDS,
     registers: [registry],

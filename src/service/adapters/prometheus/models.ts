@@ -49,7 +49,7 @@ export const gatewayMetrics: MetricGroup = (registry, { models, roles, bounds })
   })
   const roleAway = new Gauge({
     name: 'gavel_role_away',
-    help: 'Whether this process has a model for a chain of models.roles: 0 it has, 1 it tries one, 2 it leaves all alone; by why the first of them is left alone.',
+    help: 'Whether this process can call a model of a chain of models.roles: 0 yes, 1 it tries one, 2 no; by the reason of the first model.',
     labelNames: ['role', 'reason'],
     registers,
   })
@@ -153,7 +153,7 @@ export const callMetrics: MetricGroup = (registry, { models, endpointOf }) => {
   const registers = [registry]
   const calls = new Counter({
     name: 'gavel_llm_calls_total',
-    help: 'Calls to models by how they ended, stage by stage; how many of a model failed stands in gavel_model_calls_total.',
+    help: 'Calls to models by outcome and stage; for failures by model see gavel_model_calls_total.',
     labelNames: ['stage', 'model', 'outcome', 'protocol'],
     registers,
   })
@@ -192,7 +192,7 @@ export const callMetrics: MetricGroup = (registry, { models, endpointOf }) => {
 
   const lessons = new Counter({
     name: 'gavel_dialect_lessons_total',
-    help: "What a model's refusals have shown that it takes, by the parameter: once for each thing, in each process.",
+    help: "Facts learnt from a model's refusals, by parameter; each is counted once in each process.",
     labelNames: ['model', 'parameter'],
     registers,
   })

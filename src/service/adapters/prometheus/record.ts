@@ -25,7 +25,7 @@ export const recordMetrics: MetricGroup = (registry) => {
   const since = ofReview('oldest_seconds', 'For how long the oldest of them has waited.', 'protocol')
   const agreement = ofReview(
     'verdicts',
-    'Standing human verdicts, by whether the machine beneath, or a blind second opinion, says the same.',
+    'Human verdicts in force, by whether the machine’s ruling, or a blind second opinion, has the same label.',
     ...['protocol', 'beside', 'agrees'],
   )
   return {

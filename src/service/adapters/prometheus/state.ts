@@ -24,7 +24,7 @@ export const stateMetrics: MetricGroup = (registry) => {
   })
   const overdue = new Gauge({
     name: 'gavel_overdue_verdicts',
-    help: 'What has waited longer than objectives.latency: open cases by protocol; unread messages, due threads and outbox entries all together. Shared.',
+    help: 'Work that has waited longer than objectives.latency: open cases by protocol; unread messages, due threads and outbox entries together. Shared.',
     labelNames: ['protocol', 'at'],
     registers,
   })

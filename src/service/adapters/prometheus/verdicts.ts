@@ -37,7 +37,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
   })
   const verdicts = new Counter({
     name: 'gavel_verdicts_total',
-    help: "Published verdicts. degraded is true if something was left out, and fault says whose fault that was: Gavel's or its operator's (ours), a model's, the evidence's, or none.",
+    help: 'Published verdicts. degraded is true if something was left out. fault is ours (Gavel or its operator), model, evidence or none.',
     labelNames: ['protocol', 'label', 'decided_by', 'degraded', 'fault'],
     registers,
   })

@@ -12,7 +12,7 @@ export const webhookMetrics: MetricGroup = (registry) => {
   })
   const waiting = new Gauge({
     name: 'gavel_webhooks_waiting',
-    help: 'Verdicts that wait to be sent to a receiver. Shared: each process that sends says the same.',
+    help: 'Verdicts that wait to be sent to a receiver. Shared: the same in each process that sends.',
     labelNames: [],
     registers: [registry],
   })

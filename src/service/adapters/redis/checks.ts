@@ -102,7 +102,7 @@ function eviction({ name, info }: Server): RedisFinding | null {
   if (policy === 'noeviction') return null
   if (policy === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not tell its maxmemory-policy' },
+      ...{ what: name, state: 'warning', detail: 'does not show its maxmemory-policy' },
       todo: 'Make sure that it is noeviction: journals and queues must not be evicted.',
     }
   return {
@@ -126,7 +126,7 @@ function appendOnly({ name, info }: Server): RedisFinding | null {
   if (enabled === '1') return null
   if (enabled === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not tell whether it has an append-only file' },
+      ...{ what: name, state: 'warning', detail: 'does not show whether it has an append-only file' },
       todo: 'Make sure that appendonly is yes, or that acknowledged writes are durable in another way.',
     }
   return {
@@ -141,7 +141,7 @@ async function appendSync({ name, info, config }: Server): Promise<RedisFinding 
   if (policy === 'always' || policy === 'everysec') return null
   const todo = 'Set appendfsync to everysec, or to always where not even the last second may be lost.'
   if (policy === undefined)
-    return { what: name, state: 'warning', detail: 'does not tell its appendfsync to this user', todo }
+    return { what: name, state: 'warning', detail: 'does not show its appendfsync to this user', todo }
   return {
     ...{ what: name, state: 'warning', todo },
     detail: `writes its append-only file whenever the machine does (appendfsync ${policy}): half a minute of what it acknowledged may be lost with that`,
@@ -176,7 +176,7 @@ async function replicaLag({ name, config }: Server, promotedMs: number | undefin
   if (seconds === undefined || promotedMs === undefined)
     return {
       ...{ what: name, state: 'warning', todo },
-      detail: 'does not tell this user whether it stops taking writes before another server may be promoted',
+      detail: 'does not show this user whether it stops accepting writes before another server may be promoted',
     }
   // 0 switches the count of replicas off.
   if (seconds > 0 && seconds * 1_000 <= promotedMs) return null
@@ -201,10 +201,10 @@ function isReplicated({ info }: Server, { sentinels }: RedisSettings): boolean {
 function split({ name, info }: Server, replicated: boolean, { splitRisk }: CheckSettings): RedisFinding | null {
   if (!replicated || info('min_slaves_good_slaves') !== undefined) return null
   const detail =
-    'is replicated and takes writes without a replica: at a failover two masters may take them for seconds, and verdicts get two contents under one id'
+    'is replicated and accepts writes without a replica. At a failover two masters may accept writes for seconds, and an id may get two contents'
   if (info('connected_slaves') === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not tell whether it takes writes without a replica' },
+      ...{ what: name, state: 'warning', detail: 'does not show whether it accepts writes without a replica' },
       todo: 'Make sure that min-replicas-to-write is at least 1 on all its servers.',
     }
   if (splitRisk === 'accept')

@@ -42,7 +42,7 @@ export class RecordReads {
   /** What SQLite's own quick check finds wrong with the file, the first of it; null if nothing. It reads all of the file. */
   damage(): string | null {
     const [row] = this.#sql.all<{ quick_check: string }>('PRAGMA quick_check(1)')
-    return row?.quick_check === 'ok' ? null : (row?.quick_check ?? 'the check says nothing')
+    return row?.quick_check === 'ok' ? null : (row?.quick_check ?? 'the check returns nothing')
   }
 
   /** By what this file draws verdicts for audit: a file that takes its place draws the same ones. */
