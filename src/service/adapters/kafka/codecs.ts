@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
-import { compressFrame, decompressFrame } from 'lz4-napi'
+import { compressFrame, compressFrameSync, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
 import { CORRUPT_BATCH } from './corrupt-batch.ts'
 
@@ -27,8 +27,10 @@ const zstdPack: Pack = {
   compress: (data) => promisify<Buffer, Buffer>(zstdCompress)(data),
   decompress: (data) => promisify<Buffer, typeof limit, Buffer>(zstdDecompress)(data, limit),
 }
+/** Up to so many bytes are compressed on this thread: handing them to another takes several times as long. */
+const COMPRESSED_HERE = 64 * 1024
 const lz4Pack: Pack = {
-  compress: (data) => compressFrame(data),
+  compress: async (data) => (data.length > COMPRESSED_HERE ? compressFrame(data) : compressFrameSync(data)),
   async decompress(data) {
     if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('decompressed size exceeds 64 MiB')
     return decompressFrame(data)
