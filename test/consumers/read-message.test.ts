@@ -309,6 +309,7 @@ describe('a message is put aside', () => {
     ['Kafka Connect', JSON.stringify({ schema: {}, payload: post() }), /Kafka Connect/],
     ['Debezium', JSON.stringify({ before: null, after: post(), op: 'c' }), /Debezium/],
     ['JSON twice', JSON.stringify(JSON.stringify(post())), /encode it once/],
+    ['a text', JSON.stringify('The bridge is closed.'), /send \{"text": "…"\}/],
     ['a list', JSON.stringify([post()]), /each message by itself/],
     ['a tombstone', null, /tombstone/],
   ])('with the name of what it is wrapped in: %s', (_, value, named) => {

@@ -307,6 +307,15 @@ describe('every answer', () => {
     expect(others.get('x-request-id')).not.toContain('quoted')
   })
 
+  test.each([
+    ['/messages', 'no route has this path. Did you mean "/v1/messages"?'],
+    ['/v1/mesages', 'no route has this path. Did you mean "/v1/messages"?'],
+    [`/${'m'.repeat(5_000)}`, 'no route has this path.'],
+  ])('for a path that there is not names the one that was meant: %.20s', async (path, detail) => {
+    const { status, body } = await door.ask('GET', path)
+    expect([status, body.detail]).toEqual([404, detail])
+  })
+
   test('that is a refusal is told with its id, its problem and the key’s id, and never with its address', async () => {
     const own = testDoor()
     await own.ask('GET', '/secret-path?key=secret', undefined, { 'x-request-id': 'mine-2' })

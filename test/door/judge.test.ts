@@ -254,7 +254,10 @@ describe('a refusal', () => {
     expect(unknown.body.detail).toMatch(/^rumour is off.*: rumor, hate judge such a subject\. Did you mean "rumor"\?$/)
     const field = await ask('POST', '/v1/judge', { post: POST, protocol: 'rumor' })
     expect(field.body.detail).toMatch(/^protocol: is no field here\. Did you mean "protocols"\? There are post, reply,/)
-    expect((await ask('POST', '/v1/judge', [POST])).body.detail).toContain('the body is a list')
+    const detailOf = async (body: unknown) => (await ask('POST', '/v1/judge', body)).body.detail
+    expect(await detailOf([POST])).toContain('the body is a list')
+    expect(await detailOf({ post: 'The bridge is closed.' })).toContain('send {"text": "…"}')
+    expect(await detailOf('')).toBe('the body is empty')
   })
 
   test('is a 503 while the store can’t be trusted or does not answer', async () => {

@@ -67,7 +67,8 @@ function wrappedBytes(value: Buffer): string | undefined {
 }
 
 function wrappedJson(json: unknown): string | undefined {
-  if (typeof json === 'string') return 'it is JSON within a JSON text: encode it once'
+  if (typeof json === 'string')
+    return /^\s*[{[]/.test(json) ? 'it is JSON within a JSON text: encode it once' : 'a text alone: send {"text": "…"}'
   if (Array.isArray(json)) return 'it is a list: send each message by itself'
   if (typeof json !== 'object' || json === null) return undefined
   if ('specversion' in json) return 'it is a CloudEvent: send what is in its "data"'

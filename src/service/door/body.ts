@@ -153,6 +153,6 @@ export function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Refused('not-json', 'the body is not JSON')
+    throw new Refused('not-json', body.length === 0 ? 'the body is empty' : 'the body is not JSON')
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../domain/api-key.ts'
+import { didYouMean } from '../domain/did-you-mean.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DoorOutcome, Report } from '../ports/report.ts'
 import { bodyOf, bodyRoom, checkBodyHeaders } from './body.ts'
@@ -141,7 +142,10 @@ export function door(parts: DoorParts): Door {
       )
     }
   }
-  app.notFound(({ req }) => turnAway(new Refused('not-found', 'no route has this path'), req.raw))
+  const paths = routes.map(({ path }) => path)
+  app.notFound(({ req }) =>
+    turnAway(new Refused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw),
+  )
   app.onError((error, { req }) => {
     report('error', { where: 'door', error })
     return turnAway(new Refused('failed', 'something went wrong here'), req.raw)
@@ -226,6 +230,15 @@ function isDecodable(url: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Longer paths are no slip of the pen. */
+const LONGEST_SLIP = 100
+
+/** The path that was probably meant, in words. */
+function nearest(asked: string, paths: readonly string[]): string {
+  if (asked.length > LONGEST_SLIP) return ''
+  return didYouMean(asked, paths) || didYouMean(`/v1${asked}`, paths)
 }
 
 /** Routes that say what the door is. */
