@@ -125,6 +125,26 @@ describe('comments:analyze', () => {
     expect(asked).toHaveLength(3)
   })
 
+  test('reads all of a text that one question does not show whole, and counts its pieces', async () => {
+    const calm = Array.from({ length: 1_300 }, (_, nth) => `It is ${nth} so. `)
+    const { ask, asked, keyOf } = scoringDoor()
+    const rude = [...calm.slice(0, 700), RUDE.text, ...calm.slice(700)].join('')
+    const before = calm.join('').length
+    expect([before > 12_000, Buffer.byteLength(rude) < 20_480]).toEqual([true, true])
+    const score = async (text: string) =>
+      (await ask('POST', ANALYZE, { comment: { text }, requestedAttributes: { INSULT: {} } })).body.attributeScores
+        .INSULT.summaryScore.value
+    expect([(await score(calm.join(''))) < 0.1, (await score(rude)) > 0.5]).toEqual([true, true])
+    expect(asked).toHaveLength(4)
+    expect(asked.some(({ ask }) => ask.messages.some(({ content }) => content.includes('[cut:')))).toBe(false)
+    const rate = { perSecond: 0.001, burst: 3 }
+    const key = { authorization: `Bearer ${keyOf('acme', ['judge'], { rate })}` }
+    const moderate = (input: unknown) => ask('POST', '/v1/moderations', { input }, key)
+    const { body } = await moderate(['Well.', rude])
+    expect(body.results.map(({ flagged }: { flagged: boolean }) => flagged)).toEqual([false, true])
+    expect((await moderate('Well.')).status).toBe(429)
+  })
+
   test('has no score where a sentence has none', async () => {
     const { ask } = scoringDoor((context) => {
       if (context.ask.maxTokens > 400) throw new PermanentError('unreadable', 'x')

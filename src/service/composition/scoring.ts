@@ -15,7 +15,10 @@ export function scoringPart(
   const prompts = readPrompts(new Map(files), SCORE_PROMPTS)
   const fence = fences(secret, settings.fences)
   return {
-    scorer: scorer({ gateway, prompts, fence, settings: settings.door.scores, clock }),
+    scorer: scorer({
+      ...{ gateway, prompts, fence, settings: settings.door.scores, clock },
+      maxChars: settings.fences.maxChars,
+    }),
     promptsHash: prompts.hash,
   }
 }

@@ -127,7 +127,7 @@ function isWhite(point: number): boolean {
 const OTHER_WHITE: ReadonlySet<number> = new Set([0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000, 0xfeff])
 
 /** The nearest end of a word at or before `at`, if one is near; never the inside of a character. */
-function endBefore(text: string, at: number): number {
+export function endBefore(text: string, at: number): number {
   const near = text.slice(Math.max(0, at - LONGEST_WORD), at)
   const space = near.search(/\s\S*$/)
   if (space !== -1 && /\S/.test(text.charAt(at))) return at - near.length + space
@@ -135,7 +135,7 @@ function endBefore(text: string, at: number): number {
 }
 
 /** The nearest beginning of a word at or after `at`, if one is near; never the inside of a character. */
-function startAfter(text: string, at: number): number {
+export function startAfter(text: string, at: number): number {
   const space = text.slice(at, at + LONGEST_WORD).search(/\s/)
   if (space !== -1 && /\S/.test(text.charAt(at - 1))) return at + space
   return isInside(text, at) ? at + 1 : at

@@ -5,6 +5,7 @@ import { SCORING_VERSION, type Scorer } from '../scoring/score-text.ts'
 import { jsonOf } from './body.ts'
 import { noScore } from './perspective.ts'
 import { headersOf, PROBLEMS, Refused } from './problem.ts'
+import { pauses } from './reading.ts'
 import { json, type Operation, type Route, type Schema } from './route.ts'
 
 /** Most texts of one request, and the longest, in bytes. */
@@ -42,11 +43,18 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
       const inputs = inputsIn(body)
-      charge(inputs.length - 1)
+      charge(inputs.reduce((sum, { text }) => sum + scorer.calls(text), -1))
       const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone, signal: closing }
-      const scored = await waiting(Promise.all(inputs.map((input) => scorer.categories({ ...input, ...whose })))).catch(
-        noScore,
-      )
+      const pause = pauses()
+      const asked: ReturnType<Scorer['categories']>[] = []
+      for (const input of inputs) {
+        const score = scorer.categories({ ...input, ...whose })
+        // It is waited for below.
+        score.catch(() => undefined)
+        asked.push(score)
+        await pause(Buffer.byteLength(input.text))
+      }
+      const scored = await waiting(Promise.all(asked)).catch(noScore)
       const results = scored.map(({ scores }, nth) => {
         const { text = '', images } = inputs[nth] ?? {}
         const types = [...(text === '' ? [] : ['text']), ...(images === undefined ? [] : ['image'])]

@@ -95,7 +95,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
             'INVALID_REQUEST',
             'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
           )
-        if (wantsDebate) charge(1)
+        charge(parts.scorer.calls(comment) - 1 + (wantsDebate ? 1 : 0))
         const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
         // One sentence is the whole comment.
         const isSplit = sentences.length > 1

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Call } from '../domain/case.ts'
+import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
 import { fairSlots } from '../domain/slots.ts'
@@ -11,6 +12,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Prompts } from '../protocols/prompts.ts'
 import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
+import { piecesOf } from './pieces.ts'
 import type { Part } from './sentences.ts'
 
 /** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
@@ -68,8 +70,13 @@ export interface Score<Answer> {
   readonly model: string
 }
 
-/** Scores single texts, some with images, each by one call. Rejects with a `NoScore`. */
+/**
+ * Scores single texts, some with images, each by one call; of a text that is too long for one question each piece by one, and the
+ * highest counts. Rejects with a `NoScore`.
+ */
 export interface Scorer {
+  /** How many calls it takes to score this text. */
+  calls(text: string): number
   attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
   /** The attributes of each of these parts of the text, in their order. */
   sentences(text: Scored, parts: readonly Part[]): Promise<Score<z.infer<ReturnType<typeof sentencesAnswer>>>>
@@ -80,10 +87,12 @@ export function scorer(parts: {
   readonly gateway: Pick<Gateway, 'ask'>
   readonly prompts: Prompts
   readonly fence: Fence
+  /** Longest text that a question shows whole, in characters. */
+  readonly maxChars: number
   readonly settings: ScoringSettings
   readonly clock: Clock
 }): Scorer {
-  const { gateway, prompts, fence, settings, clock } = parts
+  const { gateway, prompts, fence, maxChars, settings, clock } = parts
   const { atOnce } = settings
   // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
   const slots = fairSlots({ all: atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
@@ -143,14 +152,39 @@ export function scorer(parts: {
     }
   }
 
+  // Most texts grow by less than that when they are fenced.
+  const most = Math.floor(0.9 * maxChars)
+  /** A text as questions show it whole. */
+  const whole = (text: string): string[] =>
+    text.length < LEAST_CHARS || fence.unread('text', text) === 0
+      ? [text]
+      : piecesOf(text, Math.floor(0.6 * text.length)).flatMap(whole)
+
+  /** Nothing of a text goes unread: it is as bad as the worst of its pieces. */
+  async function scoreAll<Answer extends Readonly<Record<string, unknown>>>(
+    given: Scored,
+    ask: (piece: Scored) => Promise<Score<Answer>>,
+  ): Promise<Score<Answer>> {
+    // Images belong to the text as a whole: they are shown once.
+    const { images: _, ...written } = given
+    const pieces = piecesOf(given.text, most).flatMap(whole)
+    const [first, ...others] = pieces.map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
+    const [score, ...more] = await Promise.all([ask(first ?? given), ...others.map(ask)])
+    const scores = more.reduce((worst, { scores }) => highest(worst, scores), score.scores)
+    return { ...score, scores }
+  }
+
   const contextOf = ({ context = [] }: Scored) => context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
 
   return {
-    attributes: (given) => {
-      const context = contextOf(given)
-      const messages = prompts.get('perspective').render({ context, text: fence('text', given.text) })
-      return score(given, messages, attributesAnswer)
-    },
+    calls: (text) => piecesOf(text, most).length,
+    attributes: (given) =>
+      scoreAll(given, (piece) => {
+        const messages = prompts
+          .get('perspective')
+          .render({ context: contextOf(piece), text: fence('text', piece.text) })
+        return score(piece, messages, attributesAnswer)
+      }),
     sentences: (given, parts) => {
       const lines = parts.map(({ begin, end }, at) => [
         `${at + 1}: `,
@@ -160,21 +194,33 @@ export function scorer(parts: {
       const messages = prompts.get('sentences').render({ context: contextOf(given), sentences })
       return score(given, messages, sentencesAnswer(parts.length), TOKENS + parts.length * TOKENS_A_SENTENCE)
     },
-    categories: (given) => {
-      const { images } = given
-      const prompt = prompts.get(images === undefined ? 'moderation' : 'moderation-images')
-      const messages = prompt.render({ text: fence('text', given.text) })
-      const last = messages.length - 1
-      const shown =
-        images === undefined
-          ? messages
-          : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
-      return score(given, shown, categoriesAnswer)
-    },
+    categories: (given) =>
+      scoreAll(given, (piece) => {
+        const { images } = piece
+        const prompt = prompts.get(images === undefined ? 'moderation' : 'moderation-images')
+        const messages = prompt.render({ text: fence('text', piece.text) })
+        const last = messages.length - 1
+        const shown =
+          images === undefined
+            ? messages
+            : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
+        return score(piece, shown, categoriesAnswer)
+      }),
   }
 }
 
+/** The higher of each score; what is no score as it stands in the first. */
+function highest<Answer extends Readonly<Record<string, unknown>>>(one: Answer, other: Answer): Answer {
+  const entries = Object.entries(one).map(([name, value]) => {
+    const score = entryOf(other, name)
+    return [name, typeof value === 'number' && typeof score === 'number' ? Math.max(value, score) : value]
+  })
+  return Object.fromEntries(entries) as Answer
+}
+
 const FIRST_WAIT_MS = 200
+/** Shorter texts are taken as they are. */
+const LEAST_CHARS = 200
 
 /** Longest answers. */
 const [TOKENS, TOKENS_A_SENTENCE] = [400, 80]
