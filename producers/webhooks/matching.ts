@@ -3,7 +3,7 @@ import type { Verdict } from '../../src/service/domain/verdict.ts'
 import { withoutWords } from '../../src/service/domain/without-words.ts'
 import type { Delivery, Receiver } from '../../src/service/ports/webhooks.ts'
 
-/** A receiver, and which verdicts it is sent; without a list all of them. */
+/** A receiver, and which verdicts it is sent, with all that take their place; without a list all of them. */
 export interface Hook extends Receiver {
   readonly tenant: string
   readonly protocols?: readonly string[] | undefined
@@ -27,8 +27,8 @@ export function deliveriesOf(
 ): readonly Delivery[] {
   return published.flatMap(({ verdict, json, ref, from }) =>
     Object.entries(hooks)
-      .filter(([, hook]) => wants(hook, verdict))
-      .map(([hook]) => {
+      .filter(([, hook]) => concerns(hook, verdict))
+      .map(([hook, { labels }]) => {
         const { id: verdictId, protocol, revision, timing } = verdict
         const retracts = isRetraction(verdict)
         const type = retracts ? 'verdict.retracted' : 'verdict.published'
@@ -45,6 +45,7 @@ export function deliveriesOf(
           ref,
           protocol,
           revision,
+          follows: !retracts && !isNamed(labels, verdict.label),
           retracts,
           body,
           bare: quotes ? bodyOf(withoutWords(json)) : body,
@@ -53,13 +54,15 @@ export function deliveriesOf(
   )
 }
 
-/** A retraction goes to all who may have been sent what it retracts. */
-function wants({ tenant, protocols, labels, final }: Hook, verdict: Verdict): boolean {
+/** Whatever its label: who was sent an older one hears of it. A retraction goes to all who may have been sent what it retracts. */
+function concerns({ tenant, protocols, final }: Hook, verdict: Verdict): boolean {
   if (verdict.tenant !== tenant) return false
   if (protocols !== undefined && !protocols.includes(verdict.protocol)) return false
-  if (isRetraction(verdict)) return true
-  if (labels !== undefined && (verdict.label === null || !labels.includes(verdict.label))) return false
-  return final !== true || verdict.final
+  return isRetraction(verdict) || final !== true || verdict.final
+}
+
+function isNamed(labels: readonly string[] | undefined, label: string | null): boolean {
+  return labels === undefined || (label !== null && labels.includes(label))
 }
 
 function isRetraction({ decidedBy }: Verdict): boolean {

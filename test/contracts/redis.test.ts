@@ -371,7 +371,9 @@ it('keeps no names of lanes of a receiver that nobody sends to, beyond their del
   const webhooks = redisWebhooks(client, keys, 500)
   const put = (postId: string, revision: number) => {
     const of = { hook: 'gone', protocol: 'hate', from: { entry: '1-1', caseId: 'none' }, ref: thread(postId) }
-    return webhooks.put([{ ...of, verdictId: `${postId} ${revision}`, revision, retracts: true, body: '', bare: '' }])
+    return webhooks.put([
+      { ...of, verdictId: `${postId} ${revision}`, revision, follows: false, retracts: true, body: '', bare: '' },
+    ])
   }
   for (const postId of ['p1', 'p2']) await put(postId, 1)
   for (const revision of [1, 2]) {

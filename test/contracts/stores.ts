@@ -86,7 +86,7 @@ export async function hookVerdicts(
     const retracts = degraded.includes('deleted')
     const [body, bare] = retracts ? ['retracted', 'retracted'] : [`${revision}: ${words}`, `${revision}: bare`]
     const of = { hook: 'shop', protocol: 'rumor', ref, from: { entry: id, caseId }, verdictId: caseId }
-    await webhooks.put([{ ...of, revision, retracts, body, bare }])
+    await webhooks.put([{ ...of, revision, follows: false, retracts, body, bare }])
   }
 }
 

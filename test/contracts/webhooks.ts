@@ -31,7 +31,8 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
     afterEach(() => store.close())
 
     const delivery = (postId: string, revision: number, change: Partial<Delivery> = {}): Delivery => ({
-      ...{ hook: 'shop', protocol: 'hate', ref: thread(postId, 'acme'), from: store.from, revision, retracts: false },
+      ...{ hook: 'shop', protocol: 'hate', ref: thread(postId, 'acme'), from: store.from, revision },
+      ...{ follows: false, retracts: false },
       verdictId: `hate@acme~${postId}~r${revision}`,
       ...{ body: `body of ${postId} r${revision}`, bare: `bare ${postId} r${revision}` },
       ...change,
@@ -122,6 +123,18 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
       expect(await bodies()).toEqual(['body of p1 r2', 'body of p2 r1'])
       expect(await store.webhooks.retry(idOf('hate@acme~p1~r1'))).toBe('superseded')
       expect(await store.webhooks.parked(1)).toHaveLength(1)
+    })
+
+    it('whose label nobody asked for go out where their lane has an older one, sent or parked, and take its place', async () => {
+      await store.webhooks.put([delivery('p1', 1), delivery('p2', 1), delivery('p3', 1, { follows: true })])
+      const claims = await take()
+      expect(claims.map(({ body }) => body).sort()).toEqual(['body of p1 r1', 'body of p2 r1'])
+      for (const claim of claims)
+        await store.webhooks.settle(claim, claim.body.includes('p1') ? 'sent' : { park: 'status 500' })
+      await store.webhooks.put(['p1', 'p2', 'p3'].map((postId) => delivery(postId, 2, { follows: true })))
+      const [parked] = await store.webhooks.parked(9)
+      expect(await store.webhooks.retry(parked?.id ?? '')).toBe('superseded')
+      expect(await bodies()).toEqual(['body of p1 r2', 'body of p2 r2'])
     })
 
     it('lose their content when their subject is deleted, waiting, claimed and parked, and the next goes out', async () => {

@@ -112,7 +112,7 @@ describe('verdicts', () => {
     return { verdict, json: JSON.stringify(verdict), ref: thread('p1', 'acme'), from: FROM }
   }
   const names = (hooks: Record<string, Hook>, change: Parameters<typeof aVerdict>[1] = {}) =>
-    deliveriesOf(hooks, [of(change)]).map((one) => one.hook)
+    deliveriesOf(hooks, [of(change)]).map(({ hook, follows }) => (follows ? `${hook} if it knows one` : hook))
 
   test('go to the receivers of their tenant that want such', () => {
     const hooks = {
@@ -122,7 +122,7 @@ describe('verdicts', () => {
       benign: hook({ labels: ['non-hate'] }),
       final: hook({ final: true }),
     }
-    expect(names(hooks, { final: true })).toEqual(['all', 'final'])
+    expect(names(hooks, { final: true })).toEqual(['all', 'benign if it knows one', 'final'])
     expect(names(hooks, { final: false, label: 'non-hate' })).toEqual(['all', 'benign'])
     expect(names(hooks, { tenant: 'other' })).toEqual(['others'])
   })
@@ -175,7 +175,15 @@ describe('what is due', () => {
     const put = (postId: string, revision: number, name = 'shop') =>
       webhooks.put([
         {
-          ...{ hook: name, protocol: 'hate', revision, retracts: false, ref: thread(postId, 'acme'), from: FROM },
+          ...{
+            hook: name,
+            protocol: 'hate',
+            revision,
+            follows: false,
+            retracts: false,
+            ref: thread(postId, 'acme'),
+            from: FROM,
+          },
           ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}`, bare: '' },
         },
       ])
@@ -321,7 +329,14 @@ describe('what is due', () => {
       settings: { atOnce: 1, timeoutMs: 15_000, retriesMs: RETRIES },
     })
     const ref = thread('p1', 'acme')
-    const of = { hook: 'shop', protocol: 'hate', revision: 1, retracts: false, verdictId: 'hate@acme~p1~r1' }
+    const of = {
+      hook: 'shop',
+      protocol: 'hate',
+      revision: 1,
+      follows: false,
+      retracts: false,
+      verdictId: 'hate@acme~p1~r1',
+    }
     await webhooks.put([{ ...of, ref, from: FROM, body: 'x', bare: '' }])
     await work.look()
     await work.close()

@@ -13,6 +13,8 @@ export interface Delivery {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly revision: number
+  /** Its receiver did not ask for such: it is sent where its lane has an older one, whose place it takes. */
+  readonly follows: boolean
   /** It retracts what was sent before it: older ones of its lane lose their content. */
   readonly retracts: boolean
   /** The request's body. */

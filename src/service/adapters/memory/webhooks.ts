@@ -54,7 +54,7 @@ export function memoryWebhooks(
       for (const of of given) {
         const lane = `${of.hook} ${of.protocol} ${nameOf(of.ref)}`
         const known = newestOf(lane)
-        if (known !== null && known >= of.revision) continue
+        if (known === null ? of.follows : known >= of.revision) continue
         const left = of.retracts ? 'whole' : leftOf(of)
         if (left === 'nothing') continue
         if (of.retracts) for (const one of all.values()) if (one.lane === lane) one.body = null

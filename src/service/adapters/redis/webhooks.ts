@@ -8,7 +8,20 @@ import { script } from './script.ts'
 
 const putDelivery = script('webhooks/put', {
   keys: ['root', 'outbox', 'thread', 'case', 'owners'],
-  args: ['entry', 'id', 'lane', 'hook', 'member', 'verdictId', 'revision', 'retracts', 'body', 'bare', 'keep'],
+  args: [
+    'entry',
+    'id',
+    'lane',
+    'hook',
+    'member',
+    'verdictId',
+    'revision',
+    'follows',
+    'retracts',
+    'body',
+    'bare',
+    'keep',
+  ],
 })
 const takeDue = script('webhooks/take', { keys: ['root'], args: ['hook', 'limit', 'lease', 'token'] })
 const settleTry = script('webhooks/settle', { keys: ['root'], args: ['id', 'token', 'again', 'why'] })
@@ -27,14 +40,14 @@ export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_
   const root = keys.under('hooks:')
   return {
     async put(all) {
-      for (const { hook, verdictId, from, ref, protocol, revision, retracts, body, bare } of all) {
+      for (const { hook, verdictId, from, ref, protocol, revision, follows, retracts, body, bare } of all) {
         const member = memberOf(ref)
         const id = webhookId(hook, verdictId)
         const lane = `${hook} ${protocol} ${member}`
         await putDelivery(client, {
           ...{ root, outbox: keys.outbox, thread: keys.thread(member), case: keys.case(from.caseId) },
           ...{ owners: keys.deletedOwners, entry: from.entry, keep: keepMs },
-          ...{ id, lane, hook, member, verdictId, revision, retracts, body, bare },
+          ...{ id, lane, hook, member, verdictId, revision, follows, retracts, body, bare },
         })
       }
     },

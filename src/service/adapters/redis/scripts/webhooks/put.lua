@@ -1,5 +1,5 @@
--- Queues a delivery in its lane. Returns 0, with nothing done, if the lane knows a revision that is as new, or nothing of it may be
--- sent any more.
+-- Queues a delivery in its lane. Returns 0, with nothing done, if the lane knows a revision that is as new, or none that it is to
+-- follow, or nothing of it may be sent any more.
 --@include time
 --@include withheld
 --@include webhooks
@@ -15,12 +15,14 @@
 --@arg member            of the thread
 --@arg verdict_id
 --@arg revision
+--@arg follows           1 if it is sent only where the lane knows an older one
 --@arg retracts          1 if older ones lose their content
 --@arg body
 --@arg bare              the body without words that may quote the subject
 --@arg keep              how long anything of it is kept, ms
 local newest = redis.call('HGET', root .. 'lane:' .. lane, 'newest')
 if newest and tonumber(newest) >= tonumber(revision) then return 0 end
+if not newest and follows == '1' then return 0 end
 -- A deletion takes a verdict that may quote what was deleted out of the outbox, also while a publisher has it in hand.
 local stands = #redis.call('XRANGE', outbox, entry, entry) == 1 and not is_withheld(case, owners)
 if retracts ~= '1' and not stands then
