@@ -176,5 +176,8 @@ it('a form that is sent twice at once is one decision, and has one answer', asyn
     expect(decided).toHaveLength(1)
     expect(answers.map(({ status }) => status)).toEqual([303, 303])
     expect(answers[0].headers.get('location')).toBe(answers[1].headers.get('location'))
+    // Whoever went back and chose another label.
+    await console.post(path, { ...fields, label: 'non-rumor' }, { cookie })
+    expect(decided).toMatchObject([{ label: 'rumor' }, { label: 'non-rumor' }])
   }
 }, 20_000)

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Answer } from './page.ts'
 import type { Session } from './sessions.ts'
 import { html, type Safe } from './view.ts'
@@ -6,14 +6,17 @@ import { html, type Safe } from './view.ts'
 /** Most forms whose answers are known; the oldest is forgotten. */
 const MOST = 1_000
 
-/** A form that arrives twice, by a double click or the way back, is carried out once: both times it has the same answer. */
+/**
+ * A form that arrives twice, by a double click or the way back, is carried out once: both times it has the same answer. Whoever went
+ * back and wrote something else has sent another form.
+ */
 export class Once {
   readonly #answers = new Map<string, Promise<Answer>>()
 
   take(form: URLSearchParams, { name }: Session, work: () => Promise<Answer>): Promise<Answer> {
     const once = form.get('once') ?? ''
     if (once === '') return work()
-    const key = `${name} ${once}`
+    const key = `${name} ${hash('sha256', String(form), 'base64url')}`
     const known = this.#answers.get(key)
     if (known !== undefined) return known
     const answer = work()
