@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { webhookId } from '../../domain/webhook-id.ts'
-import { KEEP_DELIVERY_MS, type Webhooks } from '../../ports/webhooks.ts'
+import { type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../ports/webhooks.ts'
 import { type Keys, memberOf } from './keys.ts'
 import { script } from './script.ts'
 
@@ -38,18 +38,23 @@ const FORGOTTEN_AT_ONCE = 10_000
 /** Deliveries to webhooks in Redis. */
 export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_MS): Webhooks {
   const root = keys.under('hooks:')
+
+  async function putInLane(lane: string, all: readonly Delivery[]): Promise<void> {
+    for (const { hook, verdictId, from, ref, revision, follows, retracts, body, bare } of all) {
+      const member = memberOf(ref)
+      await putDelivery(client, {
+        ...{ root, outbox: keys.outbox, thread: keys.thread(member), case: keys.case(from.caseId) },
+        ...{ owners: keys.deletedOwners, entry: from.entry, keep: keepMs, id: webhookId(hook, verdictId) },
+        ...{ lane, hook, member, verdictId, revision, follows, retracts, body, bare },
+      })
+    }
+  }
+
   return {
     async put(all) {
-      for (const { hook, verdictId, from, ref, protocol, revision, follows, retracts, body, bare } of all) {
-        const member = memberOf(ref)
-        const id = webhookId(hook, verdictId)
-        const lane = `${hook} ${protocol} ${member}`
-        await putDelivery(client, {
-          ...{ root, outbox: keys.outbox, thread: keys.thread(member), case: keys.case(from.caseId) },
-          ...{ owners: keys.deletedOwners, entry: from.entry, keep: keepMs },
-          ...{ id, lane, hook, member, verdictId, revision, follows, retracts, body, bare },
-        })
-      }
+      const lanes = Map.groupBy(all, ({ hook, protocol, ref }) => `${hook} ${protocol} ${memberOf(ref)}`)
+      // Publication waits for this: as many receivers as there are take no longer than one.
+      await Promise.all([...lanes].map(([lane, own]) => putInLane(lane, own)))
     },
     async take(hook, limit, leaseMs) {
       const token = randomUUID()
