@@ -99,6 +99,13 @@ describe('what people decide', () => {
     ['names a kind that is not judged', { ...SAID, kind: 'reply' }, {}, 'invalid', /rumor judges no such subjects/],
     ['has neither label nor withdrawal', { ...SAID, label: undefined }, {}, 'invalid', /either a label or/],
     ['has both', { ...SAID, withdraw: true }, {}, 'invalid', /either a label or/],
+    [
+      'withdraws as a second opinion',
+      { ...SAID, label: undefined, withdraw: true, opinion: true },
+      {},
+      'invalid',
+      /opinion has a label/,
+    ],
     ['is against half a revision', { ...SAID, against: 1.5 }, {}, 'invalid', /against/],
     ['is by nobody', { ...SAID, by: '' }, {}, 'invalid', /by/],
     ['has no reason', { ...SAID, why: '  ' }, {}, 'invalid', /why/],

@@ -55,6 +55,10 @@ export const decisionMessage = z
       .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {
         path: ['label'],
         error: 'a decision has either a label or "withdraw": true',
+      })
+      .refine(({ opinion, withdraw }) => opinion !== true || withdraw === undefined, {
+        path: ['opinion'],
+        error: 'a second opinion has a label',
       }),
   )
   .transform((decision) => ({ ...decision, createdAt: decision.at }))
