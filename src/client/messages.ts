@@ -157,7 +157,9 @@ export interface Subject {
     readonly openedAt: string | null
     readonly decided: boolean
   }[]
-  readonly revisions: Readonly<Record<string, { readonly revision: number; readonly final: boolean }>>
+  readonly revisions: Readonly<
+    Record<string, { readonly revision: number; readonly final: boolean; readonly published: number }>
+  >
   /** Verdicts that stand, where the record is kept. */
   readonly standing?: readonly Verdict[]
   readonly transcripts?: readonly Transcript[]

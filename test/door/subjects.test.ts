@@ -48,6 +48,7 @@ function knowing(
               concluded: false,
             }) as never,
         },
+        decisions: { published: async (_, protocol) => (protocol === 'rumor' ? 1 : 0) },
         record: async () => (recorded ? record : null),
         report: () => {},
       }),
@@ -65,7 +66,7 @@ describe('a subject', () => {
       comments: { accepted: 3, kept: 2, late: 1 },
       dueSince: new Date(NOW).toISOString(),
       open: [{ id: 'rumor~p1~r2', protocol: 'rumor', decided: false }],
-      revisions: { rumor: { revision: 2, final: false } },
+      revisions: { rumor: { revision: 2, final: false, published: 1 } },
       standing: [VERDICT],
       transcripts: [{ turns: [VERDICT.id] }],
     })

@@ -120,7 +120,7 @@ export function startEmbedded(
     const { doorPort } = keep(
       await doorPart(settings, {
         ...{ writer, topics, signals: [], asking, answers, scoring, loops, clock, report },
-        subjects: { threads, cases, record: async () => record },
+        subjects: { threads, cases, decisions, record: async () => record },
         deciding,
       }),
     )

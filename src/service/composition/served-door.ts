@@ -36,7 +36,7 @@ export function servedDoor(
         asking: askingPart(settings, { ...judging, answers: redis.answers }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
-        subjects: { threads, cases, record: recordAt(settings, keep) },
+        subjects: { threads, cases, decisions: redis.decisions, record: recordAt(settings, keep) },
         deciding: decisionsProducer({ writer, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
     )

@@ -50,7 +50,7 @@ export const PROBLEMS = {
   deleted: { status: 409, title: 'This was deleted', todo: 'Deleted subjects are not judged; use another id.' },
   late: {
     status: 409,
-    title: 'There is a later revision',
+    title: 'Another revision is the last one',
     todo: 'Look at it, and decide against it, or with force.',
   },
   gone: { status: 410, title: 'This is kept no longer', todo: 'Ask for it anew.' },

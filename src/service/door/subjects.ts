@@ -1,5 +1,6 @@
 import { STREAMED_KINDS, type ThreadRef } from '../domain/thread.ts'
 import { type CaseStore, StoreSuspended } from '../ports/cases.ts'
+import type { DecisionStore } from '../ports/decisions.ts'
 import type { RecordReader, SubjectRecord } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../ports/threads.ts'
@@ -9,6 +10,7 @@ import { type Call, json, type Operation, type Route, type Schema } from './rout
 export interface SubjectParts {
   readonly threads: Pick<ThreadStore, 'read' | 'statusOf'>
   readonly cases: Pick<CaseStore, 'unpublished'>
+  readonly decisions: Pick<DecisionStore, 'published'>
   /** The record; null where none is kept here. */
   readonly record: () => Promise<Pick<RecordReader, 'subject' | 'transcript'> | null>
   readonly report: Report
@@ -63,6 +65,10 @@ export function subjectsRoute(parts: SubjectParts): Route {
     const deleted = status === 'deleted' || (status === null && recorded !== null && recorded.deletedAt !== null)
     const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
     const open = deleted ? [] : await Promise.all(openIds.map((id) => parts.cases.unpublished(id)))
+    const revisions = [...(state?.revisions ?? [])].map(async ([protocol, { revision, final }]) => {
+      const published = await parts.decisions.published(ref, protocol)
+      return [protocol, { revision, final, published }] as const
+    })
     const standing = deleted
       ? []
       : (recorded?.verdicts ?? []).filter((one) => one.standing).map(({ verdict }) => verdict)
@@ -78,9 +84,7 @@ export function subjectsRoute(parts: SubjectParts): Route {
         const { id, protocol, revision, final, openedAt } = found.record
         return [{ id, protocol, revision, final, openedAt: timeOf(openedAt), decided: found.concluded }]
       }),
-      revisions: Object.fromEntries(
-        [...(state?.revisions ?? [])].map(([protocol, { revision, final }]) => [protocol, { revision, final }]),
-      ),
+      revisions: Object.fromEntries(await Promise.all(revisions)),
       ...(record === null ? {} : { standing }),
       ...(record !== null && withTranscripts ? { transcripts: await transcriptsOf(record, standing) } : {}),
     }
@@ -150,7 +154,11 @@ const OPERATION: Operation = {
         nextAge: { ...TIME, description: "When it is judged next, by the stream's clock." },
         waitsFor: { type: 'array', items: { type: 'string' }, description: 'Protocols that are paused.' },
         open: { type: 'array', items: { type: 'object' }, description: 'Cases that are judged or published now.' },
-        revisions: { type: 'object', description: 'By protocol, the last revision that was opened.' },
+        revisions: {
+          type: 'object',
+          description:
+            'By protocol, the last revision that was opened, and the last that was published (0: none), which people decide against. What is opened beneath a human verdict is never published.',
+        },
         standing: { type: 'array', items: { type: 'object' }, description: 'Verdicts, as on the topic.' },
         transcripts: { type: 'array', items: { type: 'object' } },
       },
