@@ -129,7 +129,10 @@ describe('what is asked', () => {
   })
 
   test('may be a reply, or have comments, and goes onto the topics where it asks for that', async () => {
-    const { ask, asked, sent } = judgingDoor()
+    const { ask, asked, sent, keyOf } = judgingDoor()
+    const judgesOnly = { authorization: `Bearer ${keyOf('acme', ['judge'])}` }
+    const refused = await ask('POST', '/v1/judge', { post: POST, wait: 0, stream: true }, judgesOnly)
+    expect([refused.status, refused.body.type, asked, sent]).toEqual([403, '/problems/scope', [], []])
     await ask('POST', '/v1/judge', { reply: { hateSpeech: 'x', text: 'y' }, wait: 0, stream: true })
     expect(asked[0]?.asked.post).toMatchObject({ hateSpeech: 'x', text: 'y' })
     const comments = [{ text: 'a' }, { id: 'c9', text: 'b', postId: 'another' }]

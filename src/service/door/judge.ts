@@ -37,8 +37,9 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         ...(['back-pressure', 'kafka-away', 'store-away'] as const),
       ],
       async answer(call) {
-        const { tenant } = call.caller
+        const { tenant, scopes } = call.caller
         const wanted = await wantedOf(call.body, tenant, parts)
+        if (wanted.stream && !scopes.has('send')) throw new Refused('scope', 'stream: the key has not the scope send')
         call.charge(wanted.comments.length)
         const pressure = parts.pressure()
         if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
@@ -316,7 +317,7 @@ const JUDGE: Operation = {
           description: 'Who judges; left out, as the routes have it.',
         },
         wait: { type: 'number', minimum: 0, maximum: MOST_WAIT, default: USUAL_WAIT, description: 'Seconds.' },
-        stream: { type: 'boolean', default: false, description: 'Puts it on the topics, too.' },
+        stream: { type: 'boolean', default: false, description: 'Puts it on the topics, too; needs the scope send.' },
         webhook: {
           type: 'boolean',
           default: false,
