@@ -26,7 +26,7 @@ const MORE: Readonly<Record<LocalServer, string>> = {
 }
 
 const UNSEEN = [
-  `Look first. Ollama: ollama ps, column CONTEXT, while the model is loaded. LM Studio: lms ps. llama.cpp: n_ctx in /props. vLLM: max_model_len in /v1/models. With ${ENOUGH_CONTEXT} or more there is nothing to do. Else:`,
+  `Look at the context first. Ollama: ollama ps, column CONTEXT, while the model is loaded. LM Studio: lms ps. llama.cpp: n_ctx in /props. vLLM: max_model_len in /v1/models. With ${ENOUGH_CONTEXT} or more, do nothing. Otherwise:`,
   ...Object.entries(MORE).map(([server, how]) => `${server}: ${how}.`),
 ].join('\n')
 
@@ -48,7 +48,7 @@ export function contextFindings(what: string, { model, roles, context }: ModelCh
       ...{ what, state: 'warning', detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}` },
       todo: [
         `${FIRST}: ${more}. Then run gavel doctor again.`,
-        `If its memory does not suffice for that, give it ${ENOUGH_FOR_FEW} or more, and ask about fewer comments at a time:`,
+        `If it has too little memory for that, give it ${ENOUGH_FOR_FEW} or more, and ask about fewer comments at a time:`,
         pasted('protocols.rumor: { batchSize: 5, k: 5 }'),
       ].join('\n'),
     },

@@ -43,7 +43,7 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
       : []),
     ...(lacksRoom
       ? [
-          'thinks before it answers, and its thoughts use up the tokens that are meant for the answer. Where they leave too few, the question is asked again with more room, at twice the time and cost, and all its questions have that room at once for the next hour.',
+          'thinks before it answers, and its thoughts use up the tokens that are meant for the answer. If too few are left, the question is asked again with more room, at twice the time and cost. For the next hour all questions get that room at once.',
         ]
       : []),
   ].join(' It ')

@@ -157,7 +157,7 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
         ...{ what, state: 'warning' },
         detail: `${detail}. Gavel runs, and posts without images are judged as ever. A post with images is judged by its words alone: with unsafe words it is labelled unsafe, with safe words it gets no label (label: null), and whoever reads verdicts decides`,
         todo: [
-          'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away, and changes no label.)',
+          'If no post has an image, do nothing. (protocols.safety: { images: false } takes this line away, and changes no label.)',
           'If posts have images, and one of your models takes them, name that for this role; ENDPOINT is one of endpoints:',
           pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`),
           'If posts have images, and none of your models takes them, leave it as it is.',
@@ -173,7 +173,7 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
       ...{ what, state: 'warning' },
       detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what a model says of them may then be invented. Gavel runs; only posts with images are at risk`,
       todo: [
-        'If no post has an image, nothing is to be done. (protocols.safety: { images: false } takes this line away.)',
+        'If no post has an image, do nothing. (protocols.safety: { images: false } takes this line away.)',
         'Else see whether it looks at one of yours. Put its address in here, and run it, with the --config of this command if it had one; if the turn of the describer says what is on it, all is well, and this line, which stays, can be ignored:',
         pasted(`echo '${LOOK}' > look.jsonl; gavel judge look.jsonl --protocol safety --transcript`),
         'If it does not, and one of your models takes images, name that for this role; ENDPOINT is one of endpoints:',

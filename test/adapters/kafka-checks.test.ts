@@ -49,9 +49,9 @@ async function findings(config: Record<string, string> | null, copies = 3, broke
 
 it.each([
   ['keeps all that is promised', {}, 3, []],
-  ['has one copy', {}, 1, ['one copy alone']],
-  ['acknowledges by one copy', { 'min.insync.replicas': '1' }, 3, ['when one copy has it']],
-  ['lets a copy lead that lags', { 'unclean.leader.election.enable': 'true' }, 3, ['drop what was acknowledged']],
+  ['has one copy', {}, 1, ['only one copy']],
+  ['acknowledges by one copy', { 'min.insync.replicas': '1' }, 3, ['when only one copy has it']],
+  ['lets a copy lead that lags', { 'unclean.leader.election.enable': 'true' }, 3, ['drop acknowledged records']],
   ['forgets verdicts before their numbers', { 'retention.ms': String(DAY) }, 3, ['may not know all numbers']],
   ['is compacted', { 'cleanup.policy': 'compact,delete' }, 3, ['drops earlier revisions']],
   ['keeps them for ever', { 'retention.ms': '-1' }, 3, []],
@@ -78,7 +78,7 @@ it.each([
   ['cleanup.policy', 'compact'],
 ])('decisions that are not kept for good are named: %s %s', async (name, value) => {
   expect(await findings({ topic: 'decisions', [name]: value })).toEqual([
-    expect.stringMatching(/^decisions: .*would not know what people decided/),
+    expect.stringMatching(/^decisions: .*would not know all decisions/),
   ])
 })
 

@@ -60,8 +60,8 @@ describe('a model that is unwell', () => {
   })
 
   it.each([
-    [new PermanentError('rejected', 'no such model'), "The calibration can't go on (rejected): no such model"],
-    [new PermanentError('budget', 'all is spent'), "The calibration can't go on (budget): all is spent"],
+    [new PermanentError('rejected', 'no such model'), "The calibration can't continue (rejected): no such model"],
+    [new PermanentError('budget', 'all is spent'), "The calibration can't continue (budget): all is spent"],
   ])('ends it where no other question would fare better: %s', async (error, expected) => {
     await expect(asking(() => error).score('1. Look.', items[0] as (typeof items)[0])).rejects.toThrow(expected)
   })

@@ -63,7 +63,7 @@ describe('gavel calibrate', () => {
     expect(said).toMatch(/The raters' agreement is -?\d\.\d\d/)
     // 2 × 6 drafts and 3 × 3 × 2 refinements, each scored on 24 items, and both steps on the 20 unseen ones.
     expect(said).toMatch(
-      /At most 12 drafts, 18 refinements and 760 scores, and what is asked again because it could not be read: about \d+ tokens, \$\d\.\d\d/,
+      /At most 12 drafts, 18 refinements and 760 scores, and repairs of unreadable answers: about \d+ tokens, \$\d\.\d\d/,
     )
     expect(understudy.calls().length).toBe(calls)
   })
@@ -169,7 +169,7 @@ describe('gavel calibrate', () => {
     expect(plan.said).toContain('The settings have no price of my-own (models.prices): it counts as free here.')
     const { code, said } = await commandIn(folder, [...args, '--yes', '--max-cost', '1'], environment)
     expect(code).toBe(1)
-    expect(said).toContain('--max-cost needs a price of my-own, and the settings have none: models.prices')
+    expect(said).toContain('--max-cost needs a price of my-own, and models.prices has none')
   })
 
   it('under --paper writes what follows all ratings better than the steps of before, and leaves better ones', async () => {
@@ -211,7 +211,7 @@ describe('gavel calibrate', () => {
       const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--steps', steps]
       const { code, out } = await commandIn(folder, [...args, '--few-shot', '12', '--iterations', '1'], model.settings)
       expect(code).toBe(0)
-      expect(out).toContain('Several models scored, and steps are found for one: nothing is written.')
+      expect(out).toContain('Several models scored, but steps are for one model: nothing is written.')
       expect(existsSync(steps)).toBe(false)
     } finally {
       await model.close()

@@ -190,7 +190,7 @@ test.each<[DialectName, string, RegExp]>([
     'qwen3:8b',
     /^warning: has a context of 4096 tokens \(Ollama\).* → Do this first: .*OLLAMA_CONTEXT_LENGTH=16384/m,
   ],
-  ['ollama', 'small', /^warning: Gavel could not see how many tokens.* → Look first/m],
+  ['ollama', 'small', /^warning: Gavel could not see how many tokens.* → Look at the context first/m],
 ])('the context is named that %s gives %s, and how it gets more', async (dialect, model, line) => {
   expect((await found(model, { dialect })).join('\n')).toMatch(line)
 })

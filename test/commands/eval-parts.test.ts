@@ -47,7 +47,7 @@ describe('an earlier result', () => {
     const rated = setOf([item('p1', null)])
     await expect(read(baselineOf([cell('hate', rated)]), rated)).rejects.toThrow('accuracy, and not ratings')
     await expect(read(baselineOf([]))).rejects.toThrow('has none of these data sets: a.jsonl')
-    await expect(readBaseline(baselineOf([]), 'rumor', [SET])).rejects.toThrow('is of the protocol hate')
+    await expect(readBaseline(baselineOf([]), 'rumor', [SET])).rejects.toThrow('is for the protocol hate')
   })
 
   it('is compared with the same row alone', async () => {
@@ -69,10 +69,10 @@ describe('the names of data sets', () => {
   })
 
   it('are never the same: a file twice, or two of one of a paper’s', () => {
-    expect(() => dataNames(given('x/test.jsonl', 'x/test.jsonl'))).toThrow('would be called x/test.jsonl')
+    expect(() => dataNames(given('x/test.jsonl', 'x/test.jsonl'))).toThrow('would have the name x/test.jsonl')
     const [one] = given('k1.tsv')
     const kold = { ...one, name: 'KOLD' } as Parameters<typeof dataNames>[0][number]
-    expect(() => dataNames([kold, kold])).toThrow('would be called KOLD')
+    expect(() => dataNames([kold, kold])).toThrow('would have the name KOLD')
   })
 })
 

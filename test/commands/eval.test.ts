@@ -289,7 +289,7 @@ describe('a paper’s table on an endpoint with one model', () => {
       const before = mine.asked.length
       const missing = await judged('lab/absent')
       expect([missing.code, missing.out]).toEqual([1, ''])
-      expect(missing.said).toContain('Nothing was asked: the endpoint has no model lab/absent. Say what stands in')
+      expect(missing.said).toContain('Nothing was asked: the endpoint has no model lab/absent. Name your models')
       expect([mine.asked.slice(before), other.asked]).toEqual([['absent'], []])
     } finally {
       await mine.close()

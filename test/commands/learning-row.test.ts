@@ -87,7 +87,7 @@ it('a row that learns is shown the lessons of all batches before, another row no
 
 it('a case of which the curator makes nothing is said, and the others are learnt from', async () => {
   const { cells, said } = await judged([LEARNS], (asked) => asked.includes('first number 1'))
-  expect(said).toEqual(['learning: the curator made nothing of 1 of 2 cases of first.'])
+  expect(said).toEqual(['learning: the curator failed on 1 of 2 cases of first.'])
   expect(without(cells, 'learning')[1]).toEqual(['second', 1, 0])
 })
 

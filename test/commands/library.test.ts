@@ -194,7 +194,7 @@ describe('the library, by command', () => {
   it('imports for one tenant, for all on a shared shelf, else for the default tenant, and says so', async () => {
     const path = file('animals.jsonl', lines({ text: 'a fox', label: 'wild' }))
     tell(path, await load(path), { json: false })
-    expect(said.at(-1)).toMatch(/^Only the tenant "default" is shown it: library.shared does not name "animals"/)
+    expect(said.at(-1)).toMatch(/^Only the tenant "default" sees it: library.shared does not name "animals"/)
     tell(path, await load(path, { tenant: 'acme' }), { json: true })
     tell(path, await load(path, { shelf: 'common' }), { json: true })
     expect(said).toHaveLength(1)

@@ -91,7 +91,7 @@ describe('gavel scores', () => {
     const stopped = gavelScores(file, { out }, stopping.signal)
     const why = await stopped.then(() => '', String)
     const [, done = ''] =
-      /Stopped: (\d+) of 300 texts were scored\. The answers are kept: run it again to go on\.$/.exec(why) ?? []
+      /Stopped: (\d+) of 300 texts were scored\. The answers are kept: run it again to continue\.$/.exec(why) ?? []
     expect(why).toContain(`${done} of 300`)
     expect(Number(done)).toBeGreaterThan(0)
     clearInterval(watched)

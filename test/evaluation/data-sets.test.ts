@@ -298,7 +298,9 @@ describe('Twitter-COVID19 and Weibo-COVID19', () => {
     fileOf('alone_data.txt', tree)
     await expect(gold('alone_data.txt')).rejects.toThrow('alone_label.txt cannot be read: there is no such file')
     fileOf('trees.txt', tree)
-    await expect(gold('trees.txt')).rejects.toThrow('its labels lie beside it under the same name, with "label" for')
+    await expect(gold('trees.txt')).rejects.toThrow(
+      'its labels are in a file of the same name, with "label" in place of',
+    )
     fileOf('a_data.txt', tree)
     const unknown = fileOf('a_label.txt', '1\t1', '2\tmaybe')
     await expect(gold('a_data.txt')).rejects.toThrow(`${unknown}:2 is no id with a label; labels are 1, false, 0,`)

@@ -144,7 +144,7 @@ describe('a file', () => {
     expect((await read(['text,label', ...odd].join('\n'))).bad).toHaveLength(19)
     expect((await read(['text,label', 'x,hate', ...odd, ...odd].join('\n'))).bad).toHaveLength(38)
     expect(await refusal(['text,label', ...odd, 'row', 'x,hate'].join('\n'))).toMatch(
-      /names 2 columns in its first row, and none of the 20 rows after it has so many: this one has 1 field\. Put a row/,
+      /names 2 columns in its first row, and none of the 20 rows after it has so many: this one has 1 field\. Add a first row/,
     )
   })
 

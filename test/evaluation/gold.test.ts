@@ -320,7 +320,7 @@ describe('people’s own tables', () => {
   it('have labels in any spelling, in words that are named, or none', async () => {
     const file = fileOf('Text,Label', 'one,Hate ', 'two,NON_HATE', 'three,1', 'four,', 'five,nan', 'six,0')
     await expect(hate(file)).rejects.toThrow(
-      `${file}:4 has the label "1"; those of hate are hate, non-hate. Say what it means: --label-as "1=hate".`,
+      `${file}:4 has the label "1"; those of hate are hate, non-hate. Translate it: --label-as "1=hate".`,
     )
     const { items } = await hate(file, { labelAs: { 1: 'hate', 0: 'non-hate' } })
     expect(items.map(({ label, why }) => label ?? why)).toEqual([
@@ -332,7 +332,7 @@ describe('people’s own tables', () => {
   it('have labels that the protocol lacks named together, and left out where nothing is behind them', async () => {
     const file = fileOf('text,label', 'one,yes', 'two,skip', 'three,no', 'four,yes')
     await expect(hate(file)).rejects.toThrow(
-      `${file}:2 has the label "yes"; those of hate are hate, non-hate. Say what it means: --label-as "yes=hate". So for "skip", "no"; with nothing behind the = a label is left out.`,
+      `${file}:2 has the label "yes"; those of hate are hate, non-hate. Translate it: --label-as "yes=hate". So for "skip", "no"; with nothing after the =, items with that label are left out.`,
     )
     const { items } = await hate(file, { labelAs: { yes: 'hate', no: 'non-hate', skip: '' } })
     expect(items.map(({ label, why }) => why ?? label)).toEqual(['hate', 'label skip', 'non-hate', 'hate'])
@@ -376,8 +376,8 @@ describe('people’s own tables', () => {
     const most = await said('majority')
     expect(most.labels).toEqual(['hate', same, same, 'non-hate', 'non-hate', apart, apart])
     expect(most.bad.map((line) => line.replace(/.*; /, ''))).toEqual([
-      'the label of most counts',
-      'left out, for none has most',
+      'the majority counts',
+      'left out, because no label has a majority',
     ])
   })
 })

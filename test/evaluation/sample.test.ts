@@ -62,7 +62,7 @@ describe('a sample', () => {
     expect(refused({ size: 200, balanced: true })).toThrow(
       'hatecheck has 60 hate and 25 non-hate; 100 a class were asked for.',
     )
-    expect(refused({ size: 41, balanced: true })).toThrow('41 items are not as many of each of 2 labels.')
+    expect(refused({ size: 41, balanced: true })).toThrow('41 items can’t be divided equally among 2 labels.')
     const rated = { name: 'counterspeech', labels: [] }
     expect(() => sampleOf(items, rated, { seed: 7, balanced: true })).toThrow('its items have no labels')
     const hate = items.filter(({ label }) => label === 'hate')

@@ -85,7 +85,7 @@ describe('the first sentence of the summary', () => {
   })
 
   it('says where it can’t tell, instead of nothing', () => {
-    const same = 'can’t be said: '
+    const same = 'is unknown: '
     expect(firstOf([row('hate', { tokens: 50 }), row('zero-shot', {})])).toBe(
       `Whether the debate pays ${same}every other row costs more tokens than hate.`,
     )

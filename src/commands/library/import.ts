@@ -76,7 +76,7 @@ Example:
     )
     if (!known.has(options.shelf))
       io.terminal.say(
-        `No protocol that is on knows a shelf "${printable(options.shelf, 80)}".${didYouMean(options.shelf, known)} It is filled all the same; "gavel library drop" takes it away.`,
+        `No protocol that is on knows a shelf "${printable(options.shelf, 80)}".${didYouMean(options.shelf, known)} The items were imported; "gavel library drop" removes them.`,
       )
     return importShelf(settings, file, { ...options, ...(allowed === undefined ? {} : { allowed }) }, io)
   },
@@ -92,7 +92,7 @@ Example:
     for (const { line, why } of skippedFirst) terminal.say(`${file}:${line} ${printable(why, 120)}; left out`)
     if (tenant === null && !settings().library.shared.includes(shelf))
       terminal.say(
-        `Only the tenant "${DEFAULT_TENANT}" is shown it: library.shared does not name "${shelf}", and --tenant names no other.`,
+        `Only the tenant "${DEFAULT_TENANT}" sees it: library.shared does not name "${shelf}", and --tenant names no other.`,
       )
     if (skipped > 0) throw new OperatorError(`${skipped} lines of ${file} were left out.`)
   },

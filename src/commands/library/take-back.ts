@@ -62,6 +62,6 @@ Example:
     if (json) terminal.out(printableJson(JSON.stringify({ takenBack, touched })))
     else for (const one of touched) terminal.out(touchedLine(one))
     tellCount(touched, { terminal })
-    terminal.say('Cases that were open may have been shown it: run "gavel library touched" again when they have ended.')
+    terminal.say('Open cases may have been shown it: run "gavel library touched" again when they have ended.')
   },
 }

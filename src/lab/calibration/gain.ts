@@ -29,7 +29,7 @@ export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, 
   const both = test.filter(({ id }) => before.get(id) != null && now.get(id) != null)
   const units = [...Map.groupBy(both, ({ unit }) => unit).values()]
   const rho = (scores: Scores) => (sample: readonly RatedItem[][]) => rhoOf(sample.flat(), scores).value
-  const absent = 'the scores before or now, or the ratings, are all alike'
+  const absent = 'the old scores, the new scores or the ratings are all equal'
   const change = pairedDifference(
     units,
     { first: rho(before), second: rho(now) },

@@ -67,7 +67,7 @@ function checked(parts: Parts): Parts {
     if (name === 'test' && items.length === 0 && parts.development === parts.selection) continue
     if (items.length < FEWEST)
       throw new OperatorError(
-        `The ratings are too few: the ${name} part has ${items.length} items, and needs ${FEWEST}. All replies to one hateful statement stay in one part; some ${FEWEST * 4} items are the least.`,
+        `The ratings are too few: the ${name} part has ${items.length} items, and needs ${FEWEST}. All replies to one hateful statement stay in one part; at least some ${FEWEST * 4} items are needed.`,
       )
     if (items.every(({ rating }: RatedItem) => rating === items[0]?.rating))
       throw new OperatorError(

@@ -38,7 +38,7 @@ export function metered(
         }
         if (spent.usd >= most) {
           exhausted()
-          throw new PermanentError('budget', `the run may cost $${most}, and has cost that`)
+          throw new PermanentError('budget', `the run has reached --max-cost, $${most}`)
         }
         const reply = await model.complete(request)
         spent.calls++

@@ -34,7 +34,7 @@ export function withoutContradictions<Item extends Labelled>(
     const [first, ...others] = same as [Item, ...Item[]]
     const [most, second] = labelsOf(same)
     const isDecided = how === 'majority' && most !== undefined && most.count > (second?.count ?? 0)
-    const outcome = how === 'majority' && !isDecided ? '; left out, for none has most' : OUTCOME[how]
+    const outcome = how === 'majority' && !isDecided ? '; left out, because no label has a majority' : OUTCOME[how]
     if (nth < NAMED) bad({ line: first.line, why: `${toldOf(same)}${outcome}`, read: true })
     else if (nth === NAMED)
       bad({ line: first.line, why: `and ${contradicted.length - NAMED} more texts have several labels`, read: true })
@@ -63,5 +63,5 @@ function toldOf(same: readonly Labelled[]): string {
 const OUTCOME: Record<Contradictions, string> = {
   keep: '; each counts (--contradictions leave-out or majority)',
   'leave-out': '; left out',
-  majority: '; the label of most counts',
+  majority: '; the majority counts',
 }

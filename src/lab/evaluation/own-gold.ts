@@ -159,11 +159,11 @@ function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: Gol
   const [label, line] = first
   const has = `${line} has the label "${printable(label, 80)}"`
   if (labels.length === 0) return `${has}; ${name} has none.`
-  const said = `${has}; those of ${name} are ${labels.join(', ')}. Say what it means: --label-as "${printable(label, 80)}=${labels[0]}".`
+  const said = `${has}; those of ${name} are ${labels.join(', ')}. Translate it: --label-as "${printable(label, 80)}=${labels[0]}".`
   if (others.length === 0) return said
   const named = others.slice(0, NAMED_LABELS).map(([one]) => `"${printable(one, 80)}"`)
   const more = others.length - named.length
-  return `${said} So for ${named.join(', ')}${more > 0 ? ` and ${more} more (is --label-field the label?)` : ''}; with nothing behind the = a label is left out.`
+  return `${said} So for ${named.join(', ')}${more > 0 ? ` and ${more} more (is --label-field the label?)` : ''}; with nothing after the =, items with that label are left out.`
 }
 
 function aspectFault({ ratings }: Pick<Labelled, 'ratings'>, { name, scales = {} }: GoldProtocol): string | undefined {

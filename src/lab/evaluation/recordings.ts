@@ -179,7 +179,7 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
   const inFlight = new Map<string, Promise<ModelReply>>()
 
   async function ask(inner: Model, request: ModelRequest, asked: Question, digest: string): Promise<ModelReply> {
-    if (answers === undefined || calls === undefined) throw new Error('the recording was opened to be read alone')
+    if (answers === undefined || calls === undefined) throw new Error('the recording was opened only for reading')
     const call = randomUUID()
     await calls.append({ call, digest, at: new Date().toISOString() })
     const start = performance.now()

@@ -127,7 +127,7 @@ export async function labelsBeside(file: string, bad: Bad = () => {}): Promise<T
   const name = basename(file).replace(/data(?!.*data)/, 'label')
   if (name === basename(file))
     throw new OperatorError(
-      `${file}: its labels lie beside it under the same name, with "label" for "data"; it has no "data".`,
+      `${file}: its labels are in a file of the same name, with "label" in place of "data"; this name has no "data".`,
     )
   const labels = join(dirname(file), name)
   const of = new Map<string, 'rumor' | 'non-rumor'>()

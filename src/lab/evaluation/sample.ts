@@ -53,7 +53,7 @@ function batchOf(items: GoldItem[], batch: SampleOptions['batch']): GoldItem[] {
 function balancedOf(ranked: readonly GoldItem[], { name, labels }: Sampled, size: number | undefined): GoldItem[] {
   if (labels.length === 0) throw new OperatorError(`${name} cannot be balanced: its items have no labels.`)
   if (size !== undefined && size % labels.length !== 0)
-    throw new OperatorError(`${size} items are not as many of each of ${labels.length} labels.`)
+    throw new OperatorError(`${size} items can’t be divided equally among ${labels.length} labels.`)
   const counts = countsOf(ranked, labels)
   const each = size === undefined ? Math.min(...counts.map(({ count }) => count)) : size / labels.length
   const tooFew = counts.filter(({ count }) => count < Math.max(each, 1))

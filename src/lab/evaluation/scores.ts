@@ -143,7 +143,7 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
         (unit) => classScores(unit, label).recall !== null,
       ),
       f1: estimate(
-        `no item is ${label}, nor was called so`,
+        `no item has the label ${label}, in the data or in a verdict`,
         (of) => classScores(of, label).f1,
         (unit) => classScores(unit, label).f1 !== null,
       ),

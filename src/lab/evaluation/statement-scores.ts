@@ -34,7 +34,7 @@ export function statementScores(pairs: readonly Pair[], seed: string): Statement
   return {
     statements: statements.length,
     alike: statements.length - rhos.length,
-    spearman: estimate('statement spearman', rhos, 'of no statement do both ratings and scores differ'),
+    spearman: estimate('statement spearman', rhos, 'no statement has both different ratings and different scores'),
     ndcg: estimate('statement ndcg', gains, 'no statement has a reply that is worth anything'),
     randomNdcg: meanOf(statements.flatMap((of) => randomNdcg(of.map(({ people }) => people)) ?? [])),
   }

@@ -113,7 +113,7 @@ describe('the report', () => {
     const shown = (texts: typeof TEXTS | null) =>
       parseHTML(htmlReport(evaluation, null, [], texts)).document.body.textContent
     expect(shown(TEXTS)).toContain('gnp.exe')
-    expect(shown(null)).toContain('--texts shows it here')
-    expect(shown(TEXTS)).not.toContain('--texts shows it here')
+    expect(shown(null)).toContain('--texts shows them here')
+    expect(shown(TEXTS)).not.toContain('--texts shows them here')
   })
 })

@@ -88,7 +88,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     if (options.yes !== true) return { ...result, calibrated: null }
     if (!paper && unseenOf(parts) < FEWEST_UNITS)
       throw new OperatorError(
-        `Nothing was asked: with fewer than ${FEWEST_UNITS} unseen statements no steps could be adopted. Some ${FEWEST_UNITS * 3} statements are the least.`,
+        `Nothing was asked: with fewer than ${FEWEST_UNITS} unseen statements no steps could be adopted. At least some ${FEWEST_UNITS * 3} statements are needed.`,
       )
     await checkFolder(options.steps)
     const calibrated = await runCalibration(
@@ -101,7 +101,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
   print(result, { json, terminal, options }) {
     const { calibrated } = result
     if (json) return terminal.out(JSON.stringify(result))
-    if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to go on.')
+    if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to start.')
     for (const { from, spearman } of calibrated.course) terminal.out(`ρ ${told(spearman)} on selection: ${from}`)
     const { gain, file, scorers, refused, steps } = calibrated
     for (const line of countsOf(calibrated)) terminal.out(line)
@@ -143,11 +143,11 @@ function countsOf({
 }: NonNullable<CalibrationResult['calibrated']>): string[] {
   const told = [
     ...(unreadable > 0 ? [`${unreadable} scores of the best could not be read`] : []),
-    ...(lost > 0 ? [`${lost} drafts and refinements could not be had`] : []),
-    ...(repeated > 0 ? [`${repeated} said the same as another`] : []),
+    ...(lost > 0 ? [`${lost} drafts and refinements got no answer`] : []),
+    ...(repeated > 0 ? [`${repeated} were the same as another`] : []),
     ...(withoutTemperature > 0
       ? [
-          `${withoutTemperature} drafts and refinements were written by a model that takes no temperature: they differ only as it does by itself`,
+          `${withoutTemperature} drafts and refinements were written by a model without a temperature setting, so they differ only by chance`,
         ]
       : []),
     ...(stopped > 0 ? [`${stopped} were stopped early`] : []),
@@ -195,7 +195,7 @@ function whyNone(gain: Gain | null): string {
   if (gain === null) return 'on all ratings'
   const beats = (gain.change.interval?.low ?? 0) > 0
   return beats && !isNoChance(gain.follows)
-    ? 'on unseen items, for the new steps are not shown to follow the raters'
+    ? 'on unseen items, because the new steps are not shown to follow the raters'
     : 'on unseen items'
 }
 
@@ -237,7 +237,7 @@ function planLines(
     ...(test.length > 0 && unseen < FEWEST_UNITS
       ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be claimed.`]
       : []),
-    `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores, and what is asked again because it could not be read: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
+    `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores, and repairs of unreadable answers: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
     ...(unpriced.length === 0
       ? []
       : [`The settings have no price of ${unpriced.join(', ')} (models.prices): it counts as free here.`]),

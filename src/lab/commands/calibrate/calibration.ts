@@ -21,7 +21,7 @@ const NO_DEADLINE_MS = 30 * 86_400_000
 /** The questions of one aspect. Throws an `OperatorError` where the protocol has no such aspect, or its files have faults. */
 export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: string): Calibration {
   if (kind.calibration === undefined)
-    throw new OperatorError(`The protocol ${kind.name} scores by no evaluation steps that could be calibrated.`)
+    throw new OperatorError(`The protocol ${kind.name} has no evaluation steps to calibrate.`)
   try {
     const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
     return kind.calibration(aspect, {
@@ -74,7 +74,7 @@ export function askingFor(
     } catch (error) {
       if (io.signal.aborted) throw error
       if (error instanceof PermanentError && ENDS_ALL.has(error.code))
-        throw new OperatorError(`The calibration can't go on (${error.code}): ${error.message}`, { cause: error })
+        throw new OperatorError(`The calibration can't continue (${error.code}): ${error.message}`, { cause: error })
       if (!(error instanceof PermanentError || error instanceof RetryLaterError)) throw error
       io.asked()
       lost++

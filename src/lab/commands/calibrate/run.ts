@@ -35,7 +35,7 @@ function refusal(scorers: readonly Scorer[]): string | null {
     return 'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.'
   const all = scorers.reduce((sum, { scores }) => sum + scores, 0)
   if ((scorers[0]?.scores ?? 0) < all * LEAST_OF_ONE_MODEL)
-    return 'Several models scored, and steps are found for one: nothing is written. Name one scorer in models.roles.'
+    return 'Several models scored, but steps are for one model: nothing is written. Name one scorer in models.roles.'
   return null
 }
 
@@ -151,12 +151,12 @@ export async function runCalibration(
       })
       try {
         const found = await calibrate(parts, sizesOf(options), asking, seed)
-        if (found === null) throw new OperatorError('No draft could be had: the model gave no steps that can be read.')
+        if (found === null) throw new OperatorError('There is no draft: the model gave no readable steps.')
         const { spearman, items } = found.best.agreement
         if (spearman === null)
           throw new OperatorError(
             items < 2
-              ? 'Hardly a score could be read: nothing can be calibrated for this model.'
+              ? 'Hardly any score was readable: nothing can be calibrated for this model.'
               : `The model gave all ${items} items the same score under every candidate. The steps stay as they are.`,
           )
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
@@ -180,11 +180,11 @@ export async function runCalibration(
         if (gone !== null && !stopping.aborted) throw gone
         if (meter.unpriced() !== null)
           throw new OperatorError(
-            `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+            `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
           )
         const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
         const how = options.out === undefined ? 'With --out answers are kept' : 'The answers are kept'
-        throw new OperatorError(`${why}: ${asked} questions were asked. ${how}: run it again to go on.`)
+        throw new OperatorError(`${why}: ${asked} questions were asked. ${how}: run it again to continue.`)
       }
     }),
   )

@@ -54,7 +54,7 @@ export async function readBaseline(file: string, protocol: string, sets: readonl
   if (!read.success)
     throw new OperatorError(`${file} is no result of "gavel eval --json", nor the report.json of a folder of --out.`)
   if (read.data.protocol !== protocol)
-    throw new OperatorError(`${file} is of the protocol ${read.data.protocol}, and this run of ${protocol}.`)
+    throw new OperatorError(`${file} is for the protocol ${read.data.protocol}, and this run for ${protocol}.`)
   // Written by this program: what the comparison does not read is not checked.
   const table = read.data.table as unknown as readonly Cell[]
   const named = sets.map((set) => ({ set, cell: firstOf(table, set.name) })).filter(({ cell }) => cell !== undefined)

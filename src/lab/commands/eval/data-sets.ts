@@ -15,7 +15,7 @@ export interface Wanted extends GoldOptions, SampleOptions {
   readonly name: string
 }
 
-const RATINGS = 'A column that is called like an aspect holds its ratings: see docs/data-sets.md.'
+const RATINGS = 'A column with the name of an aspect holds its ratings (docs/data-sets.md).'
 /** Ratings that are named one by one where they are left out. */
 const NAMED_RATINGS = 10
 

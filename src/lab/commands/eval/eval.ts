@@ -101,10 +101,11 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
     misused("--model replaces a paper's model, and needs --preset; with --protocol, models.roles names the models")
   if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
   if (out !== undefined && replay !== undefined)
-    misused('--out asks what is missing and --replay never asks: give one of them')
+    misused('--out asks missing questions, and --replay asks none: give one of them')
   if (whatIf !== undefined && replay === undefined)
     misused('--what-if needs --replay FOLDER, whose answers it starts from')
-  if (yes && whatIf === undefined) misused('--yes asks what --what-if SETTINGS finds missing: give that too')
+  if (yes && whatIf === undefined)
+    misused('--yes needs --what-if SETTINGS, and asks the questions that it finds missing')
   if (maxCost !== undefined && replay !== undefined && !yes)
     misused('--replay asks nothing, so --max-cost limits nothing')
 }
@@ -162,7 +163,7 @@ export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): st
   const twice = names.find((name, at) => names.indexOf(name) !== at)
   if (twice !== undefined)
     throw new OperatorError(
-      `Two data sets would be called ${twice}: give each file once, and one file for each of a paper's.`,
+      `Two data sets would have the name ${twice}: give each file once, and one file for each data set of a paper.`,
     )
   return names
 }

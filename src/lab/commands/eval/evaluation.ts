@@ -103,15 +103,15 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
     if (meter?.unpriced() != null)
       throw new OperatorError(
-        `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+        `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
       )
     if (stop.signal.aborted)
       throw new OperatorError(
-        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to go on.`,
+        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
       )
     if (io.signal.aborted)
       throw new OperatorError(
-        `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to go on.`,
+        `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to continue.`,
       )
     return {
       ...{ ...judged, asked: noting.asked, tookMs: noting.tookMs() },
@@ -166,7 +166,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const later = parts.slice(parts.findIndex(({ data }) => data.name === name) + 1)
     if (row.learns !== true || !later.some(({ rows }) => rows.some((one) => one.name === row.name))) return
     const failed = await learning.of(row).learn(cases, { signal, progress: () => {} })
-    if (failed > 0) io.say(`${row.name}: the curator made nothing of ${failed} of ${cases.length} cases of ${name}.`)
+    if (failed > 0) io.say(`${row.name}: the curator failed on ${failed} of ${cases.length} cases of ${name}.`)
     if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
   }
 

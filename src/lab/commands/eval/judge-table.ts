@@ -82,7 +82,7 @@ export async function judgeTable(
   const named = preset === null ? cells : namedByAnswers(cells, preset, standIns)
   const without = itemsWithoutExamples(cells)
   const [first] = [...named, ...table.absent]
-  if (first === undefined) throw new OperatorError('There is nothing to judge: no data was given.')
+  if (first === undefined) throw new OperatorError('There is nothing to judge: give --data.')
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
     ...{

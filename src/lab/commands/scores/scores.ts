@@ -91,7 +91,7 @@ export const command: Command<ScoresOptions, ScoresResult> = {
           const scores = await scoredTexts(reachable, asked, { signal, done: tell })
           if (scores.texts.length === 0)
             throw new OperatorError(
-              `No text has a score (${why(scores)}): gavel doctor says whether the model answers.`,
+              `No text has a score (${why(scores)}): gavel doctor shows whether the model answers.`,
             )
           return resultOf(attribute, options, scores, meter.spent)
         } catch (error) {
@@ -100,15 +100,15 @@ export const command: Command<ScoresOptions, ScoresResult> = {
           if (gone !== null && !stopping.aborted) throw gone
           if (meter.unpriced() !== null)
             throw new OperatorError(
-              `--max-cost needs a price of ${meter.unpriced()}, and the settings have none: models.prices (0 where it is free).`,
+              `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
             )
           const stopped = broke.signal.aborted
             ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid`
             : 'Stopped'
           const how =
             out === undefined
-              ? 'With --out answers are kept, and another run goes on'
-              : 'The answers are kept: run it again to go on'
+              ? 'With --out answers are kept, and the next run continues'
+              : 'The answers are kept: run it again to continue'
           throw new OperatorError(`${stopped}: ${done} of ${counted(texts.length, 'text')} were scored. ${how}.`)
         }
       }),
@@ -121,12 +121,11 @@ export const command: Command<ScoresOptions, ScoresResult> = {
       `${attribute} of ${counted(texts, 'text')}, ${marked} of them to be flagged, by ${models.map((name) => printable(name, 80)).join(', ')} (${version}).`,
     )
     const lost = Object.values(result.unscored).reduce((sum, one) => sum + one, 0)
-    if (lost > 0)
-      terminal.say(`${counted(lost, 'text')} without a score (${why(result)}): they are in no number below.`)
+    if (lost > 0) terminal.say(`${counted(lost, 'text')} without a score (${why(result)}), and not counted below.`)
     if (Math.min(marked, texts - marked) < FEW)
       terminal.say(`Fewer than ${FEW} texts of a kind: each share below may be off by ten points and more.`)
     if (carried.length > 0) {
-      terminal.out('Old thresholds, and ours that flag as many, miss no more, or are right as often:')
+      terminal.out('Old thresholds, and ours with the same share, the same recall, or the same precision:')
       terminal.out(
         table(
           ['old', 'its share, precision, recall', 'same share', 'same recall', 'same precision'],

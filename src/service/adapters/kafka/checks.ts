@@ -54,17 +54,17 @@ export async function topicFindings(
   const found: (Finding | null)[] = [
     options.brokers === 1 || single.length === 0
       ? null
-      : warning(`${single.join(', ')}: one copy alone, which is gone with its broker`, 'Give them three replicas.'),
+      : warning(`${single.join(', ')}: only one copy, which is lost with its broker`, 'Give them three replicas.'),
     thin.length === 0
       ? null
       : warning(
-          `${thin.join(', ')}: a record is acknowledged when one copy has it, and lost with that broker`,
+          `${thin.join(', ')}: a record is acknowledged when only one copy has it, and is lost with that broker`,
           'Set min.insync.replicas to 2.',
         ),
     unclean.length === 0
       ? null
       : warning(
-          `${unclean.join(', ')}: a copy that lags may become the leader, and drop what was acknowledged`,
+          `${unclean.join(', ')}: a copy that lags may become the leader, and drop acknowledged records`,
           'Set unclean.leader.election.enable to false.',
         ),
     retention < 0 || retention >= options.keepTombstoneMs
@@ -82,12 +82,12 @@ export async function topicFindings(
     lossy.length === 0
       ? null
       : warning(
-          `${lossy.join(', ')}: drops records in time, and a recovery would not know what people decided`,
+          `${lossy.join(', ')}: drops old records, so a recovery would not know all decisions`,
           'Set its retention.ms and retention.bytes to -1 and its cleanup.policy to delete.',
         ),
     dropsAudit
       ? warning(
-          `${topics.audit.name}: drops records earlier than console.auditKeep: who saw and did what is not known that long`,
+          `${topics.audit.name}: drops records earlier than console.auditKeep: the audit log is shorter than set`,
           'Set its retention.ms to console.auditKeep or more, retention.bytes to -1 and its cleanup.policy to delete.',
         )
       : null,
@@ -95,7 +95,7 @@ export async function topicFindings(
       ? null
       : warning(
           'their settings can’t be read: the user lacks the right, or the brokers don’t show them',
-          'See to it that each has three replicas, min.insync.replicas 2 and no unclean leader election.',
+          'Give each three replicas, min.insync.replicas 2 and no unclean leader election.',
         ),
   ]
   return found.filter((one) => one !== null)
@@ -130,7 +130,7 @@ export async function offsetFindings(
   const shortest = Math.min(...minutes)
   if (shortest * MINUTE_MS >= options.keepTombstoneMs)
     return [{ what, state: 'ok', detail: `kept for ${shortest} minutes after a group’s last member has left` }]
-  const detail = `kept for ${shortest} minutes after a group’s last member has left, less than threads.keepTombstone: after a longer stop it is not known what was accepted`
+  const detail = `kept for ${shortest} minutes after a group’s last member has left, less than threads.keepTombstone. After a longer stop nobody knows what was accepted`
   return [{ what, state: 'warning', detail, todo }]
 }
 
