@@ -97,6 +97,17 @@ describe('a message to a receiver', () => {
     expect(await send(to(endless.url), MESSAGE)).toMatchObject({ status: 200 })
   })
 
+  test('says why a receiver could not be reached', async () => {
+    const whyOf = async (url: string, lookup = async (): Promise<readonly string[]> => []) =>
+      (await webhookSender({ timeoutMs: 5_000, lookup })({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)).why
+    const plain = await receiver((_, response) => response.end())
+    expect(await whyOf(plain.url.replace('http:', 'https:'))).toMatch(
+      /^it could not be reached \((EPROTO|ERR_SSL_\w+)\)$/,
+    )
+    expect(await whyOf('https://127.0.0.1:1/')).toBe('it could not be reached (ECONNREFUSED)')
+    expect(await whyOf('https://none.example/')).toBe('it could not be reached (its name has no address)')
+  })
+
   test('says when the receiver wants to be asked again', async () => {
     const in30 = await receiver((_, response) => response.writeHead(503, { 'retry-after': '30' }).end())
     const odd = await receiver((_, response) => response.writeHead(503, { 'retry-after': 'soon' }).end())

@@ -1,4 +1,5 @@
 import { Webhook } from 'standardwebhooks'
+import { describeError } from '../domain/error-line.ts'
 import type { SendWebhook, Tried } from '../ports/webhooks.ts'
 import { isPublic, pinnedRequest, type Reach, Unreachable } from './pinned-request.ts'
 
@@ -41,7 +42,9 @@ export function webhookSender(settings: { readonly timeoutMs: number } & Omit<Re
     } catch (error) {
       if (error instanceof Unreachable && error.why === 'not-allowed')
         return refused('its name leads to an address that is not public (webhooks.to: allowPrivate)')
-      const why = signal.aborted ? `no answer within ${settings.timeoutMs} ms` : 'it could not be reached'
+      // The code says what to mend: a certificate, a name, a port.
+      const { code = 'its name has no address' } = describeError(error)
+      const why = signal.aborted ? `no answer within ${settings.timeoutMs} ms` : `it could not be reached (${code})`
       return { status: null, why, retryAfterMs: null }
     }
   }
