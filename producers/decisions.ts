@@ -4,8 +4,8 @@ import type { Deciding } from '../src/service/ports/deciding.ts'
 import { type DecisionStore, decisionName } from '../src/service/ports/decisions.ts'
 import type { PlacingWriter } from '../src/service/ports/topic.ts'
 
-/** How often is looked for what came of a decision, in ms. */
-const LOOK_MS = 100
+/** How soon, and how seldom at most, is looked again for what came of a decision, in ms: the longer it has taken, the longer it may. */
+const [SOONEST_MS, SELDOMEST_MS] = [100, 1_000]
 
 /** Sends decisions to their topic, and waits so long for what comes of each. */
 export function decisionsProducer(to: {
@@ -19,10 +19,13 @@ export function decisionsProducer(to: {
     async decide(message, signal) {
       const place = await writer.place({ topic, key: message.subjectId, value: written(message) })
       const of = decisionName({ partition: place.partition, offset: place.offset })
-      for (let waited = 0; ; waited += LOOK_MS) {
-        const decided = await told(of)
+      for (let waited = 0; ; ) {
+        // It stands on its topic, whatever can't be read of it now: whoever sent it must not send it again.
+        const decided = await told(of).catch(() => null)
         if (decided !== null || waited >= waitMs || signal.aborted) return { of, decided }
-        await sleep(LOOK_MS)
+        const pause = Math.min(Math.max(SOONEST_MS, waited / 4), SELDOMEST_MS, waitMs - waited)
+        await sleep(pause)
+        waited += pause
       }
     },
   }

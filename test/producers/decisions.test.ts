@@ -38,3 +38,26 @@ it('of what nothing is heard in time, or whose caller has gone, the place is tol
   const gone = producer(() => null, 60_000)
   expect(await gone.decide(decisionMessage.parse(SENT), AbortSignal.abort())).toEqual(unheard)
 })
+
+it('a decision that stands on its topic is not said to have failed when the store is away', async () => {
+  let looks = 0
+  const stands: Decided = { outcome: 'stands', verdict: 'rumor~p1~r2' }
+  const { decide } = producer(() => {
+    if (++looks < 3) throw new Error('Redis is away')
+    return stands
+  })
+  expect(await decide(decisionMessage.parse(SENT), new AbortController().signal)).toEqual({
+    of: '3@7',
+    decided: stands,
+  })
+})
+
+it('the longer nothing is heard, the more seldom is looked', async () => {
+  let looks = 0
+  const { decide } = producer(() => {
+    looks++
+    return null
+  }, 1_500)
+  expect(await decide(decisionMessage.parse(SENT), new AbortController().signal)).toEqual({ of: '3@7', decided: null })
+  expect(looks).toBe(11)
+})
