@@ -8,7 +8,7 @@ import { NOW, testDoor } from './door-for-tests.ts'
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
 
 /** A door behind which decisions come to this; null: nothing is heard of them. */
-function deciding(comesTo: Decided | null | Error) {
+function deciding(comesTo: Decided | null | Error, heard = Promise.resolve()) {
   const sent: DecisionMessage[] = []
   const door = testDoor({
     routes: [
@@ -17,10 +17,12 @@ function deciding(comesTo: Decided | null | Error) {
           async decide(message) {
             if (comesTo instanceof Error) throw comesTo
             sent.push(message)
+            await heard
             return { of: '0@7', decided: comesTo }
           },
         },
         clock: () => NOW,
+        ...{ waiting: 4, waitingPerTenant: 2 },
       }),
     ],
   })
@@ -50,6 +52,17 @@ describe('a decision', () => {
     expect((await deciding(null).decide(DECISION)).body).toEqual({ of: '0@7', by: 'acme-backend', outcome: 'unheard' })
     expect((await deciding(null).decide(DECISION)).status).toBe(202)
     expect((await deciding(new Error('broker')).decide(DECISION)).status).toBe(503)
+  })
+
+  test('waits beside others up to a number, and one more is told to wait', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const { decide, sent } = deciding({ outcome: 'stands', verdict: 'rumor~p1~r2' }, promise)
+    const two = [decide(DECISION), decide(DECISION)]
+    const { status, body, headers } = await decide(DECISION)
+    expect([status, body.type, headers.has('retry-after')]).toEqual([429, '/problems/waiting', true])
+    resolve()
+    expect((await Promise.all(two)).map((one) => one.status)).toEqual([200, 200])
+    expect([(await decide(DECISION)).status, sent.length]).toEqual([200, 3])
   })
 
   test('names no other person, no other tenant, and has what a decision has', async () => {

@@ -95,6 +95,7 @@ export function doorPart(
       clock,
     }
     const { maxTextChars } = settings.threads
+    const { waiting, waitingPerTenant } = settings.door
     const kept = { maxTextChars, isPlaceholder: placeholders(settings.threads.placeholders) }
     const judging: JudgeParts = {
       ...given,
@@ -104,8 +105,7 @@ export function doorPart(
         comment: (message) => keptComment(message, kept),
         reply: (message) => keptReply(message, kept),
       },
-      waiting: settings.door.waiting,
-      waitingPerTenant: settings.door.waitingPerTenant,
+      ...{ waiting, waitingPerTenant },
     }
     const { fetch } = door({
       settings: settings.door,
@@ -113,7 +113,7 @@ export function doorPart(
         messagesRoute({ ...given, decisionsTopic: deciding === null ? null : topics.decisions }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
-        ...(deciding === null ? [] : [decisionsRoute({ deciding, clock })]),
+        ...(deciding === null ? [] : [decisionsRoute({ deciding, clock, waiting, waitingPerTenant })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           debate: debateOf(judging),

@@ -6,16 +6,21 @@ import { DECISION_FIELDS } from './messages.ts'
 import { Refused } from './problem.ts'
 import { json, type Operation, type Route } from './route.ts'
 import { checkKnown } from './unknown-fields.ts'
+import { type Waiting, waitersOf } from './waiters.ts'
 
 /** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
-export function decisionsRoute({ deciding, clock }: { deciding: Deciding; clock: Clock }): Route {
+export function decisionsRoute({ deciding, clock, ...limits }: { deciding: Deciding; clock: Clock } & Waiting): Route {
+  const waiters = waitersOf(limits)
   return {
     method: 'POST',
     path: '/v1/decisions',
     scope: 'decide',
     takesBody: true,
     operation: OPERATION,
-    problems: ['invalid', 'too-deep', 'bad-encoding', 'tenant', 'deleted', 'late', 'undecided', 'kafka-away'],
+    problems: [
+      ...(['invalid', 'too-deep', 'bad-encoding', 'tenant', 'deleted', 'late', 'undecided'] as const),
+      ...(['waiting', 'kafka-away'] as const),
+    ],
     async answer({ body, caller, signal, waiting }) {
       const given = jsonOf(body)
       if (typeof given !== 'object' || given === null || Array.isArray(given))
@@ -31,15 +36,13 @@ export function decisionsRoute({ deciding, clock }: { deciding: Deciding; clock:
         const errors = read.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
         throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
       }
-      const heard = await waiting(deciding.decide(read.data, signal())).catch((cause: unknown) => {
-        throw new Refused(
-          'kafka-away',
-          `Kafka has not acknowledged it (${cause instanceof Error ? cause.name : 'unknown'})`,
-          {
-            retryAfter: 5,
-          },
-        )
-      })
+      const done = waiters.enter(caller.tenant)
+      const heard = await waiting(deciding.decide(read.data, signal()))
+        .catch((cause: unknown) => {
+          const name = cause instanceof Error ? cause.name : 'unknown'
+          throw new Refused('kafka-away', `Kafka has not acknowledged it (${name})`, { retryAfter: 5 })
+        })
+        .finally(done)
       return answered(heard, caller.by)
     },
   }

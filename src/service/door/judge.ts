@@ -10,14 +10,12 @@ import { Refused } from './problem.ts'
 import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
 import type { Sending } from './sending.ts'
 import { IGNORED, ignoredIn, shown } from './unknown-fields.ts'
+import { type Waiting, waitersOf } from './waiters.ts'
 
-export interface JudgeParts extends ReadingParts {
+export interface JudgeParts extends ReadingParts, Waiting {
   readonly asking: Asking
   readonly answers: Pick<Answers, 'read' | 'changed'>
   readonly sending: Sending
-  /** Most requests that wait at a time, in this process, and of one tenant. */
-  readonly waiting: number
-  readonly waitingPerTenant: number
   readonly pressure: () => string | null
   readonly report: Report
 }
@@ -43,7 +41,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         call.charge(wanted.comments.length)
         const pressure = parts.pressure()
         if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
-        const done = waiters.enter(tenant, wanted.wait)
+        const done = waiters.enter(tenant, wanted.wait > 0)
         try {
           if (wanted.stream) await parts.sending.send(tenant, wanted.records)
           const { id, until } = await askedOf(parts, tenant, wanted)
@@ -64,7 +62,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         const { query, caller } = call
         const id = requestOf(call)
         const wait = waitIn(query.get('wait') ?? '0')
-        const done = waiters.enter(caller.tenant, wait)
+        const done = waiters.enter(caller.tenant, wait > 0)
         try {
           const withTranscripts = query.get('transcript') === 'true'
           const answer = await complete(parts, call, id, wait, withTranscripts)
@@ -248,28 +246,6 @@ function waitIn(text: string): number {
   if (text.trim() === '' || !(seconds >= 0 && seconds <= MOST_WAIT))
     throw new Refused('invalid', `wait: 0 to ${MOST_WAIT} seconds`)
   return seconds
-}
-
-/** Counts who waits, in all and by tenant. Throws the problem of too many. */
-function waitersOf({ waiting, waitingPerTenant }: Pick<JudgeParts, 'waiting' | 'waitingPerTenant'>) {
-  const ofTenant = new Map<string, number>()
-  let all = 0
-  return {
-    enter(tenant: string, wait: number): () => void {
-      if (wait === 0) return () => {}
-      const own = ofTenant.get(tenant) ?? 0
-      if (all >= waiting || own >= waitingPerTenant)
-        throw new Refused('waiting', 'too many requests wait for verdicts', { retryAfter: 2 })
-      all++
-      ofTenant.set(tenant, own + 1)
-      return () => {
-        all--
-        const left = (ofTenant.get(tenant) ?? 1) - 1
-        if (left === 0) ofTenant.delete(tenant)
-        else ofTenant.set(tenant, left)
-      }
-    },
-  }
 }
 
 const ANSWER: Schema = {
