@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { table } from '../../src/commands/terminal.ts'
 import { untilStopped } from '../../src/kit/bench/until-stopped.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
 
 function setUp() {
-  const said: string[] = []
+  const said: unknown[] = []
   const stop = new AbortController()
-  return { said, stop, io: { say: (line: string) => void said.push(line), signal: stop.signal } }
+  return { said, stop, io: { say: (line: unknown) => void said.push(line), signal: stop.signal } }
 }
 
 test('a bench that is stopped ends in one line with what was measured until then, whatever fails of the stop', async () => {
@@ -31,6 +32,19 @@ test('before anything was measured it says that', async () => {
     signal.throwIfAborted()
   })
   await expect(bench).rejects.toThrow('Stopped before the end; nothing was measured yet')
+})
+
+test('a table is printed, and is no part of that line', async () => {
+  const { said, stop, io } = setUp()
+  const drawing = table(['fault'], [['hang']])
+  const bench = untilStopped(io, async ({ say, signal }) => {
+    say(drawing)
+    say('9 orphans')
+    stop.abort()
+    signal.throwIfAborted()
+  })
+  await expect(bench).rejects.toThrow('Stopped before the end; measured until then: 9 orphans')
+  expect(said).toEqual([drawing, '9 orphans'])
 })
 
 test('an error that is no stop is left as it is', async () => {

@@ -82,19 +82,19 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
   it('judges, follows, decides and reviews', async () => {
     await run({ command: 'npx gavel webhooks list', prints: '' })
     await during('npx gavel run --roles intake,judge,publish,record', 'service:started', async () => {
+      const followed = during('npx gavel verdicts --follow --json | jq .label', /hate|rumor|safe/, undefined, {
+        jq: 'jq --unbuffered',
+      })
+      await run({
+        command: 'npx gavel produce config/demo/event.jsonl --speed 200',
+        with: { 'speed 200': 'speed 50' },
+        prints: '268 sent',
+      })
+      await followed
       await runAll([
-        {
-          command: 'npx gavel produce config/demo/event.jsonl --speed 200',
-          with: { 'speed 200': 'speed 2000' },
-          prints: '268 sent',
-        },
         { command: 'npx gavel health', prints: '' },
         { command: 'npx gavel top --json | jq .stages', prints: 'rumor' },
       ])
-      await during('npx gavel verdicts --follow --json | jq .label', /hate|rumor|safe/, undefined, {
-        '--follow': '--last 3 --follow',
-        jq: 'jq --unbuffered',
-      })
       const post = { '3lbw2k4': 'calvera-p4', ' p1 ': ' calvera-p5 ' }
       await expect
         .poll(async () => (await shell.run(['npx gavel show calvera-p4'], prepared)).out, {

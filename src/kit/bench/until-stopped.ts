@@ -1,10 +1,11 @@
+import type { Drawing } from '../../commands/terminal.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 
-type Say = (line: string) => void
+type Say = (line: string | Drawing) => void
 
 /**
  * Runs a bench. If it is stopped before its end, throws an `OperatorError` with what it had measured until then: the lines that
- * it said. Those that end with … only announce what is measured next.
+ * it printed. Those that end with … only announce the next step. Tables are for people, and not repeated.
  */
 export async function untilStopped<Report>(
   { say, signal }: { say: Say; signal: AbortSignal },
@@ -12,7 +13,7 @@ export async function untilStopped<Report>(
 ): Promise<Report> {
   const measured: string[] = []
   const noting: Say = (line) => {
-    if (!line.endsWith('…')) measured.push(line.trim())
+    if (typeof line === 'string' && !line.endsWith('…')) measured.push(line.trim())
     say(line)
   }
   try {
