@@ -1,7 +1,7 @@
 import type { CaseStore } from '../ports/cases.ts'
 
-/** From this length of a case's record on, in characters or bytes, it counts: five hundred short comments have a third of it. */
-const LARGE = 250_000
+/** From this length of a case's record on, in characters or bytes, it counts: shorter ones in 256 slots together have less than {@link MOST}. */
+const LARGE = 62_500
 /** As many of them may be used at a time in a process, but always one: a process has some 190 MB for all that it does. */
 const MOST = 16_000_000
 
