@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { verdict } from '../../src/service/domain/verdict.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -25,7 +26,7 @@ function judge(args: readonly string[], input = '') {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'judge']
   const child = spawn(process.execPath, [...flags, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH, ...understudy.settings, GAVEL_MODELS_SLOTS: '8' },
+    env: bareEnvironment({ ...understudy.settings, GAVEL_MODELS_SLOTS: '8' }),
   })
   child.stdin.end(input)
   let [printed, said] = ['', '']

@@ -10,6 +10,7 @@ import { startUnderstudy, type Understudy } from '../../src/kit/understudy/serve
 import { openRecording } from '../../src/lab/evaluation/recordings.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { verdict } from '../../src/service/domain/verdict.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -32,7 +33,7 @@ async function judge(out: string, killAfterMs = Number.POSITIVE_INFINITY) {
   const args = ['src/main.ts', 'judge', EVENT, '--protocol', 'rumor', '--json', '--out', out]
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', ...args], {
     cwd: PROJECT,
-    env: { PATH: process.env.PATH, ...understudy.settings },
+    env: bareEnvironment(understudy.settings),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [printed, said] = ['', '']

@@ -9,6 +9,7 @@ import { judgeFile } from '../../src/commands/judge.ts'
 import { type Post, snapshot } from '../../src/service/domain/thread.ts'
 import { noComments, transcript, verdict } from '../../src/service/domain/verdict.ts'
 import { scoredIn } from '../e2e/rumoureval.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -25,7 +26,7 @@ interface Ended {
 /** The command line as a person types it, in a process of its own, without any server or key. */
 function gavel(...args: string[]): Promise<Ended> {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
-  const options = { env: { PATH: process.env.PATH }, cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: 240_000 }
+  const options = { env: bareEnvironment({}), cwd: folder, maxBuffer: 64 * 1024 * 1024, timeout: 240_000 }
   const lines = (text: string) => text.split('\n').filter((line) => line !== '')
   return new Promise((resolve) => {
     execFile(process.execPath, [...flags, ...args], options, (error, stdout, stderr) => {
@@ -540,7 +541,7 @@ describe('the exit code', () => {
   test('is 0 where whoever read its results has had enough', async () => {
     const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
     const child = spawn(process.execPath, [...flags, 'judge', EVENT, '--protocol', 'rumor', '--json'], {
-      env: { PATH: process.env.PATH },
+      env: bareEnvironment({}),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     let said = ''

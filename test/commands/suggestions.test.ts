@@ -9,6 +9,7 @@ import { roleQuestions } from '../../src/commands/role-questions.ts'
 import { mustBeReadable } from '../../src/lab/evaluation/lines.ts'
 import { didYouMean } from '../../src/service/domain/did-you-mean.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const folder = ownFolder('suggestions')
@@ -17,7 +18,7 @@ function gavel(...args: string[]) {
   return spawnSync(process.execPath, [...flags, ...args], {
     cwd: folder,
     encoding: 'utf8',
-    env: { PATH: process.env.PATH },
+    env: bareEnvironment({}),
   })
 }
 
