@@ -14,9 +14,10 @@ import type { Terminal } from '../../src/commands/terminal.ts'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import type { UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 import type { Format } from '../../src/lab/evaluation/formats.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
+import { type Ranges, rangesOf, readRanges } from '../../src/service/adapters/kafka/bounded-reader.ts'
 import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/service/domain/verdict.ts'
+import type { Range } from '../../src/service/ports/topic.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { bareEnvironment } from './bare-environment.ts'
 
@@ -103,8 +104,14 @@ export async function startService(
   }
 }
 
+const settingsRead = new Map<string, Settings>()
+
+/** Read once for each environment: whoever polls asks again and again. */
 export function settingsOf(environment: Record<string, string>): Settings {
-  return loadSettings(environment)
+  const key = JSON.stringify(environment)
+  const settings = settingsRead.get(key) ?? loadSettings(environment)
+  settingsRead.set(key, settings)
+  return settings
 }
 
 export async function send(environment: Record<string, string>, file: string, format: Format, pace: Pace) {
@@ -126,37 +133,72 @@ export const PERSPECTIVES_WITH_SHELVES = {
   GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
 }
 
-/** All records of a topic, as an independent reader sees them. */
+interface Read {
+  readonly ranges: Ranges
+  readonly records: readonly string[]
+}
+const readBefore = new WeakMap<Readonly<Record<string, string>>, Map<string, Read>>()
+
+/** All records of a topic, as an independent reader sees them. Tests ask again and again: only what is new is read. */
 export async function recordsOf(
   environment: Record<string, string>,
   topic: keyof ReturnType<typeof topicsOf>,
 ): Promise<string[]> {
-  const records: string[] = []
-  const options = { follow: false, signal: new AbortController().signal }
-  await readTopic(clientOf(environment), topicsOf(settingsOf(environment))[topic], options, ({ message }) => {
-    records.push(message.value?.toString('utf8') ?? '')
+  const [kafka, name] = [clientOf(environment), topicsOf(settingsOf(environment))[topic]]
+  const waiting = { signal: new AbortController().signal }
+  const ranges = await rangesOf(kafka, name, null, waiting)
+  const topics = readBefore.get(environment) ?? new Map<string, Read>()
+  const before = topics.get(name)
+  const grown =
+    before !== undefined && [...before.ranges].every(([partition, was]) => continues(ranges.get(partition), was))
+  const records = grown ? [...before.records] : []
+  const from = (partition: number) => (grown ? before.ranges.get(partition)?.to : undefined)
+  const left = new Map(
+    [...ranges].map(([partition, range]) => [partition, { ...range, from: from(partition) ?? range.from }]),
+  )
+  await readRanges(kafka, name, left, waiting, (_, messages) => {
+    records.push(...messages.map(({ value }) => value?.toString('utf8') ?? ''))
   })
-  return records
+  readBefore.set(environment, topics.set(name, { ranges, records }))
+  return [...records]
 }
 
+/** Whether a partition is that of before, of which nothing is gone: not when its topic was made anew and is shorter. */
+function continues(range: Range | undefined, was: Range): boolean {
+  return range !== undefined && range.from === was.from && range.to >= was.to
+}
+
+const verdictIn = readOnce(verdict)
+const transcriptIn = readOnce(transcript)
+
 export async function verdictsOf(environment: Record<string, string>): Promise<Verdict[]> {
-  return (await recordsOf(environment, 'verdicts')).map((record) => verdict.parse(JSON.parse(record)))
+  return (await recordsOf(environment, 'verdicts')).map(verdictIn)
 }
 
 export async function transcriptsOf(environment: Record<string, string>): Promise<Transcript[]> {
-  return (await recordsOf(environment, 'transcripts')).map((record) => transcript.parse(JSON.parse(record)))
+  return (await recordsOf(environment, 'transcripts')).map(transcriptIn)
 }
 
-/** Asks until the answer is yes; throws, with what `state` says, when `withinMs` have passed. */
+/** Parses each text once, however often it is asked. */
+function readOnce<Value>(schema: { parse(value: unknown): Value }): (json: string) => Value {
+  const known = new Map<string, Value>()
+  return (json) => {
+    const value = known.get(json) ?? schema.parse(JSON.parse(json))
+    known.set(json, value)
+    return value
+  }
+}
+
+/** Asks until the answer is yes, often at first; throws, with what `state` says, when `withinMs` have passed. */
 export async function eventually(
   yes: () => Promise<boolean>,
   withinMs: number,
   state: () => string = () => '',
 ): Promise<void> {
   const deadline = Date.now() + withinMs
-  while (!(await yes())) {
+  for (let pauseMs = 25; !(await yes()); pauseMs = Math.min(250, pauseMs * 1.5)) {
     if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms; ${state()}`)
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 
