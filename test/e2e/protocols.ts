@@ -2,9 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { ledgerOf } from '../../src/kit/bench/ledger.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { repeats } from '../support/ledger.ts'
@@ -24,19 +23,13 @@ import {
 } from '../support/pipeline.ts'
 import { fillShelves } from '../support/shelves.ts'
 
-const POSTS = 440
-const REPLIES = 60
 const COMMENTS_EACH = 2
 
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-})
+/** How many posts and how many replies a stream has. */
+interface Size {
+  readonly posts: number
+  readonly replies: number
+}
 
 const TEXTS = [
   'The bridge at the harbor is closed, the fire brigade says.',
@@ -50,10 +43,10 @@ const TEXTS = [
 const hasImage = (n: number) => n % 7 === 0
 
 /** Posts of every kind, each with comments, and replies to hate speech, in one stream. */
-function* stream(): Generator<object> {
+function* stream({ posts, replies }: Size): Generator<object> {
   let now = Date.parse('2026-01-01T00:00:00Z')
   const at = () => new Date(now++).toISOString()
-  for (let n = 0; n < POSTS; n++) {
+  for (let n = 0; n < posts; n++) {
     const id = `post-${n}`
     const media = hasImage(n) ? { media: [{ kind: 'image', alt: `a street, number ${n}` }] } : {}
     const text = n % 11 === 0 && hasImage(n) ? {} : { text: `${TEXTS[n % TEXTS.length]} (${n})` }
@@ -67,7 +60,7 @@ function* stream(): Generator<object> {
         createdAt: at(),
       }
   }
-  for (let n = 0; n < REPLIES; n++)
+  for (let n = 0; n < replies; n++)
     yield {
       type: 'counterspeech',
       id: `post-${n}`,
@@ -78,32 +71,39 @@ function* stream(): Generator<object> {
 }
 
 /** Which protocols owe a verdict on which subject. */
-function owed(): Set<string> {
+function owed({ posts, replies }: Size): Set<string> {
   const pairs = new Set<string>()
-  for (let n = 0; n < POSTS; n++) {
+  for (let n = 0; n < posts; n++) {
     // Every post has words: a text, or its image's description.
     pairs.add(`rumor post-${n}`).add(`safety post-${n}`).add(`hate post-${n}`)
   }
-  for (let n = 0; n < REPLIES; n++) pairs.add(`counterspeech post-${n}`)
+  for (let n = 0; n < replies; n++) pairs.add(`counterspeech post-${n}`)
   return pairs
 }
 
-it('all four protocols judge one stream at once: nothing lost, nothing twice', { timeout: 280_000 }, async () => {
+/** All four protocols judge one stream at once: nothing is lost, and nothing said twice. */
+export async function judgeOneStream(size: Size): Promise<void> {
+  const stack = await startServers({ latencyMs: 5 })
+  let service: Service | undefined
   const environment = environmentOn(stack, {
     ...{ ...protocolsOn(...PROTOCOLS.map(({ name }) => name)), ...PERSPECTIVES_WITH_SHELVES },
     GAVEL_CASES_DEADLINE: '5m',
   })
   const folder = mkdtempSync(join(tmpdir(), 'gavel-stream-'))
   const file = join(folder, 'stream.jsonl')
-  writeFileSync(file, [...stream()].map((line) => `${JSON.stringify(line)}\n`).join(''))
+  writeFileSync(file, [...stream(size)].map((line) => `${JSON.stringify(line)}\n`).join(''))
   await fillShelves(environment)
   const pairOf = ({ protocol, subjectId }: Verdict) => `${protocol} ${subjectId}`
-  const expected = owed()
+  const expected = owed(size)
   try {
     service = await startService(environment)
     const started = Date.now()
     const sent = await send(environment, file, 'gavel', { kind: 'flat-out' })
-    expect(sent).toMatchObject({ posts: POSTS, comments: POSTS * COMMENTS_EACH, counterspeech: REPLIES })
+    expect(sent).toMatchObject({
+      posts: size.posts,
+      comments: size.posts * COMMENTS_EACH,
+      counterspeech: size.replies,
+    })
     let finals = new Set<string>()
     await eventually(
       async () => {
@@ -151,6 +151,8 @@ it('all four protocols judge one stream at once: nothing lost, nothing twice', {
       else expect(label === null).toBe(protocol === 'counterspeech')
     }
   } finally {
+    await service?.kill('SIGKILL')
+    await stack.close()
     await rm(folder, { recursive: true, force: true })
   }
-})
+}

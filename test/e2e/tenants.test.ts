@@ -24,7 +24,7 @@ const QUIET = 'quiet'
 /** Of whoever wants the other's verdicts to change. Some names are those that every object has already. */
 const HOSTILE = ['mallory', 'constructor', '__proto__', 'toString'] as const
 const POSTS = 12
-const FLOOD = 80
+const FLOOD = 30
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-tenants-'))
 let stack: Stack
