@@ -17,7 +17,7 @@ import {
 } from '../support/pipeline.ts'
 
 /** A case of `hate` takes several of these, one after another: longer than a change takes to be noticed. */
-const LATENCY_MS = 8_000
+const LATENCY_MS = 5_000
 vi.setConfig({ testTimeout: 400_000 })
 
 let stack: Stack
