@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config'
 import { FAST } from './vitest.files.ts'
+import { LongestFirst, WORKERS } from './vitest.order.ts'
 import { SHARED } from './vitest.shared.ts'
 
 /** What several processes or a broker must do within seconds: run one after the other, with nothing beside it. */
@@ -7,7 +8,7 @@ const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) =>
 
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
- * for: three files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
+ * for: four files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
  */
 export default defineConfig({
   test: {
@@ -19,7 +20,7 @@ export default defineConfig({
           include: FAST,
           exclude: ALONE,
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
           testTimeout: 30_000,
         },
@@ -27,10 +28,10 @@ export default defineConfig({
       {
         test: {
           ...SHARED,
-          name: { label: 'three at a time', color: 'cyan' },
+          name: { label: 'four at a time', color: 'cyan' },
           include: ['test/**/*.test.ts'],
           exclude: [...ALONE, ...FAST],
-          maxWorkers: 3,
+          maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
           testTimeout: 30_000,
         },
@@ -46,6 +47,7 @@ export default defineConfig({
         },
       },
     ],
+    sequence: { sequencer: LongestFirst },
     reporters: ['default'],
     coverage: { include: ['src/**', 'consumers/**', 'producers/**', 'config/**/*.ts'], reportsDirectory: 'coverage' },
   },

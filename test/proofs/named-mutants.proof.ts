@@ -140,6 +140,8 @@ beforeAll(() => {
     'test',
     'package.json',
     'vitest.config.ts',
+    'vitest.files.ts',
+    'vitest.order.ts',
     'vitest.shared.ts',
   ])
     cpSync(join(PROJECT, name), join(copy, name), { recursive: true })

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** What takes half a minute and more, the longest first: begun late, one of them would run on when all others have ended. */
+const LONGEST = [
+  ...['e2e/outages', 'e2e/stop', 'e2e/recover', 'e2e/chaos', 'e2e/watch', 'e2e/forgotten', 'e2e/split'],
+  ...['commands/eval', 'commands/judge', 'commands/reading', 'e2e/tenants', 'commands/calibrate', 'e2e/shown'],
+  ...['e2e/bad-input', 'e2e/canary', 'e2e/recordless-ends', 'e2e/deletion-burst', 'rules', 'e2e/rolling', 'e2e/record'],
+  ...[
+    'stack/servers',
+    'e2e/fairness',
+    'e2e/show',
+    'contracts/postgres-record',
+    'contracts/lancedb',
+    'e2e/dead-letters',
+  ],
+  ...['gateway/attacks', 'e2e/decide', 'commands/judge-reports', 'producers/publisher', 'e2e/secured', 'e2e/kill'],
+  ...['e2e/top', 'contracts/redis', 'grafana'],
+].map((name) => `test/${name}.test.ts`)
+for (const file of LONGEST)
+  if (!existsSync(join(import.meta.dirname, file))) throw new Error(`${file} is named here, and is not there`)
+
+/** How many files run at a time: most of the longest wait most of their time. */
+export const WORKERS = 4
+
+/**
+ * Long files first. Those that share what they have imported come right after as many as leave one worker to them: they need the
+ * processor that the long ones leave.
+ */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return (await super.sort(files))
+      .map((file) => ({ file, turn: turnOf(file) }))
+      .sort((a, b) => a.turn - b.turn)
+      .map(({ file }) => file)
+  }
+}
+
+function turnOf({ moduleId, project }: TestSpecification): number {
+  const { isolate, sequence } = project.config
+  const at = LONGEST.indexOf(relative(import.meta.dirname, moduleId))
+  const turn = isolate ? (at === -1 ? LONGEST.length : at) : WORKERS - 1.5
+  return sequence.groupOrder * (LONGEST.length + 1) + turn
+}
