@@ -12,7 +12,9 @@ import { invocation } from '../support/commands.ts'
 import { environmentOn, eventually, send, silent, tell } from '../support/pipeline.ts'
 
 /** Long enough that calls are in flight whenever a signal comes, and far within what a drain waits for. */
-const LATENCY_MS = 2_000
+const LATENCY_MS = 1_200
+/** Long enough for a second signal, or for looking at how it ends. */
+const LONGER_MS = 2_000
 const CTRL_C = '\x03'
 const LAUNCHER = [process.execPath, join(PROJECT, 'src', 'launch.js')]
 const NPX = ['npx', 'gavel']
@@ -64,7 +66,7 @@ describe('gavel run with model calls in flight', () => {
     })
 
   it('shows how they end: metrics to the last of them, alive and not ready', async () => {
-    const running = await busy(LAUNCHER, 'plain')
+    const running = await busy(LAUNCHER, 'plain', LONGER_MS)
     const ask = async (path: string) => {
       const response = await fetch(`http://127.0.0.1:${portOf(running)}${path}`, { signal: AbortSignal.timeout(2_000) })
       return { status: response.status, text: await response.text() }
@@ -106,7 +108,7 @@ describe('gavel run with model calls in flight', () => {
   ]
   for (const [what, command, where, stop] of insists)
     it.skipIf(where === 'terminal' && noTerminal)(`drops them at a ${what}`, async () => {
-      const running = await busy(command, where)
+      const running = await busy(command, where, LONGER_MS)
       stop(running)
       await eventually(async () => running.output().includes('"service:stopping"'), 10_000, running.output)
       await pause(600)
@@ -215,7 +217,8 @@ function start(command: string[], where: 'terminal' | 'plain', environment: Reco
 }
 
 /** `gavel run` with calls in flight. */
-async function busy(command: string[], where: 'terminal' | 'plain'): Promise<Running> {
+async function busy(command: string[], where: 'terminal' | 'plain', latencyMs = LATENCY_MS): Promise<Running> {
+  stack.understudy?.behave({ latencyMs })
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '500ms' })
   const running = start([...command, 'run'], where, environment)
   await eventually(async () => running.output().includes('"service:started"'), 30_000, running.output)
