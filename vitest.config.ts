@@ -3,8 +3,8 @@ import { FAST } from './vitest.files.ts'
 import { LongestFirst, WORKERS } from './vitest.order.ts'
 import { SHARED } from './vitest.shared.ts'
 
-/** What several processes or a broker must do within seconds: run one after the other, with nothing beside it. */
-const ALONE = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) => `test/contracts/${name}.test.ts`)
+/** What several processes or a broker must do within seconds: run when all others have ended, two at a time. */
+const QUIET = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) => `test/contracts/${name}.test.ts`)
 
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
@@ -18,7 +18,7 @@ export default defineConfig({
           ...SHARED,
           name: { label: 'in one process', color: 'green' },
           include: FAST,
-          exclude: ALONE,
+          exclude: QUIET,
           isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
@@ -30,7 +30,7 @@ export default defineConfig({
           ...SHARED,
           name: { label: 'four at a time', color: 'cyan' },
           include: ['test/**/*.test.ts'],
-          exclude: [...ALONE, ...FAST],
+          exclude: [...QUIET, ...FAST],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
           testTimeout: 30_000,
@@ -39,9 +39,9 @@ export default defineConfig({
       {
         test: {
           ...SHARED,
-          name: { label: 'alone', color: 'yellow' },
-          include: ALONE,
-          maxWorkers: 1,
+          name: { label: 'at the end', color: 'yellow' },
+          include: QUIET,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
           testTimeout: 30_000,
         },
