@@ -36,12 +36,8 @@ export const command: Command<Options, void> = {
   ],
   json: false,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
-  async run({ options: { roles, waitForDependencies, watch }, settings: read, terminal, stopped, ...given }) {
-    const waits = waitForDependencies === true
-    const { reread, onHangup, settingsFile: file } = given
-    const own = (now: Settings) => [...(file === undefined ? [] : [file]), ...ownFolders(now)]
-    const watched = watch === true ? own : null
-    await runService(read(), roles, { waits, stopped, terminal, reread, onHangup, watched })
+  async run({ options: { roles, ...options }, ...invocation }) {
+    await runService(roles, options, invocation)
   },
   print() {},
 }
@@ -58,25 +54,12 @@ function ownFolders({ protocols }: Settings): string[] {
 
 /** The service in these roles, until it is told to stop; a hangup has it read its settings again. Resolves when everything is closed. */
 export async function runService(
-  settings: Settings,
   roles: readonly Role[],
-  {
-    waits,
-    stopped,
-    terminal,
-    reread,
-    onHangup,
-    watched = null,
-  }: {
-    waits: boolean
-    stopped: Promise<unknown>
-    terminal: Terminal
-    reread?: Invocation['reread'] | undefined
-    onHangup?: Invocation['onHangup']
-    /** The files and folders at whose change the settings are read again, by what was read last; null: none. */
-    watched?: ((settings: Settings) => string[]) | null
-  },
+  { waitForDependencies: waits, watch }: { waitForDependencies?: true | undefined; watch?: true | undefined },
+  given: Pick<Invocation, 'settings' | 'stopped' | 'terminal' | 'reread' | 'onHangup' | 'settingsFile'>,
 ): Promise<void> {
+  const { stopped, terminal, reread, onHangup, settingsFile: file } = given
+  const settings = given.settings()
   mustBeAskable(settings, roles)
   // What was refused, too: what mends it may be in a folder that it names.
   let latest = settings
@@ -86,14 +69,14 @@ export async function runService(
   }
   const changes = keptChanges()
   onHangup?.(() => changes.tell())
-  const look = watched === null ? null : fileWatch(() => watched(latest), changes.tell).look
-  const watch = look === null ? undefined : setInterval(look, LOOK_MS).unref()
+  const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest)]
+  const looking = watch ? setInterval(fileWatch(watched, changes.tell).look, LOOK_MS).unref() : undefined
   try {
     const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings
     if (answered === null) return
     await untilStopped(answered, roles, { stopped, terminal, readAnew, changes })
   } finally {
-    clearInterval(watch)
+    clearInterval(looking)
   }
 }
 
