@@ -7,10 +7,15 @@ import { Agent, request } from 'node:http'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Kafka } from 'kafkajs'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { topicsOf } from '../../../config/topics.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { kafkaClient } from '../../service/adapters/kafka/client.ts'
 import { makeTopics } from '../../service/composition/kafka.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
+import { sending } from '../../service/door/sending.ts'
 import { type HeldUp, type Slowest, slowestOf } from './held-up.ts'
 import { sentence } from './load.ts'
 import { type Percentiles, percentiles, round } from './percentiles.ts'
@@ -52,8 +57,8 @@ interface Scored {
 export interface DoorReport {
   /** Of the machine, a minute's, before anything began. */
   readonly loadBefore: number
-  /** One comment a request, acknowledged by Kafka. */
-  readonly messages: Route
+  /** One comment a request, acknowledged by Kafka; `kafkaAloneMs`: as many a second by the same producer without the door. */
+  readonly messages: Route & { readonly kafkaAloneMs: Percentiles }
   /** One post a request, judged by hate before a model that answers at once. */
   readonly judge: Route
   /** One text a request, scored by a model that takes a set time. */
@@ -79,10 +84,8 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
   const [loadBefore = 0] = loadavg()
   const own = ownEnvironment(environment)
   const settings = loadSettings(own)
-  await makeTopics(
-    kafkaClient(settings.kafka, 'bench-door', () => {}),
-    settings,
-  )
+  const kafka = kafkaClient(settings.kafka, 'bench-door', () => {})
+  await makeTopics(kafka, settings)
   const workers: ChildProcess[] = []
   const ticks: Tick[] = []
   try {
@@ -98,11 +101,15 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
     const client = clientOf(port)
     const of = { client, ticks, plan, signal }
     let sent = 0
-    const messages = await measured({
+    const ofDoor = await measured({
       ...{ ...of, path: '/v1/messages', atOnce: AT_ONCE.messages },
       body: () => JSON.stringify(comment(sent++)),
     })
-    say(line('messages', messages))
+    const kafkaAloneMs = await byProducer(kafka, settings, () => comment(sent++), {
+      ...{ perSecond: ofDoor.offeredPerSecond, seconds: plan.seconds, signal },
+    })
+    const messages = { ...ofDoor, kafkaAloneMs }
+    say(`${line('messages', messages)}; Kafka alone p50 ${kafkaAloneMs.p50} ms, p99 ${kafkaAloneMs.p99} ms`)
     const judge = await measured({
       ...{ ...of, path: '/v1/judge', atOnce: AT_ONCE.judge },
       body: () => JSON.stringify({ post: { text: sentence(sent, 18), id: `asked-${sent++}` }, protocols: ['hate'] }),
@@ -257,6 +264,37 @@ async function offered(
   }
 }
 
+/** How long Kafka takes to acknowledge as many a second by the producer of the door, in this process, which does nothing else then. */
+async function byProducer(
+  kafka: Kafka,
+  settings: Settings,
+  next: () => { readonly postId: string },
+  { perSecond, seconds, signal }: { perSecond: number; seconds: number; signal: AbortSignal },
+): Promise<Percentiles> {
+  const writer = await kafkaWriter(kafka, settings.kafka.compression)
+  const { send } = sending({ writer, timeoutMs: settings.door.produceTimeout, report: () => {} })
+  const topic = topicsOf(settings).comments
+  const { child: arrivals } = await startProcess('arrivals', [], signal)
+  try {
+    const run = async (length: number) => {
+      const all: number[] = []
+      await openLoop(arrivals, perSecond, length, async () => {
+        const one = next()
+        const value = JSON.stringify(one)
+        const began = performance.now()
+        await send('default', [{ topic, key: one.postId, value }])
+        all.push(performance.now() - began)
+      })
+      return all
+    }
+    await run(WARM_UP_SECONDS)
+    return percentiles(await run(seconds))
+  } finally {
+    arrivals.kill()
+    await writer.close()
+  }
+}
+
 function heldUpIn(ticks: readonly Tick[]): HeldUp {
   const all = ticks.flatMap(({ heldUp }) => (heldUp === null ? [] : [heldUp]))
   return {
@@ -275,19 +313,23 @@ async function openLoop(
 ): Promise<void> {
   const running = new Set<Promise<void>>()
   await new Promise<void>((resolve, reject) => {
-    arrivals.on('message', (due: number | null) => {
-      if (due === null) return resolve()
+    const onDue = (due: number | null) => {
+      if (due === null) {
+        arrivals.off('message', onDue)
+        return resolve()
+      }
       const one = send()
         .catch(reject)
         .finally(() => running.delete(one))
       running.add(one)
-    })
+    }
+    arrivals.on('message', onDue)
     arrivals.send({ perSecond, seconds })
   })
   await Promise.all(running)
 }
 
-function comment(at: number): object {
+function comment(at: number) {
   return {
     ...{ type: 'comment', id: `c-${at}`, postId: `p-${at % 997}`, author: `author-${at % 1009}` },
     ...{ text: sentence(at, 8 + (at % 20)), createdAt: new Date(Date.UTC(2026, 0, 1) + at).toISOString() },
