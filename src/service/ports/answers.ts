@@ -1,6 +1,6 @@
 import type { Comment, Post } from '../domain/thread.ts'
 
-/** What a client asks to have judged, apart from the stream. */
+/** A client's request for a verdict, apart from the stream. */
 export interface Asked {
   /** `id` is the client's: the request is erased when the stream's subject of this id is deleted. With `hateSpeech` it is a reply. */
   readonly post: Post
@@ -11,7 +11,7 @@ export interface Asked {
   readonly webhook: boolean
 }
 
-/** What became of what was asked. In all cases but `asked` nothing is kept of it. */
+/** The outcome of a request. Except for `asked`, nothing of it is kept. */
 export type AskedOutcome =
   /** Until `until`, ms since 1970, the answer can be read under this id. */
   | { readonly kind: 'asked'; readonly id: string; readonly until: number; readonly protocols: readonly string[] }

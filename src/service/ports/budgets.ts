@@ -1,6 +1,6 @@
 import { entryOf } from '../domain/entry-of.ts'
 
-/** What calls use: prompt and answer tokens together, and US dollars at the prices in the settings. */
+/** The usage of calls: prompt and answer tokens together, and US dollars at the prices in the settings. */
 export interface Amount {
   readonly tokens: number
   readonly usd: number
@@ -8,7 +8,7 @@ export interface Amount {
 
 export const NOTHING: Amount = { tokens: 0, usd: 0 }
 
-/** What a budget is for: one verdict, one tenant for a period, or everything for a period. */
+/** The scope of a budget: one verdict, one tenant for a period, or everything for a period. */
 export const BUDGET_SCOPES = ['verdict', 'tenant', 'total'] as const
 export type BudgetScope = (typeof BUDGET_SCOPES)[number]
 
@@ -74,7 +74,7 @@ export interface Balance {
 }
 
 /**
- * What may be spent on models. Reservations never take an account over its limit, however many processes reserve at
+ * The money and tokens for models. Reservations never take an account over its limit, however many processes reserve at
  * once; only usage above a call's bound can. Time is the store's own. A call belongs to the window in which it was
  * reserved, even if it is settled later.
  *

@@ -42,7 +42,7 @@ export interface UnpublishedCase extends TakenCase {
   readonly concluded: boolean
 }
 
-/** What a case restarts with after comments of its thread, or what it was shown of other subjects, were deleted. */
+/** The start of a case after comments of its thread, or other subjects that it was shown, were deleted. */
 export interface CaseRestart {
   readonly record: CaseRecord
   /** The answers that it keeps. */
@@ -57,13 +57,13 @@ export interface CaseRestart {
   readonly seen: number | null
 }
 
-/** What a caller has of a case: its record, and the answers of its run. */
+/** A case as its caller has it: its record, and the answers of its run. */
 export type KnownCase = Pick<TakenCase, 'run' | 'record' | 'journal'>
 
 /** Whose case it is, and which protocol's. */
 export type CaseSubject = Pick<CaseRecord, 'protocol' | 'tenant' | 'subjectId' | 'kind'>
 
-/** What became of an answer, and how many answers the journal has. */
+/** The outcome of an answer, and how many answers the journal has. */
 export interface Journaled {
   readonly outcome: 'stored' | 'exists' | 'stale' | 'deleted'
   readonly answers: number
@@ -83,7 +83,7 @@ export interface Above {
   readonly label: string | null
 }
 
-/** What a case ends with. */
+/** The end of a case. */
 export interface CaseEnd extends Written {
   /** Its ruling's. */
   readonly label: string | null

@@ -1,7 +1,7 @@
 import type { DecisionMessage } from '../domain/decisions.ts'
 import type { Decided } from './decisions.ts'
 
-/** What came of a decision. */
+/** The outcome of a decision. */
 export interface Heard {
   /** Its PARTITION@OFFSET on its topic. */
   readonly of: string

@@ -9,7 +9,7 @@ export interface Decision {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly place: Place
-  /** What a repeat of it has in common with it, which a lost acknowledgement puts on the topic at another place. */
+  /** The part that a repeat shares with it. A lost acknowledgement puts a repeat on the topic at another place. */
   readonly same: string
   /** It takes the human verdict back; else it gives a label. */
   readonly withdraw: boolean
@@ -22,9 +22,9 @@ export interface Decision {
   readonly why: string
 }
 
-/** What a verdict that a person brings about is written from. */
+/** The data from which a human verdict is written. */
 export interface DecidedOn {
-  /** What its ids have before their number. */
+  /** The part of its ids before their number. */
   readonly scope: string
   readonly number: number
   /** The number of the last published verdict; 0 if there is none. */
@@ -36,7 +36,7 @@ export interface DecidedOn {
 }
 
 /**
- * What came of a decision. `late`: against a revision that is the last no more; `unknown`: nothing is known of its subject;
+ * The outcome of a decision. `late`: against a revision that is no longer the last; `unknown`: its subject is not known;
  * `noted`: a second opinion. `verdict` is the id of the one that it brought about, null if the subject is judged anew.
  */
 export type Decided =
@@ -60,7 +60,7 @@ export interface DecidedVerdict {
   readonly of: string
 }
 
-/** What people decided of a thread by one protocol. */
+/** People's decisions on a thread in one protocol. */
 export interface DecidedRevision {
   /** The id of the human verdict that stands; null if none does. */
   readonly stands: string | null
@@ -74,15 +74,15 @@ export interface DecidedRevision {
   readonly deciding: string | null
   /** Where the last decision stood that was handled. */
   readonly last: Place | undefined
-  /** What came of that one, and what its repeats have in common with it. */
+  /** The outcome of that one, and the part that its repeats share with it. */
   readonly became: { readonly same: string; readonly decided: Decided } | undefined
-  /** What a review was asked for beneath it. */
+  /** The reviews that were requested beneath it. */
   readonly asked: readonly string[]
   /** The machines' last ruling beneath it, JSON. */
   readonly machine: string | null
 }
 
-/** What people decide. Each step is atomic, and a decision is carried out once, however often it is read. */
+/** Decisions of people. Each step is atomic, and a decision is carried out once, however often it is read. */
 export interface DecisionStore {
   /**
    * Carries out a decision. `write` writes the verdict that it brings about, or null to have the subject judged anew; it is called
@@ -94,7 +94,7 @@ export interface DecisionStore {
     now: number,
     write: (on: DecidedOn) => LabelledVerdict | null,
   ): Promise<Decided>
-  /** What came of a decision, for an hour; null if nothing has come of it. */
+  /** The outcome of a decision, kept for an hour; null if there is none yet. */
   told(of: string): Promise<Decided | null>
   /** Tells what came of one that was not carried out. */
   tell(of: string, decided: Decided): Promise<void>

@@ -7,7 +7,7 @@ export interface ShownCase {
   readonly caseId: string
 }
 
-/** What waits to be erased: how much, and since when the longest has waited, ms since 1970; null if nothing waits. */
+/** The erasures that wait: how much, and since when the longest has waited, ms since 1970; null if nothing waits. */
 export interface WaitingErasures {
   readonly count: number
   readonly oldest: number | null

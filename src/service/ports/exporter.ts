@@ -1,5 +1,5 @@
 /**
- * Of all processes one at a time reads the state that they share and exports it as metrics: the holder of a lease. What
+ * One process at a time, the holder of a lease, reads the state that all share, and exports it as metrics. What
  * the others need of it, the holder shares with them.
  */
 export interface Exporter {

@@ -10,7 +10,7 @@ export interface AskedAgain {
 }
 
 /**
- * What came of it. `due`: the next revision opens as soon as it may. `newer`: a later revision is there, or on its way.
+ * The outcome. `due`: the next revision opens as soon as it may. `newer`: a later revision is there, or on its way.
  * `deleted`: the subject was. `forgotten`: the store does not hold what the protocol reads. `changed`: the thread is no longer
  * as the caller read it.
  */

@@ -25,9 +25,9 @@ export interface Item {
   readonly sourceId?: string
 }
 
-/** What to search for, and what to leave out in addition to the subject's own items. */
+/** The text to search for, and the items to leave out in addition to the subject's own. */
 export interface Search extends Lookup {
-  /** Of the case: which item of which data set it is. That item is not found, whatever its text. */
+  /** The item of a data set that the case is. That item is not found, whatever its text. */
   readonly sourceId?: string
   /**
    * Whether near-duplicates of the text are left out. For evaluations; elsewhere a repost of known harm is the best
@@ -48,7 +48,7 @@ export interface Shelf {
   readonly damaged?: string
 }
 
-/** What a change did to a shelf. */
+/** The effect of a change on a shelf. */
 export interface Change {
   /** The id by which it can be rolled back. */
   readonly id: string
@@ -73,7 +73,7 @@ export interface LoggedChange extends Change {
   readonly at: number
   /** When it was rolled back, ms since 1970; null if it was not. */
   readonly rolledBackAt: number | null
-  /** What is wrong with its record, in words, if that can't be read any more: then nothing else but its id is known of it. */
+  /** The fault of its record, in words, if that can't be read any more. Then only its id is known. */
   readonly damaged?: string
 }
 
@@ -128,7 +128,7 @@ export interface ShelvedItem extends Precedent {
   readonly by: readonly string[]
 }
 
-/** What an id names. */
+/** The thing that an id names. */
 export interface Traced {
   readonly precedents: readonly Precedent[]
   readonly standing: readonly ShelvedItem[]
@@ -159,7 +159,7 @@ export interface Room {
   readonly why: string
 }
 
-/** What happened to proposals. */
+/** The changes of proposals. */
 export interface Proposing {
   readonly proposed: readonly Proposal[]
   /** How many existed already, in whatever state. */
@@ -168,20 +168,20 @@ export interface Proposing {
   readonly refused: readonly { readonly proposal: NewProposal; readonly why: string }[]
 }
 
-/** What a search found; `shown` are the items of it that are some subject's content. */
+/** The result of a search; `shown` are its items that are some subject's content. */
 export type FoundFor = Found & { readonly shown?: readonly ShownItem[] }
 
-/** What was erased of subjects. */
+/** The erased items of subjects. */
 export interface Forgotten {
   /** How many proposals and shown items. */
   readonly erased: number
   /** The owners of whose content anything was there, also in the history alone. */
   readonly owned: ReadonlySet<string>
-  /** What is wrong with each shelf and each change that can't be read any more, and may still hold content of any of them. */
+  /** The fault of each shelf and change that can't be read any more, and may still hold content of any of them. */
   readonly damaged: readonly Error[]
 }
 
-/** What a text is to an embedder that tells them apart: one that is looked for, or one that may be found. */
+/** The role of a text for an embedder that distinguishes them: a query, or a document. */
 export type TextPart = 'query' | 'document'
 
 /** Turns texts into vectors of one length. */

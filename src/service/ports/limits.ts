@@ -1,6 +1,6 @@
 import { PermanentError } from '../domain/errors.ts'
 
-/** What one scope (a model, a tenant) allows. Absent: no limit. */
+/** The limits of one scope (a model, a tenant). Absent: no limit. */
 export interface LimitsOf {
   readonly callsPerMinute?: number | undefined
   readonly tokensPerMinute?: number | undefined
@@ -8,7 +8,7 @@ export interface LimitsOf {
   readonly inFlight?: number | undefined
 }
 
-/** What a limit is for: one model, or one tenant. */
+/** The scope of a limit: one model, or one tenant. */
 export const LIMIT_KINDS = ['model', 'tenant'] as const
 export type LimitKind = (typeof LIMIT_KINDS)[number]
 
@@ -17,7 +17,7 @@ export interface LimitScope {
   readonly limits: LimitsOf
 }
 
-/** What a scope's window holds: granted calls, their tokens, and calls in flight. */
+/** The content of a scope's window: granted calls, their tokens, and calls in flight. */
 export interface LimitUsage {
   readonly calls: number
   readonly tokens: number
@@ -59,7 +59,7 @@ export interface Limits {
   settle(ticket: Ticket, tokens: number): Promise<void>
   /** The call was not made: everything is freed. */
   refund(ticket: Ticket): Promise<void>
-  /** What these scopes' windows hold now, in order. */
+  /** The current content of these scopes' windows, in order. */
   usage(scopes: readonly string[]): Promise<LimitUsage[]>
   /** Extends the in-flight leases of long calls; those of a dead process expire. */
   extend(tickets: readonly Ticket[]): Promise<void>

@@ -4,7 +4,7 @@ import type { ThreadRef } from '../domain/thread.ts'
 export interface MemoEntry {
   /** JSON; it fitted the question's schema when it was stored. */
   readonly answer: unknown
-  /** What the model wrote; null if that was too long to store, or answered more than this question. */
+  /** The model's text; null if it was too long to store, or answered more than this question. */
   readonly raw: string | null
   readonly model: string
   readonly promptTokens: number

@@ -15,7 +15,7 @@ export interface ModelRequest {
   readonly thinkingTokens?: number
   /** How much the model is told to think, where its dialect says so: a part of what is asked. */
   readonly effort?: string
-  /** Of a call that is made again because a parameter was refused: what `ParameterRefused` handed on. */
+  /** Only if a call is made again because a parameter was refused: the data of `ParameterRefused`. */
   readonly trial?: Trial
   /** Which of several draws of one question this is; no part of what is sent, but an answer is only good for its own draw. */
   readonly draw?: string
@@ -50,14 +50,14 @@ export interface Breakpoint {
 export type NumberProbabilities = Readonly<Record<string, readonly (readonly [number: number, probability: number])[]>>
 
 export interface ModelReply {
-  /** What the model wrote, unchanged; null if there is no text. */
+  /** The model's text, unchanged; null if there is none. */
   readonly text: string | null
-  /** What it thought, where the endpoint gives that apart from the text. */
+  /** Its thoughts, if the endpoint gives them apart from the text. */
   readonly thoughts?: string | undefined
-  /** What was asked for and could not be had: a temperature, log-probabilities. */
+  /** Parameters that could not be used as asked: a temperature, log-probabilities. */
   readonly remarks?: readonly Remark[] | undefined
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
-  /** Of a `content-filter`: what the filter found, if it says so. */
+  /** For a `content-filter`: the filter's findings, if it gives them. */
   readonly filtered?: readonly Filtered[] | undefined
   /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
   readonly probabilities?: NumberProbabilities | undefined

@@ -1,4 +1,4 @@
-/** What binds an answer of a provider to the browser that asked for it: unguessable, made anew for each. */
+/** Binds an answer of a provider to the browser that asked for it: unguessable, made anew for each. */
 export interface SignInChecks {
   readonly state: string
   readonly nonce: string

@@ -1,5 +1,5 @@
 /**
- * What a case needs next: a round's open asks, or nothing (it has ended, or another worker has it), or to be advanced
+ * The next step of a case: a round's open asks, or nothing (it has ended, or another worker has it), or to be advanced
  * again later.
  */
 export type Advance =
@@ -17,7 +17,7 @@ export interface AskGroup {
   readonly run: number
   /** The same whenever the case is advanced to this round, whichever of its asks are still open. Unique in run and stage. */
   readonly name: string
-  /** Of the asks, at least one. */
+  /** The asks, at least one. */
   readonly keys: readonly string[]
 }
 
@@ -59,7 +59,7 @@ export interface Work {
 }
 
 /**
- * What an ask without an answer waits for. `active`: a worker has its job; `waiting`: it can be started since `readyAt`, and
+ * The state of an ask without an answer. `active`: a worker has its job; `waiting`: it can be started since `readyAt`, and
  * waits for a worker; `deferred`: it can't be started before `readyAt`; `none`: it has no job, and the reconciler will give
  * its case one.
  */
@@ -72,7 +72,7 @@ export interface AskWait {
   readonly tries: number
   /** Total time for which it has been deferred at no attempt's cost, in ms. */
   readonly heldMs: number
-  /** What ended its last attempt without an answer; null if nothing is known of one. */
+  /** The cause of its last attempt's failure; null if none is known. */
   readonly why: string | null
 }
 
@@ -113,7 +113,7 @@ export interface StageQueues {
 
 /** The jobs of open cases, as a person at a command looks at them and puts them right. */
 export interface JobDesk {
-  /** What each of these groups' asks waits for, in their order. */
+  /** The states of these groups' asks, in their order. */
   waits(groups: readonly AskGroup[]): Promise<AskWait[]>
   /** The groups' deferred asks may be tried now, at no attempt's cost; returns how many. Those that a worker has are left. */
   hurry(groups: readonly AskGroup[]): Promise<number>

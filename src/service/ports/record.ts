@@ -26,7 +26,7 @@ export interface RulingEntry {
   readonly accepted: number
   /** The id of the ruling or proposal whose words it says again; null but for a withdrawn human verdict's place. */
   readonly restores: string | null
-  /** What it can be found by beside its columns. */
+  /** The words by which it can be found, beside its columns. */
   readonly marks: readonly RulingMark[]
   /** ms since 1970 */
   readonly openedAt: number
@@ -50,7 +50,7 @@ export const ROW_WORDS = 400
 /** Most of what was said of one subject that is read at once, the newest: anybody who may decide can say as much as they like. */
 export const MOST_WORDS = 500
 
-/** What a verdict rests on. */
+/** The evidence of a verdict. */
 export interface TranscriptEntry {
   readonly what: 'transcript'
   readonly subject: ThreadRef
@@ -69,7 +69,7 @@ export interface TranscriptEntry {
 }
 
 /**
- * What is said of a verdict: what people decided, and what became of it; what machines propose beneath a human verdict; who asks
+ * Notes on a verdict: people's decisions and their outcomes; machines' proposals beneath a human verdict; who asks
  * for a second look; feedback.
  */
 export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback'] as const
@@ -126,7 +126,7 @@ export type Entry =
   | QuoteEntry
   | UnreadEntry
 
-/** What the messages of one range of a partition say, in their order. */
+/** The content of the messages of one range of a partition, in order. */
 export interface RecordBatch {
   readonly topic: RecordedTopic
   readonly partition: number
@@ -181,7 +181,7 @@ export interface RecordedVerdict {
   readonly contested: boolean
   /** Another message has its id, and says something else. */
   readonly conflicting: boolean
-  /** What it said in words is erased, with a comment that it rested on. */
+  /** Its words are erased, with a comment that it rested on. */
   readonly erased: boolean
   /** A machine's, drawn for people to audit, whatever it says. */
   readonly sampled: boolean
@@ -198,7 +198,7 @@ export interface RecordedRow extends RecordedVerdict {
   readonly cursor: string
 }
 
-/** What came into the record since a place in it. */
+/** The rows that came into the record since a place in it. */
 export interface Arrivals {
   /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
   readonly rows: readonly RecordedRow[]
@@ -263,12 +263,12 @@ export interface RecordReader {
   subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] }): Promise<SubjectRecord | null>
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
-  /** What was said under this id (a proposal's is its own), if it is of one of these tenants; null if nothing was. */
+  /** The note with this id (a proposal's is its own), if it is of one of these tenants; null if there is none. */
   word(id: string, tenants?: readonly string[]): Promise<RecordedWord | null>
   /** The newest verdicts that fit, newest first. */
   find(filter: RecordFilter, limit: number): Promise<readonly RecordedRow[]>
   /**
-   * What came since `after`, of all tenants, at most so many rows. null, or a place in another file, is now: a first call tells
+   * At most so many rows since `after`, of all tenants. null, or a place in another file, is now: a first call tells
    * where to begin.
    */
   arrivals(after: string | null, most: number): Promise<Arrivals>
@@ -286,7 +286,7 @@ export interface RecordReader {
 }
 
 /**
- * What was judged and said, kept for longer than the topics keep it. It is made of the topics, and can be made anew of them,
+ * Verdicts and notes, kept for longer than the topics keep them. It is made from the topics, and can be made anew from them,
  * as far as they reach back. Rows and the position in each partition are written together: a reader that dies loses nothing,
  * and repeats nothing.
  */

@@ -13,7 +13,7 @@ export interface PublishedRevision {
   readonly contested: boolean
 }
 
-/** What people decided last of a subject by a protocol, as it was published. */
+/** The last human decision on a subject in a protocol, as it was published. */
 export interface CarriedOut {
   readonly protocol: string
   /** The id of the verdict that it brought about; null if the subject was judged anew. */
@@ -26,13 +26,13 @@ export interface CarriedOut {
   readonly of: string
   readonly by: string
   readonly place: Place
-  /** What its repeats have in common with it; null if that is not known. */
+  /** The part that its repeats share with it; null if unknown. */
   readonly same: string | null
-  /** What reviews were asked for. */
+  /** The reviews that were requested. */
   readonly asked: readonly string[]
   /** The highest number that machines' rulings have had, proposals among them; 0 for none. */
   readonly proposal: number
-  /** What came of it is not on its topic. */
+  /** Its outcome is not on its topic. */
   readonly isUntold: boolean
 }
 

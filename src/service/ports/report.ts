@@ -77,7 +77,7 @@ export const PRESSURE_KINDS = [
 export type PressureKind = (typeof PRESSURE_KINDS)[number]
 
 /**
- * What is wrong with Redis: it would lose data or hold two versions of them (`split-accepted`: the settings accept that), or
+ * The fault of Redis: it would lose data or hold two versions of them (`split-accepted`: the settings accept that), or
  * it answers and refuses, or its sentinels do not answer.
  */
 export const REDIS_FAULTS = [
@@ -98,7 +98,7 @@ export const REDIS_FAULTS = [
 ] as const
 export type RedisFault = (typeof REDIS_FAULTS)[number]
 
-/** What deleted subjects are erased from, besides their own threads: shelves of the library, and cases that were shown them. */
+/** Where deleted subjects are erased besides their own threads: on shelves of the library, and in cases that were shown them. */
 export const ERASED_FROM = ['shelves', 'cases'] as const
 type ErasedFrom = (typeof ERASED_FROM)[number]
 
@@ -149,16 +149,16 @@ export interface UsedShare {
 /** Whether a model is called (`closed`), avoided (`open`), or tried by a few probes (`half-open`). */
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** What a line of the log belongs to, as far as that is known: by these ids it is found beside `gavel show`. */
+/** The ids to which a line of the log belongs, if known; `gavel show` uses the same. */
 export interface Ids {
   readonly caseId?: string
-  /** Of an ask: its key in the case's journal. */
+  /** An ask's key in the case's journal. */
   readonly key?: string
-  /** Of a call to a model. */
+  /** The id of a call to a model. */
   readonly callId?: string
 }
 
-/** What a line of the log about many cases belongs to: how many there are, and some of them. */
+/** The cases of a line of the log about many: how many there are, and some of them. */
 export interface ManyIds {
   readonly cases?: number
   readonly caseIds?: readonly string[]
@@ -192,11 +192,11 @@ export interface Events {
   'case:fenced': { caseId: string; why: string }
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
-  /** What was learnt from deleted subjects was erased from the shelves. */
+  /** Items learnt from deleted subjects were erased from the shelves. */
   'shelves:erased': { subjects: number; items: number }
   /** Cases were cleaned of what they were shown of a deleted subject; those that were not published begin again. */
   'cases:cleaned': { cases: number; restarted: number }
-  /** What waits to be erased. */
+  /** The erasures that wait. */
   'erasures:counted': Readonly<Record<ErasedFrom, WaitingCount>>
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */
   'ask:started': Ids & { protocol: string; stage: string; waitSeconds: number }
@@ -216,7 +216,7 @@ export interface Events {
     seconds: number
     promptTokens: number
     completionTokens: number
-    /** Of those: thoughts. */
+    /** The part of these that were thoughts. */
     thinkingTokens: number
     costUsd: number
     /** Why tokens and cost are an estimate; absent where the endpoint's word is taken. */
@@ -263,23 +263,23 @@ export interface Events {
   'kafka:lag': { partitions: readonly PartitionLag[] | null; overdue: number | null }
   /** The partitions that this process reads now; none where its consumer has died or left. */
   'partitions:assigned': { partitions: readonly { readonly topic: string; readonly partition: number }[] }
-  /** What the record holds. */
+  /** The content of the record. */
   'record:counted': { size: RecordSize }
-  /** What people should look at, and how their verdicts compare. */
+  /** The review queue, and the agreement of people's verdicts. */
   'review:counted': { state: ReviewState; now: number }
   /** How many messages of each topic the record has still to read. */
   'record:lag': { topics: ReadonlyMap<string, number> }
   /** The record can't be written: its file is damaged or full; or it can again. */
   'record:stopped': { why: string; advice: string }
   'record:resumed': Record<string, never>
-  /** What topics no longer have was missed by the record. */
+  /** The record missed messages that the topics no longer have. */
   'record:holes': { holes: number; advice: string }
   /** The settings and prompts were read again and are in force: what changed, by its path, and their fingerprints. */
   'settings:reloaded': { changed: readonly string[]; settings: string; prompts: string }
   /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
   'settings:refused': { why: string; advice: string }
   'settings:fixed': { paths: readonly string[]; advice: string }
-  /** Of so many cases the collector has the trace; of so many spans and events it will never take any. */
+  /** How many cases' traces the collector has, and how many spans and events it will never accept. */
   'traces:accepted': { count: number }
   'traces:rejected': { count: number; why: string }
   /** The collector takes nothing now, or does again. */
@@ -327,7 +327,7 @@ export interface Events {
     overdue: readonly { readonly protocol: string; readonly at: OverdueAt; readonly count: number }[]
     tenants: ReadonlyMap<string, number>
   }
-  /** What is used of limits and budgets, where there are any. */
+  /** The used shares of limits and budgets, if there are any. */
   'capacity:used': { limits: readonly UsedShare[]; budgets: readonly UsedShare[] }
   /** Whether this process exports the shared state. Whatever it has exported before is not known any more if it does not. */
   'state:exported': { here: boolean }
@@ -352,7 +352,7 @@ export interface Events {
   'console:blocked': Record<never, never>
   /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
   'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
-  /** What waits to be sent to receivers, and what is parked, in all processes. */
+  /** Waiting and parked deliveries to receivers, in all processes. */
   'webhooks:counted': { waiting: number; parked: number; oldestSeconds: number }
   /** The door's keys were read, or could not be: then those that were known still count, since that many seconds. */
   'keys:read': { keys: number; ageSeconds: number }
@@ -362,7 +362,7 @@ export interface Events {
   'key:changed': { advice: string }
   /** The port can be reached from other machines without a token. */
   'service:exposed': { host: string; advice: string }
-  /** What does not answer is waited for, by name with what it said. */
+  /** A dependency that does not answer is waited for; its name and its error. */
   'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
   /** Much waits for its verdict for longer than the objective allows, by where it waits; and then little does again, `left`. */
   'service:behind': { overdue: Readonly<Record<OverdueAt, number>>; advice: string }

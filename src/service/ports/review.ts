@@ -18,10 +18,10 @@ export interface ReviewItem {
   readonly subject: ThreadRef
   readonly protocol: string
   readonly revision: number
-  /** What it says; null where it has no label, and of a second opinion, which is blind. */
+  /** Its label; null if it has none, and for a second opinion, which is blind. */
   readonly label: string | null
   readonly reasons: readonly LookReason[]
-  /** What a mistake would cost, by the rule of docs/review.md. */
+  /** The cost of a mistake, by the rule of docs/review.md. */
   readonly score: number
   /** Since when it waits, ms since 1970. */
   readonly since: number
@@ -36,7 +36,7 @@ export interface QueueFilter {
   readonly protocol?: string
   /** This item alone. */
   readonly verdict?: string
-  /** What this person may take: nothing that somebody else has claimed, and no second opinion on a verdict of their own. */
+  /** Items that this person may take: none claimed by somebody else, and no second opinion on a verdict of their own. */
   readonly for?: string
 }
 
@@ -75,11 +75,11 @@ export interface Judgement {
   readonly machine: { readonly label: string; readonly models: readonly string[]; readonly prompts: string } | null
   /** That verdict was drawn for audit, and not chosen for being doubtful. */
   readonly audited: boolean
-  /** What others said of it without seeing it, the last word of each. */
+  /** The last blind opinion of each other person on it. */
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
-/** What people should look at. It is made of the record; claims alone are its own, and a rebuilt record has none. */
+/** The review queue. It is made from the record; only claims are its own, and a rebuilt record has none. */
 export interface ReviewQueue {
   /** The dearest first, of equal ones the oldest; `waiting` counts all that fit. */
   list(filter: QueueFilter, most: number, now: number): Promise<{ items: readonly ReviewItem[]; waiting: number }>

@@ -101,7 +101,7 @@ export interface ThreadState {
   readonly postVersion: number
   /** Raised by each deletion of comments, and again where they are erased from what revisions left to the next. */
   readonly deletions: number
-  /** What revision numbers count from: 0, or a time if earlier ones may have been forgotten. */
+  /** The start of revision numbers: 0, or a time if earlier ones may have been forgotten. */
   readonly base: number
   /** The next age checkpoint, stream time in ms; null after the last. */
   readonly nextAge: number | null
@@ -145,7 +145,7 @@ export interface ThreadState {
  */
 export interface ThreadWeight {
   /**
-   * What it takes to read a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
+   * The effort of reading a thread: how many comments it keeps, deleted ones among them, and for each {@link COMMENT_CHARACTERS} of
    * its post as much. Large images are set aside.
    */
   readonly weight: number
@@ -153,7 +153,7 @@ export interface ThreadWeight {
   readonly share: string
 }
 
-/** What messages alone make of a thread, by its rules (`Thread` in src/service/threads/thread.ts): nothing that was judged of it. */
+/** A thread as messages alone make it, by its rules (`Thread` in src/service/threads/thread.ts), without anything judged. */
 export interface SaidThread {
   readonly ref: ThreadRef
   /** By id: the kept comments; null for a deleted comment. */
@@ -182,7 +182,7 @@ export interface RememberedThread extends SaidThread {
   readonly postOnly: boolean
 }
 
-/** What is kept of a request beside its thread. */
+/** The data of a request that are kept beside its thread. */
 export interface AskedThread {
   readonly thread: RememberedThread
   /** The stream's subject of the id under which its client asked: the request is erased with it. */

@@ -80,7 +80,7 @@ export interface Receiver {
   readonly allowPrivate: boolean
 }
 
-/** What came of a try: an HTTP status; null if there was no answer; `refused` if it was not sent, and never will be. */
+/** The outcome of a try: an HTTP status; null if there was no answer; `refused` if it was not sent, and never will be. */
 export interface Tried {
   readonly status: number | null | 'refused'
   readonly why: string
