@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { Sessions } from '../../src/service/console/sessions.ts'
 import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
 import { aConsole, HOST, tokenIn } from './console-for-tests.ts'
 
@@ -73,6 +74,13 @@ it('a session ends when it is idle, after the longest time, and when its person 
   const token = tokenIn((await console.page('/health', one)).text)
   await console.post('/sign-out', { token, all: 'yes' }, { cookie: one })
   for (const cookie of [one, other]) expect((await console.page('/health', cookie)).status).toBe(303)
+})
+
+it('whoever signs in again and again ends their own oldest sessions, and nobody else’s', () => {
+  const sessions = new Sessions({ idle: 1, longest: 1 }, () => 0)
+  const [anna, ...bens] = ['anna', ...Array<string>(25).fill('ben')].map((by) => sessions.open({ by, grants: [] }))
+  const isOpen = (id = '') => sessions.read(id) !== null
+  expect([anna, bens[0], bens.at(-21), bens.at(-20), bens.at(-1)].map(isOpen)).toEqual([true, false, false, true, true])
 })
 
 it('answers every request with headers that let a page do nothing but what the console serves', async () => {

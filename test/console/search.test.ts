@@ -3,7 +3,7 @@ import { aConsole } from './console-for-tests.ts'
 
 it('one search is made at a time, few wait, and none is made for who has gone', async () => {
   const console = aConsole()
-  const cookie = await console.signedIn()
+  const cookies = [await console.signedIn(), await console.signedIn('ben')]
   const made: string[] = []
   const ends: (() => void)[] = []
   vi.spyOn(console.record, 'search').mockImplementation(async (query) => {
@@ -12,9 +12,11 @@ it('one search is made at a time, few wait, and none is made for who has gone', 
     return { found: [], stoppedEarly: false }
   })
   const gone = new AbortController()
-  const ask = (q: string) =>
-    console.ask(`/search?q=${q}`, { headers: { cookie }, ...(q === 'b' ? { signal: gone.signal } : {}) })
-  const asked = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(async (q) => (await ask(q)).status)
+  const ask = (q: string, at: number) => {
+    const cookie = cookies[at % 2] ?? ''
+    return console.ask(`/search?q=${q}`, { headers: { cookie }, ...(q === 'b' ? { signal: gone.signal } : {}) })
+  }
+  const asked = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map(async (q, at) => (await ask(q, at)).status)
   await vi.waitFor(() => expect(made).toEqual(['a']))
   expect(await Promise.all(asked.slice(5))).toEqual([503, 503])
   expect(made).toEqual(['a'])
@@ -25,6 +27,22 @@ it('one search is made at a time, few wait, and none is made for who has gone', 
   }
   expect((await Promise.all(asked.slice(0, 5))).filter((status) => status === 200)).toHaveLength(4)
   expect(made).toEqual(['a', 'c', 'd', 'e'])
+})
+
+it('nobody takes all the searches that may wait', async () => {
+  const console = aConsole()
+  const [anna, ben] = [await console.signedIn(), await console.signedIn('ben')]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  vi.spyOn(console.record, 'search').mockImplementation(async () => {
+    await promise
+    return { found: [], stoppedEarly: false }
+  })
+  const ask = async (cookie: string) => (await console.ask('/search?q=a', { headers: { cookie } })).status
+  const three = [ask(anna), ask(anna), ask(anna)]
+  expect(await ask(anna)).toBe(503)
+  const other = ask(ben)
+  resolve()
+  expect(await Promise.all([...three, other])).toEqual([200, 200, 200, 200])
 })
 
 it('more words than a search may have are not looked for, and the page says so', async () => {

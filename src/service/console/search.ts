@@ -12,8 +12,8 @@ const MOST_ASKED = 400
 /** Most words and quotations of a question. */
 const MOST_TERMS = 8
 const TERM = /["“”„«»][^"“”„«»]*["“”„«»]|[^\s"“”„«»]+/g
-/** Most searches at a time: one is made, the others wait. */
-const MOST_SEARCHES = 5
+/** Most searches at a time, of all and of one person: one is made, the others wait. */
+const [MOST_SEARCHES, MOST_OF_ONE] = [5, 3]
 
 /** What is in the record, by words and by fields; all of it stands in the address. */
 export function searchPage({
@@ -21,7 +21,7 @@ export function searchPage({
   kinds,
   disturbing,
 }: Lists & { record: Pick<RecordReader, 'find' | 'search'> }): Page {
-  const turns = new Turns(MOST_SEARCHES)
+  const turns = new Turns()
   return {
     method: 'GET',
     path: '/search',
@@ -35,7 +35,7 @@ export function searchPage({
       const result =
         asked === ''
           ? { found: await record.find(filter, MOST), stoppedEarly: false }
-          : await turns.take(signal, () => record.search(asked, filter, MOST))
+          : await turns.take(session.by, signal, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly } = result
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
@@ -59,18 +59,15 @@ function notSearched(says: string, status: 400 | 503, form: Safe): Answer {
 
 /** Work that is done one after the other: between two pieces of it whoever does it does what others ask. */
 class Turns {
-  readonly #most: number
-  #taken = 0
+  /** Whose they are. */
+  readonly #taken: string[] = []
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  /** Null if too many wait, or if nobody waits for it any more when its turn comes. */
-  async take<Made>(signal: AbortSignal, work: () => Promise<Made>): Promise<Made | null> {
-    if (this.#taken >= this.#most) return null
-    this.#taken++
+  /** Null if too many wait, of all or of this person, or if nobody waits for it any more when its turn comes. */
+  async take<Made>(by: string, signal: AbortSignal, work: () => Promise<Made>): Promise<Made | null> {
+    const own = this.#taken.filter((one) => one === by).length
+    if (this.#taken.length >= MOST_SEARCHES || own >= MOST_OF_ONE) return null
+    this.#taken.push(by)
     const before = this.#last
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#last = promise
@@ -78,7 +75,7 @@ class Turns {
       await before
       return signal.aborted ? null : await work()
     } finally {
-      this.#taken--
+      this.#taken.splice(this.#taken.indexOf(by), 1)
       resolve()
     }
   }

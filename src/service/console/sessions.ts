@@ -35,8 +35,8 @@ interface Who {
 
 /** How long a link to sign in can be used, in ms. */
 const LINK_MS = 600_000
-/** Most sessions and links at a time: the oldest ends. */
-const MOST = 1_000
+/** Most sessions and links at a time, and sessions of one person: the oldest ends. */
+const [MOST, MOST_OF_ONE] = [1_000, 20]
 /** Who has a printed link has the machine that it was printed on. */
 const OWNER: readonly Grant[] = [{ role: 'admin' }]
 
@@ -118,6 +118,9 @@ export class Sessions {
       isOpen: () => this.#open.get(own)?.session === session && this.#standing(own) !== null,
     }
     this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })
+    // Whoever signs in again and again ends no other person's sessions.
+    const theirs = [...this.#open].flatMap(([name, one]) => (one.session.by === by ? [name] : []))
+    for (const name of theirs.slice(0, -MOST_OF_ONE)) this.#end(name)
     keepNewest(this.#open, (oldest) => this.#end(oldest))
     return session
   }
