@@ -646,6 +646,36 @@ export function recordContract(
         expect(await listed()).toEqual(['c', 'd', 'b', 'a', 'e'].map((id) => `rumor~${id}~r1 contested`))
       })
 
+      it('has the same first, and counts all, however many wait', async () => {
+        const entries = Array.from({ length: 700 }, (_, n) => n).flatMap((n) => {
+          const heard = { accepted: (n * 7) % 40, judged: 1 }
+          // Most came today; one of a hundred has waited for long.
+          const seconds = n % 100 === 3 ? -n * 1_000 : n * 5
+          const one = aVerdict(at(seconds), {
+            ...{ subjectId: `s${n}`, label: n % 3 === 0 ? 'non-rumor' : 'rumor', models: { judge: 'a judge' } },
+            counts: { ...aVerdict(at(0)).counts, ...heard },
+          })
+          return entriesOf('verdicts', incoming('verdicts', n, one.subjectId, one, 0), CONTEXT).map((entry) => ({
+            ...{ offset: n, entry },
+          }))
+        })
+        await store.apply({ topic: 'verdicts', partition: 0, from: 0, next: 700, entries })
+        const all = await queue.list({}, 1_000, NOW)
+        expect(all.items).toHaveLength(700)
+        expect(all.items.map(({ score }) => score)).toEqual(all.items.map(({ score }) => score).sort((a, b) => b - a))
+        const { items, waiting } = await queue.list({}, 50, NOW)
+        expect(items).toEqual(all.items.slice(0, 50))
+        expect(waiting).toBe(700)
+        const [first] = items
+        if (first === undefined) throw new Error('nothing waits')
+        expect((await queue.claim(null, { for: 'ann' }, NOW + 60_000, NOW)).outcome).toBe('claimed')
+        const bens = await queue.list({ for: 'ben' }, 50, NOW)
+        expect(bens.items.map(({ verdict }) => verdict)).toEqual(all.items.slice(1, 51).map(({ verdict }) => verdict))
+        expect(bens.waiting).toBe(699)
+        expect((await queue.list({ for: 'ann', protocol: 'rumor' }, 1, NOW)).waiting).toBe(700)
+        expect((await queue.list({ protocol: 'hate' }, 1, NOW)).waiting).toBe(0)
+      })
+
       it('is each tenant’s own, and each protocol’s', async () => {
         await topics.judged({}, 'x')
         await topics.judged({ tenant: 'acme' }, 'x')

@@ -1,7 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { DOUBT, lookAt, type Standing } from '../../src/service/record/queue.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import {
+  costsOf,
+  DOUBT,
+  isSettled,
+  lookAt,
+  type QueuedRow,
+  ranked,
+  type Standing,
+  unionOf,
+} from '../../src/service/record/queue.ts'
 
 const CLEAR: Standing = {
   ...{ id: 'rumor~p~r1', label: 'rumor', decidedBy: 'consensus', contested: false, degraded: false },
@@ -43,4 +53,37 @@ it('what was asked counts once a reason, from the first time on; unknown reasons
     'second-opinion',
   ])
   expect(lookAt({ ...CLEAR, decidedBy: 'deleted', drawn: true }, asked, 0)).toBeNull()
+})
+
+it('the first of a part are those of the whole wherever they count as settled', () => {
+  const costs = costsOf({ rumor: { rumor: 1, 'non-rumor': 5 } })
+  const now = 10 * 86_400_000
+  let settled = 0
+  for (let seed = 0; seed < 60; seed++) {
+    const random = seededRandom(seed)
+    const rows = Array.from({ length: 300 }, (_, n): QueuedRow => {
+      const own = { verdict: `v${n}`, tenant: 'default', protocol: 'rumor', number: 1, reasons: 'contested' }
+      const label = random.below(4) === 0 ? 'non-rumor' : 'rumor'
+      const age = random.below(10) === 0 ? random.below(3 * 86_400_000) : random.below(3_600_000)
+      return {
+        ...own,
+        label,
+        weight: 0.1 + random.below(30) / 20,
+        since: now - age,
+        decider: null,
+        holder: null,
+        until: null,
+      }
+    })
+    const whole = ranked(rows, {}, costs, now).slice(0, 10)
+    for (const limit of [10, 40, 160]) {
+      const heaviest = rows.toSorted((a, b) => b.weight - a.weight || a.since - b.since).slice(0, limit)
+      const oldest = rows.toSorted((a, b) => a.since - b.since).slice(0, limit)
+      const best = ranked(unionOf(heaviest, oldest), {}, costs, now)
+      if (!isSettled(best, 10, { heaviest, oldest, limit }, costs, now)) continue
+      settled++
+      expect(best.slice(0, 10).map(({ score }) => score)).toEqual(whole.map(({ score }) => score))
+    }
+  }
+  expect(settled).toBeGreaterThan(50)
 })

@@ -69,6 +69,8 @@ export function lookAt(standing: Standing, asked: readonly Asked[], opinions: nu
 /** What a wrong label costs, by protocol and label; 1 where nothing is said. */
 export type Costs = Readonly<Record<string, Readonly<Record<string, number>>>>
 
+const ageOf = (since: number, now: number) => Math.min(3, 1 + Math.max(0, now - since) / 86_400_000)
+
 /** What a mistake would cost: doubt times reach, times the cost of the label, times age (twice after a day, thrice after two). */
 function scoreOf(
   { protocol, label, weight, since }: { protocol: string; label: string | null; weight: number; since: number },
@@ -77,7 +79,7 @@ function scoreOf(
 ): number {
   const own = costs.get(protocol)
   const cost = label === null ? Math.max(1, ...(own?.values() ?? [])) : (own?.get(label) ?? 1)
-  return weight * cost * Math.min(3, 1 + Math.max(0, now - since) / 86_400_000)
+  return weight * cost * ageOf(since, now)
 }
 
 export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>> {
@@ -138,6 +140,32 @@ export function ranked<Row extends QueuedRow>(
     )
     .map((row) => ({ row, score: scoreOf(row, costs, now) }))
     .sort((a, b) => b.score - a.score || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1))
+}
+
+/** Items of each order that are read first, and at most: as many of the heaviest as of the oldest. */
+export const [FIRST_RANKED, MOST_RANKED] = [256, 20_000] as const
+
+/**
+ * Whether the first `most` of `best` are those of the whole queue: of all that was not read (it is lighter than the heaviest that were,
+ * and newer than the oldest) none can have a higher score (the threshold algorithm of Fagin, Lotem and Naor, 2003).
+ */
+export function isSettled(
+  best: readonly { readonly score: number }[],
+  most: number,
+  read: { readonly heaviest: readonly QueuedRow[]; readonly oldest: readonly QueuedRow[]; readonly limit: number },
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): boolean {
+  const { heaviest, oldest, limit } = read
+  const [lightest, newest, last] = [heaviest.at(-1), oldest.at(-1), best[most - 1]]
+  if (heaviest.length < limit || limit >= MOST_RANKED || lightest === undefined || newest === undefined) return true
+  const dearest = Math.max(1, ...[...costs.values()].flatMap((own) => [...own.values()]))
+  return last !== undefined && last.score >= lightest.weight * dearest * ageOf(newest.since, now)
+}
+
+/** Each row once. */
+export function unionOf<Row extends QueuedRow>(heaviest: readonly Row[], oldest: readonly Row[]): Row[] {
+  return [...new Map([...heaviest, ...oldest].map((row) => [row.verdict, row])).values()]
 }
 
 export function itemOf(row: QueueRow, score: number, now: number): ReviewItem {

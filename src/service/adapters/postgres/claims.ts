@@ -5,26 +5,69 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../ports/review.ts'
-import { type Costs, costsOf, holds, itemOf, mayTake, type QueuedRow, ranked } from '../../record/queue.ts'
+import {
+  type Costs,
+  costsOf,
+  FIRST_RANKED,
+  holds,
+  isSettled,
+  itemOf,
+  MOST_RANKED,
+  mayTake,
+  type QueuedRow,
+  ranked,
+  unionOf,
+} from '../../record/queue.ts'
 import type { Database } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
-/** Items by weight that are ranked: cost and age move one no further than six times up. */
-const RANKED = 20_000
+/** How often the first that wait are all taken by others before it is given up. */
+const MOST_TRIES = 5
 
 type Row = QueuedRow & { readonly s: number }
 const QUEUED = 's, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
 
+function fits({ tenants, protocol, verdict }: QueueFilter) {
+  const conditions = [
+    ...(tenants === undefined ? [] : [{ sql: 'tenant = ANY (?::text[])', value: tenants }]),
+    ...(protocol === undefined ? [] : [{ sql: 'protocol = ?', value: protocol }]),
+    ...(verdict === undefined ? [] : [{ sql: 'verdict = ?', value: verdict }]),
+  ]
+  return {
+    sql: ['true', ...conditions.map(({ sql }) => sql)].join(' AND '),
+    values: conditions.map(({ value }) => value),
+  }
+}
+
 /** The queue, and who has claimed what of it. */
 export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
   const dear = costsOf(costs)
-  const FITS =
-    '(?::text[] IS NULL OR tenant = ANY (?::text[])) AND (?::text IS NULL OR protocol = ?) AND (?::text IS NULL OR verdict = ?)'
-  const fits = ({ tenants, protocol, verdict }: QueueFilter) =>
-    [tenants ?? null, tenants ?? null, protocol ?? null, protocol ?? null, verdict ?? null, verdict ?? null] as const
+  const rowsOf = (filter: QueueFilter, order: string, limit: number) => {
+    const { sql, values } = fits(filter)
+    return db.rows<Row>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
+  }
 
-  const heaviest = (filter: QueueFilter) =>
-    db.rows<Row>(`SELECT ${QUEUED} WHERE ${FITS} ORDER BY weight DESC LIMIT ?`, ...fits(filter), RANKED)
+  /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
+  async function bestOf(filter: QueueFilter, most: number, now: number): Promise<{ row: Row; score: number }[]> {
+    for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
+      const heaviest = await rowsOf(filter, 'weight DESC, since', limit)
+      const oldest = heaviest.length < limit ? [] : await rowsOf(filter, 'since', limit)
+      const best = ranked(unionOf(heaviest, oldest), filter, dear, now)
+      if (isSettled(best, most, { heaviest, oldest, limit }, dear, now)) return best.slice(0, most)
+    }
+  }
+
+  async function waitingOf(filter: QueueFilter, now: number): Promise<number> {
+    const { sql, values } = fits(filter)
+    const [all] = await db.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${sql}`, ...values)
+    const person = filter.for
+    if (person === undefined) return all?.n ?? 0
+    const others = await db.rows<Row>(
+      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
+      ...[...values, ...values, person],
+    )
+    return (all?.n ?? 0) - others.filter((row) => mayTake(row, person, now) !== 'yes').length
+  }
 
   async function heldBy(person: string, now: number): Promise<number> {
     const [held] = await db.rows<{ n: number }>(
@@ -60,36 +103,29 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
 
   return {
     async list(filter, most, now) {
-      const rows = await heaviest(filter)
-      const all = ranked(rows, filter, dear, now)
-      const items = await itemsOf(all.slice(0, most), now)
-      if (rows.length < RANKED) return { items, waiting: all.length }
-      const [counted] = await db.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${FITS}`, ...fits(filter))
-      return { items, waiting: counted?.n ?? 0 }
+      const items = await itemsOf(await bestOf(filter, most, now), now)
+      return { items, waiting: await waitingOf(filter, now) }
     },
     async claim(item, filter, until, now) {
-      const rows =
-        item === null
-          ? await heaviest(filter)
-          : (await db.rows<Row>(`SELECT ${QUEUED} WHERE verdict = ?`, item)).filter(
-              ({ tenant }) => filter.tenants?.includes(tenant) !== false,
-            )
-      const [one] = rows
-      if (item !== null && one !== undefined) {
-        const may = mayTake(one, filter.for, now)
+      const wanted = item === null ? filter : { ...filter, verdict: item }
+      if (item !== null) {
+        const [one] = await rowsOf(wanted, 'since', 1)
+        const may = one === undefined ? 'yes' : mayTake(one, filter.for, now)
         if (may === 'own') return { outcome: 'own' }
-        if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
+        if (may === 'taken') return { outcome: 'taken', by: one?.holder ?? '', until: one?.until ?? 0 }
       }
-      for (const wanted of ranked(rows, filter, dear, now)) {
-        if (!holds(wanted.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_CLAIMS)
-          return { outcome: 'many' }
-        const taken = await db.run(
-          'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
-          ...[filter.for, until, wanted.row.verdict, filter.for, now],
-        )
-        const [claimed] = taken > 0 ? await itemsOf([wanted], now) : []
-        if (claimed !== undefined) return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
-      }
+      for (let tries = 0; tries < MOST_TRIES; tries++)
+        for (const first of await bestOf(wanted, MOST_CLAIMS, now)) {
+          if (!holds(first.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_CLAIMS)
+            return { outcome: 'many' }
+          const taken = await db.run(
+            'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
+            ...[filter.for, until, first.row.verdict, filter.for, now],
+          )
+          const [claimed] = taken > 0 ? await itemsOf([first], now) : []
+          if (claimed !== undefined)
+            return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
+        }
       return { outcome: 'gone' }
     },
     async release(item, by, anyone, now) {

@@ -2,20 +2,34 @@ import { type Claimed, MOST_CLAIMS, type QueueFilter, type ReviewState } from '.
 import {
   type Costs,
   costsOf,
+  FIRST_RANKED,
   holds,
+  isSettled,
   itemOf,
+  MOST_RANKED,
   mayTake,
   type QueuedRow,
   type QueueRow,
   ranked,
+  unionOf,
 } from '../../record/queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
-/** Items by weight that are ranked: cost and age move one no further than six times up. */
-const RANKED = 20_000
+/** How often the first that wait are all taken by others before it is given up. */
+const MOST_TRIES = 5
 
 const QUEUED = 'verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
+
+function fits({ tenants, protocol, verdict }: QueueFilter) {
+  const conditions = [
+    ...(tenants === undefined ? [] : [`tenant IN (${tenants.map(() => '?').join(', ')})`]),
+    ...(protocol === undefined ? [] : ['protocol = ?']),
+    ...(verdict === undefined ? [] : ['verdict = ?']),
+  ]
+  const named = [protocol, verdict].filter((one) => one !== undefined)
+  return { sql: ['1 = 1', ...conditions].join(' AND '), values: [...(tenants ?? []), ...named] }
+}
 
 /** The queue, and who has claimed what of it, over a connection that writes claims alone. */
 export class Claims {
@@ -32,22 +46,23 @@ export class Claims {
   }
 
   list(filter: QueueFilter, most: number, now: number) {
-    const rows = this.#rows(filter)
-    const items = ranked(rows, filter, this.#costs, now)
-    const page = items.slice(0, most).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
-    return { items: page, waiting: rows.length < RANKED ? items.length : this.#count(filter) }
+    const page = this.#best(filter, most, now).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
+    return { items: page, waiting: this.#count(filter, now) }
   }
 
-  #rows({ tenants, protocol, verdict }: QueueFilter): QueuedRow[] {
-    const conditions = [
-      ...(tenants === undefined ? [] : [`tenant IN (${tenants.map(() => '?').join(', ')})`]),
-      ...(protocol === undefined ? [] : ['protocol = ?']),
-      ...(verdict === undefined ? [] : ['verdict = ?']),
-    ]
-    const named = [protocol, verdict].filter((one) => one !== undefined)
-    const values = [...(tenants ?? []), ...named]
-    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    return this.#sql.all<QueuedRow>(`SELECT ${QUEUED} ${where} ORDER BY weight DESC LIMIT ?`, ...values, RANKED)
+  /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
+  #best(filter: QueueFilter, most: number, now: number): { row: QueuedRow; score: number }[] {
+    for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
+      const heaviest = this.#rows(filter, 'weight DESC, since', limit)
+      const oldest = heaviest.length < limit ? [] : this.#rows(filter, 'since', limit)
+      const best = ranked(unionOf(heaviest, oldest), filter, this.#costs, now)
+      if (isSettled(best, most, { heaviest, oldest, limit }, this.#costs, now)) return best.slice(0, most)
+    }
+  }
+
+  #rows(filter: QueueFilter, order: string, limit: number): QueuedRow[] {
+    const { sql, values } = fits(filter)
+    return this.#sql.all<QueuedRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
   #withSubject(row: QueuedRow): QueueRow {
@@ -58,38 +73,37 @@ export class Claims {
     return { ...row, kind: 'post', subject: '', words: null, lang: null, ...own }
   }
 
-  #count({ tenants, protocol }: QueueFilter): number {
-    const all = this.#sql.all<{ tenant: string; protocol: string; n: number }>(
-      'SELECT tenant, protocol, count(*) AS n FROM queue GROUP BY tenant, protocol',
+  #count(filter: QueueFilter, now: number): number {
+    const { sql, values } = fits(filter)
+    const all = this.#sql.get<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${sql}`, ...values)?.n ?? 0
+    const person = filter.for
+    if (person === undefined) return all
+    const others = this.#sql.all<QueuedRow>(
+      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
+      ...[...values, ...values, person],
     )
-    return all
-      .filter((one) => tenants?.includes(one.tenant) !== false && (protocol ?? one.protocol) === one.protocol)
-      .reduce((sum, { n }) => sum + n, 0)
+    return all - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
 
   claim(item: string | null, filter: QueueFilter & { readonly for: string }, until: number, now: number): Claimed {
-    const rows =
-      item === null
-        ? this.#rows(filter)
-        : this.#sql
-            .all<QueuedRow>(`SELECT ${QUEUED} WHERE verdict = ?`, item)
-            .filter(({ tenant }) => filter.tenants?.includes(tenant) !== false)
-    const [one] = rows
-    if (item !== null && one !== undefined) {
-      const may = mayTake(one, filter.for, now)
+    if (item !== null) {
+      const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1)
+      const may = one === undefined ? 'yes' : mayTake(one, filter.for, now)
       if (may === 'own') return { outcome: 'own' }
-      if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
+      if (may === 'taken') return { outcome: 'taken', by: one?.holder ?? '', until: one?.until ?? 0 }
     }
-    for (const { row: wanted, score } of ranked(rows, filter, this.#costs, now)) {
-      if (!holds(wanted, filter.for, now) && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
-      const { changes } = this.#sql.run(
-        'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
-        ...[filter.for, until, wanted.verdict, filter.for, now],
-      )
-      if (Number(changes) === 0) continue
-      const claimed = itemOf(this.#withSubject(wanted), score, now)
-      return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
-    }
+    const wanted = item === null ? filter : { ...filter, verdict: item }
+    for (let tries = 0; tries < MOST_TRIES; tries++)
+      for (const { row, score } of this.#best(wanted, MOST_CLAIMS, now)) {
+        if (!holds(row, filter.for, now) && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
+        const { changes } = this.#sql.run(
+          'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
+          ...[filter.for, until, row.verdict, filter.for, now],
+        )
+        if (Number(changes) === 0) continue
+        const claimed = itemOf(this.#withSubject(row), score, now)
+        return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
+      }
     return { outcome: 'gone' }
   }
 

@@ -57,7 +57,6 @@ const TABLES = `
     reasons TEXT NOT NULL, weight REAL NOT NULL, since INTEGER NOT NULL, decider TEXT, holder TEXT, until INTEGER,
     PRIMARY KEY (s, protocol)
   ) WITHOUT ROWID;
-  CREATE INDEX queue_weight ON queue (weight);
   CREATE INDEX queue_protocol ON queue (protocol, since);
   CREATE INDEX queue_verdict ON queue (verdict);
   CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
@@ -70,6 +69,12 @@ const INDEXES = `
   CREATE INDEX IF NOT EXISTS said_at ON said (at);
   CREATE INDEX IF NOT EXISTS unread_at ON unread (at);
   CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (label);
+  CREATE INDEX IF NOT EXISTS queue_heaviest ON queue (weight DESC, since);
+  CREATE INDEX IF NOT EXISTS queue_oldest ON queue (since);
+  CREATE INDEX IF NOT EXISTS queue_tenant ON queue (tenant, protocol);
+  CREATE INDEX IF NOT EXISTS queue_holder ON queue (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS queue_decider ON queue (decider) WHERE decider IS NOT NULL;
+  DROP INDEX IF EXISTS queue_weight;
 `
 
 /** How a connection works; never VACUUM, which copies content to a temporary file. */
