@@ -4,8 +4,12 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type Address, database } from '../../src/service/adapters/postgres/connection.ts'
+import { hashing } from '../../src/service/adapters/postgres/grams-key.ts'
 import { postgresRecord, postgresRecordReader } from '../../src/service/adapters/postgres/record.ts'
 import { besides, putInPlace } from '../../src/service/adapters/postgres/replace.ts'
+import { metaOf } from '../../src/service/adapters/postgres/schema.ts'
+import { indexKeyOf } from '../../src/service/adapters/postgres/texts.ts'
+import { folded, gramsOf } from '../../src/service/record/grams.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -194,6 +198,55 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     expect((await reader.search('bridge', {}, 9)).found).toHaveLength(1)
     await reader.close()
     await expect(postgresRecordReader(addressOf(besides(schema)))).rejects.toThrow('there is no schema')
+  })
+
+  it('finds all by the index, newest first, in blocks that lie across each other; and keeps no gram of what was deleted', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    // More than are walked through one by one; each batch has every third second.
+    const all = Array.from({ length: 720 }, (_, n) => n)
+    const wordOf = (n: number) => (n % 5 === 0 ? 'a harbour' : n === 31 ? 'Xylozebraquark' : 'a bridge')
+    for (const third of [1, 0, 2]) {
+      const own = all.filter((n) => n % 3 === third)
+      for (const topic of ['verdicts', 'transcripts'] as const) {
+        const entries = own.flatMap((n, at_) => {
+          const verdict = aVerdict(at(n), { subjectId: `s${n}`, tenant: n === 40 ? 'acme' : 'default' })
+          const value = topic === 'verdicts' ? verdict : aTranscript(verdict.id, wordOf(n))
+          const message = { ...incoming(topic, at_, `s${n}`, value, n), partition: third }
+          return entriesOf(topic, message, CONTEXT).map((entry) => ({ offset: at_, entry }))
+        })
+        expect(await store.apply({ topic, partition: third, from: 0, next: own.length, entries })).toBe('applied')
+      }
+    }
+    const found: string[] = []
+    for (let before: string | undefined; ; ) {
+      const page = (await store.search('harbour', before === undefined ? {} : { before }, 20)).found
+      if (page.length === 0) break
+      found.push(...page.map(({ verdict }) => verdict.subjectId))
+      before = page.at(-1)?.cursor
+    }
+    const expected = all.filter((n) => n % 5 === 0).reverse()
+    expect(found).toEqual(expected.map((n) => `s${n}`))
+
+    const db = database(address, 1)
+    const { secret } = await metaOf(db, address.schema)
+    // Of another tenant's texts none is a candidate.
+    const own = hashing(secret)
+    const ofAcme = [...own.grams(gramsOf('harbour')), own.tenant('acme')]
+    expect(await db.rows('SELECT doc FROM texts WHERE grams @> ?::int[]', ofAcme)).toHaveLength(1)
+    const theirs = await store.search('harbour', { tenants: ['acme'] }, 9)
+    expect(theirs).toMatchObject({ found: [{ verdict: { subjectId: 's40' } }], stoppedEarly: false })
+    const keys = own.grams(gramsOf(folded('Xylozebraquark'))).map(indexKeyOf)
+    const holding = () => db.rows<{ docs: number[] }>('SELECT docs FROM blocks WHERE grams @> ?::int[]', keys)
+    expect(await holding()).toHaveLength(1)
+    const [before] = await db.rows<{ n: number }>('SELECT sum(cardinality(docs))::int AS n FROM blocks')
+    await feed(store).send('posts', 's31', { id: 's31', createdAt: at(31), deleted: true }, 1_000)
+    expect(await holding()).toEqual([])
+    const [after] = await db.rows<{ n: number }>('SELECT sum(cardinality(docs))::int AS n FROM blocks')
+    expect([before?.n, after?.n]).toEqual([720, 719])
+    expect((await store.search('harbour', {}, 200)).found).toHaveLength(expected.length)
+    await db.close()
+    await store.close()
   })
 
   it('of another version says what to do', async () => {

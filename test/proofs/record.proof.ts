@@ -30,8 +30,9 @@ const VERDICTS = Number(process.env.RECORD_PROOF_VERDICTS ?? 1_000_000)
 const MINUTES = Number(process.env.RECORD_PROOF_MINUTES ?? 600)
 const LEAST_PER_SECOND = 500
 const MOST_MS = 100
-/** Verdicts in one batch, as a partition brings them. */
-const BATCH = 250
+/** Partitions of each topic, as many as kafka.partitions says, which are read at a time; and verdicts in one batch of them. */
+const [PARTITIONS, BATCH] = [4, 250]
+const PARTITION_NUMBERS = Array.from({ length: PARTITIONS }, (_, n) => n)
 /** One in so many has comments of 20 KB, the others 2 KB with their post. */
 const LARGE = 20
 const BEGUN = Date.parse('2026-01-01T00:00:00Z')
@@ -117,16 +118,17 @@ const messages = (n: number) => {
   return { subjectId, verdict, transcript, at: Date.parse(at) }
 }
 
-/** What the topics say of these verdicts, as batches for the record. */
-function made(from: number, to: number): RecordBatch[] {
-  const all = Array.from({ length: to - from }, (_, at) => messages(from + at))
+/** What the topics say next in this partition, as batches for the record. Every fourth batch of all verdicts is in it. */
+function made(partition: number, from: number, count: number): RecordBatch[] {
+  const first = (Math.floor(from / BATCH) * PARTITIONS + partition) * BATCH + (from % BATCH)
+  const all = Array.from({ length: count }, (_, at) => messages(first + at))
   const batchOf = (topic: RecordedTopic, value: (one: (typeof all)[number]) => unknown): RecordBatch => {
     const entries = all.flatMap((one, at) => {
       const offset = from + at
       const bytes = Buffer.from(JSON.stringify(value(one)))
       const message = {
         topic,
-        partition: 0,
+        partition,
         offset: String(offset),
         key: one.subjectId,
         headers: {},
@@ -134,7 +136,7 @@ function made(from: number, to: number): RecordBatch[] {
       }
       return entriesOf(topic, { ...message, value: bytes }, CONTEXT).map((entry) => ({ offset, entry }))
     })
-    return { topic, partition: 0, from, next: to, entries }
+    return { topic, partition, from, next: from + count, entries }
   }
   return [batchOf('verdicts', ({ verdict }) => verdict), batchOf('transcripts', ({ transcript }) => transcript)]
 }
@@ -233,22 +235,29 @@ describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
   it('takes more than 500 verdicts a second with their transcripts, also when it is large', {
     timeout: 36_000_000,
   }, async () => {
+    const positions = await store.positions()
     const [begun, cpu] = [performance.now(), process.cpuUsage()]
-    let done = (await store.positions()).get('transcripts/0') ?? 0
-    const at = done
+    const at = PARTITION_NUMBERS.reduce((sum, n) => sum + (positions.get(`transcripts/${n}`) ?? 0), 0)
+    let done = at
     let [told, second] = [done, performance.now()]
-    let batches = made(done, done + BATCH)
-    while (done < VERDICTS && performance.now() - begun < MINUTES * 60_000) {
-      const applied = Promise.all(batches.map((batch) => store.apply(batch)))
-      done += BATCH
-      // The next ones are made while these are written.
-      batches = made(done, done + BATCH)
-      await applied
-      if (done - told < 10_000) continue
-      const rate = (done - told) / ((performance.now() - second) / 1_000)
-      tell(`${done} verdicts, ${rate.toFixed(0)}/s, ${(bytesIn(place.folder) / 2 ** 20).toFixed(0)} MiB`)
-      ;[told, second] = [done, performance.now()]
-    }
+    await Promise.all(
+      PARTITION_NUMBERS.map(async (partition) => {
+        let next = positions.get(`transcripts/${partition}`) ?? 0
+        let batches = made(partition, next, BATCH)
+        while (done < VERDICTS && performance.now() - begun < MINUTES * 60_000) {
+          const applied = Promise.all(batches.map((batch) => store.apply(batch)))
+          next += BATCH
+          done += BATCH
+          // The next ones are made while these are written.
+          batches = made(partition, next, BATCH)
+          await applied
+          if (done - told < 10_000) continue
+          const rate = (done - told) / ((performance.now() - second) / 1_000)
+          ;[told, second] = [done, performance.now()]
+          tell(`${done} verdicts, ${rate.toFixed(0)}/s, ${(bytesIn(place.folder) / 2 ** 20).toFixed(0)} MiB`)
+        }
+      }),
+    )
     const rate = (done - at) / ((performance.now() - begun) / 1_000)
     const { user, system } = process.cpuUsage(cpu)
     const each = (user + system) / 1_000 / Math.max(1, done - at)
@@ -305,18 +314,21 @@ describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
 
   it('erases a subject from its files within a second', { timeout: 600_000 }, async () => {
     const secret = `xylozebraquark${process.pid}`
-    const next = (await store.positions()).get('verdicts/0') ?? 0
-    const own = messages(next)
+    const positions = await store.positions()
+    // None of those that were filled in, nor of an earlier run.
+    const own = messages(VERDICTS + (positions.get('verdicts/0') ?? 0) + 1)
     const verdict = { ...own.verdict, rationale: secret }
-    const post = aTranscript(verdict.id, secret, { c1: secret }, next)
+    const post = aTranscript(verdict.id, secret, { c1: secret })
     for (const [topic, value] of [
       ['verdicts', verdict],
       ['transcripts', post],
     ] as const) {
       const bytes = Buffer.from(JSON.stringify(value))
+      // A fill that was broken off may have left one topic ahead of the other.
+      const next = positions.get(`${topic}/0`) ?? 0
       const message = { topic, partition: 0, offset: String(next), key: own.subjectId, headers: {}, timestamp: own.at }
       const entries = entriesOf(topic, { ...message, value: bytes }, CONTEXT).map((entry) => ({ offset: next, entry }))
-      await store.apply({ topic, partition: 0, from: next, next: next + 1, entries })
+      expect(await store.apply({ topic, partition: 0, from: next, next: next + 1, entries })).toBe('applied')
     }
     expect((await store.search(secret, {}, 9)).found).toHaveLength(1)
     const keys = await place.newestKeys()

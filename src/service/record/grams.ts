@@ -51,10 +51,7 @@ export function gramsOf(text: string): Set<string> {
   const grams = new Set<string>()
   for (const word of text.split(' ')) {
     if (PLAIN.test(word)) plainGrams(word, grams)
-    else
-      for (const { dense, characters } of runsOf(word))
-        if (dense) denseGrams(characters, grams)
-        else otherGrams(characters, grams)
+    else mixedGrams(word, grams)
   }
   return grams
 }
@@ -64,28 +61,31 @@ function plainGrams(word: string, grams: Set<string>): void {
   for (let at = 0; at + 3 <= word.length; at++) grams.add(word.slice(at, at + 3))
 }
 
-function otherGrams(characters: readonly string[], grams: Set<string>): void {
-  if (characters.length < 3) grams.add(characters.join(''))
-  for (let at = 0; at + 3 <= characters.length; at++)
-    grams.add(`${characters[at]}${characters[at + 1]}${characters[at + 2]}`)
-}
-
-function denseGrams(characters: readonly string[], grams: Set<string>): void {
-  for (const [at, character] of characters.entries()) {
-    grams.add(character)
-    if (at > 0) grams.add(`${characters[at - 1]}${character}`)
-  }
-}
-
-function runsOf(word: string): { dense: boolean; characters: string[] }[] {
-  const runs: { dense: boolean; characters: string[] }[] = []
+/** By runs of one kind of script; `before` and `last` are the characters in front of this one in its run. */
+function mixedGrams(word: string, grams: Set<string>): void {
+  let [dense, length, before, last] = [false, 0, '', '']
   for (const character of word) {
-    const dense = DENSE.test(character)
-    const last = runs.at(-1)
-    if (last?.dense === dense) last.characters.push(character)
-    else runs.push({ dense, characters: [character] })
+    const isDense = isOfDense(character)
+    if (isDense !== dense) {
+      if (!dense && length > 0 && length < 3) grams.add(before + last)
+      ;[dense, length, before, last] = [isDense, 0, '', '']
+    }
+    length++
+    if (dense) grams.add(character)
+    if (length >= (dense ? 2 : 3)) grams.add(dense ? last + character : before + last + character)
+    before = last
+    last = character
   }
-  return runs
+  if (!dense && length > 0 && length < 3) grams.add(before + last)
+}
+
+/** What is known of each character: 0 nothing yet, else whether it is of {@link DENSE}. */
+const KINDS = new Uint8Array(0x110000)
+
+function isOfDense(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0
+  if (KINDS[code] === 0) KINDS[code] = DENSE.test(character) ? 2 : 1
+  return KINDS[code] === 2
 }
 
 /** The folded terms of a query: words, and what stands in quotation marks as one. All must be found. */

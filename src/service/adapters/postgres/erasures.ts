@@ -140,9 +140,8 @@ export async function strip(writing: Writing, id: string): Promise<void> {
     )
     const key = row === undefined ? undefined : (await keysOf(sql, [row.k])).get(row.k)
     if (row === undefined || key === undefined) return
-    const fresh = seals.key()
-    const text = withoutWords(unsealed(key, row.sealed).toString('utf8'))
-    await sql.run(`UPDATE ${table} SET k = ?, sealed = ? WHERE id = ?`, fresh.k, fresh.seal(text), own)
+    const fresh = seals.seal(withoutWords(unsealed(key, row.sealed).toString('utf8')))
+    await sql.run(`UPDATE ${table} SET k = ?, sealed = ? WHERE id = ?`, fresh.k, fresh.sealed, own)
     await seals.shred([row.k])
   }
   const [of] = await sql.rows<{ s: number }>(

@@ -6,7 +6,9 @@ import { MOST_LEFT, recordedRow, recordedWord } from '../../record/recorded.ts'
 import type { Database } from './connection.ts'
 import { type Hashing, hashing } from './grams-key.ts'
 import { listed, opened, recordsOf, type SaidSealed, type SubjectRow } from './opened.ts'
+import { keysOf, unsealed } from './seals.ts'
 import { searched } from './search.ts'
+import { heldJson } from './transcript-bytes.ts'
 
 /** Subjects that are exported between two looks at what was erased meanwhile. */
 const PAGE = 200
@@ -76,7 +78,9 @@ export function recordReads(db: Database): RecordReader {
       const terms = termsOf(query)
       if (terms.length === 0) return { found: [], stoppedEarly: false }
       const hashes = await hashesNow()
-      const grams = [...new Set(terms.flatMap((term) => [...gramsOf(term)]))].map(hashes.gram)
+      const [tenant, ...others] = filter.tenants ?? []
+      const grams = hashes.grams(new Set(terms.flatMap((term) => [...gramsOf(term)])))
+      if (tenant !== undefined && others.length === 0) grams.push(hashes.tenant(tenant))
       const sought = { terms, grams, filter, ...conditionsOf(filter, hashes.mark) }
       const { docs, stoppedEarly } = await searched(db, sought, limit)
       return { found: (await listed(db, docs)).map(recordedRow), stoppedEarly }
@@ -86,7 +90,9 @@ export function recordReads(db: Database): RecordReader {
         'SELECT k, sealed FROM transcripts JOIN held ON held.at = transcripts.at AND held.t = transcripts.t WHERE id = ?',
         verdictId,
       )
-      return (await opened(db, found)).rows[0]?.json ?? null
+      const [row] = found
+      const key = row === undefined ? undefined : (await keysOf(db, [row.k])).get(row.k)
+      return row === undefined || key === undefined ? null : heldJson(unsealed(key, row.sealed))
     },
     async *export(only) {
       const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')

@@ -6,7 +6,7 @@ import { type Address, type Database, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
 import { recordReads } from './reads.ts'
 import { type Meta, metaOf, prepared } from './schema.ts'
-import { RecordTables, type TableSettings } from './tables.ts'
+import { RecordTables, STEPS, type TableSettings } from './tables.ts'
 import { vacuumed } from './vacuum.ts'
 
 export interface PostgresSettings extends TableSettings {
@@ -17,8 +17,8 @@ export interface PostgresSettings extends TableSettings {
   readonly drawKey?: string
 }
 
-/** Most connections of one process: to write, and to read. */
-const [WRITING, READING] = [2, 4]
+/** Most connections of one process: for its steps and what they ask beside them, and to read. */
+const [WRITING, READING] = [STEPS + 1, 4]
 
 /** How often its size is measured, in ms, and from which share of its bounds on it is full. */
 const [MEASURE_MS, FULL] = [60_000, 0.98]

@@ -4,11 +4,12 @@ import type { RulingEntry } from '../../ports/record.ts'
 import { firstDoc, isDrawn, PER_SECOND } from '../../record/documents.ts'
 import { columnsOf } from './connection.ts'
 import { erase } from './erasures.ts'
+import type { Ready } from './ready.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type Writing } from './writing.ts'
 
 /** Takes verdicts, each that the record does not have yet; of one subject in their order. */
-export async function takeRulings(writing: Writing, entries: readonly RulingEntry[]): Promise<void> {
+export async function takeRulings(writing: Writing, entries: readonly RulingEntry[], ready: Ready): Promise<void> {
   // A retraction erases what came before it.
   for (const { decidedBy, subject, openedAt } of entries)
     if (decidedBy === 'deleted') await erase(writing, subject, openedAt)
@@ -20,7 +21,7 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
   const open = entries.flatMap((entry) => {
     const { s, deletedAt } = subjectOf(entry.subject)
     if (entry.decidedBy !== 'deleted' && entry.openedAt <= deletedAt) return []
-    return [{ ...entry, s, digest: hash('sha256', entry.json, 'base64url').slice(0, 22) }]
+    return [{ ...entry, entry, s, digest: hash('sha256', entry.json, 'base64url').slice(0, 22) }]
   })
   const fresh = await notYetThere(writing, open)
   if (fresh.length === 0) return
@@ -33,7 +34,9 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
     const doc = docs[at] ?? 0
     const erased = isErased(entry)
     const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
-    const key = seals.key()
+    const whole = ready.rulings.get(entry.entry)
+    const key =
+      erased || whole === undefined ? seals.seal(erased ? withoutWords(json) : json) : { ...whole, k: seals.add(whole) }
     const all = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     marks.push(...all.map(({ mark, value }): [string, string, number] => [mark, hashes.mark(mark, value), doc]))
     touch(writing, s, protocol)
@@ -47,7 +50,7 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
         entry.restores,
       ],
       ...[openedAt, decidedAt, Number(standing.has(entry)), Number(erased), digest, key.k],
-      key.seal(erased ? withoutWords(json) : json),
+      key.sealed,
     ]
   })
   await sql.run(
@@ -71,7 +74,7 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
   )
 }
 
-type Open = RulingEntry & { readonly s: number; readonly digest: string }
+type Open = RulingEntry & { readonly entry: RulingEntry; readonly s: number; readonly digest: string }
 
 function deciderOf({ decidedBy, json }: RulingEntry): string | null {
   if (decidedBy !== 'human') return null

@@ -5,14 +5,14 @@ import { GRAMS_VERSION } from '../../record/grams.ts'
 import type { Database, Sql } from './connection.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
-const FORM = 'postgres-1'
+const FORM = 'postgres-2'
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16
 
 /**
  * What people wrote stands in `sealed` alone, each value under a key of its own (`src/service/adapters/postgres/seals.ts`). The
  * texts that are searched, and what verdicts rest on, lie in a partition for each day: the newest are searched first, and the oldest
- * go at once.
+ * go at once. Neighbouring texts have one row together in the index of grams, which holds what they share once.
  */
 const TABLES = `
   CREATE TABLE meta (k text PRIMARY KEY, v text NOT NULL);
@@ -50,11 +50,17 @@ const TABLES = `
   );
   CREATE INDEX transcripts_subject ON transcripts (s, at);
   CREATE INDEX transcripts_at ON transcripts (at);
-  CREATE TABLE held (at bigint, t bigint, words bytea, sealed bytea, PRIMARY KEY (at, t)) PARTITION BY RANGE (at);
-  ALTER TABLE held ALTER words SET STORAGE EXTERNAL, ALTER sealed SET STORAGE EXTERNAL;
-  CREATE TABLE texts (doc bigint PRIMARY KEY, k bigint NOT NULL, grams int[] NOT NULL, sealed bytea NOT NULL) PARTITION BY RANGE (doc);
+  CREATE TABLE held (at bigint, t bigint, sealed bytea, PRIMARY KEY (at, t)) PARTITION BY RANGE (at);
+  ALTER TABLE held ALTER sealed SET STORAGE EXTERNAL;
+  CREATE TABLE texts (
+    doc bigint PRIMARY KEY, hi bigint NOT NULL, block bigint NOT NULL, k bigint, grams int[] NOT NULL, sealed bytea NOT NULL
+  ) PARTITION BY RANGE (doc);
   ALTER TABLE texts ALTER grams SET STORAGE EXTERNAL, ALTER sealed SET STORAGE EXTERNAL;
-  CREATE INDEX texts_grams ON texts USING gin (grams) WITH (gin_pending_list_limit = 1024);
+  CREATE TABLE blocks (
+    hi bigint, block bigint, lo bigint NOT NULL, docs bigint[] NOT NULL, grams int[] NOT NULL, PRIMARY KEY (hi, block)
+  ) PARTITION BY RANGE (hi);
+  ALTER TABLE blocks ALTER docs SET STORAGE PLAIN, ALTER grams SET STORAGE EXTERNAL;
+  CREATE INDEX blocks_grams ON blocks USING gin (grams) WITH (gin_pending_list_limit = 4096);
   CREATE TABLE said (
     n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, s bigint NOT NULL, said text NOT NULL,
     protocol text NOT NULL, label text, by text NOT NULL, at bigint NOT NULL, why text, verdict text, against bigint,
@@ -77,7 +83,11 @@ const TABLES = `
     reasons text NOT NULL, weight double precision NOT NULL, since bigint NOT NULL, decider text, holder text, until bigint,
     PRIMARY KEY (s, protocol)
   );
-  CREATE INDEX queue_weight ON queue (weight);
+  CREATE INDEX queue_heaviest ON queue (weight DESC, since);
+  CREATE INDEX queue_oldest ON queue (since);
+  CREATE INDEX queue_tenant ON queue (tenant, protocol);
+  CREATE INDEX queue_holder ON queue (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
   CREATE INDEX queue_protocol ON queue (protocol, since);
   CREATE INDEX queue_verdict ON queue (verdict);
   CREATE TABLE agreement (s bigint, protocol text, beside text, agrees smallint NOT NULL, PRIMARY KEY (s, protocol, beside));
@@ -112,7 +122,7 @@ export async function keyPart(sql: Sql, part: number): Promise<void> {
 }
 
 /** What is counted beside the rows, in the transaction that changes them. */
-export const COUNTERS = ['arrivals', 'keys', 'heard', 'verdicts', 'transcripts', 'said', 'unread'] as const
+export const COUNTERS = ['arrivals', 'keys', 'heard', 'blocks', 'verdicts', 'transcripts', 'said', 'unread'] as const
 
 export interface Meta {
   readonly draws: string
@@ -138,19 +148,23 @@ export class NoRecord extends Error {
 
 const DAY_MS = 86_400_000
 
+/** What has a partition for each day: of documents, or of times. */
+type ByDay = 'texts' | 'blocks' | 'held'
+const widthOf = (table: ByDay) => (table === 'held' ? DAY_MS : PER_DAY)
+
 /** The partitions by day that are there already, as far as this process knows. */
 export class Days {
   readonly #made = new Set<string>()
 
   /** Makes those of these documents and times where they are missing. */
-  async make(sql: Sql, table: 'texts' | 'held', values: readonly number[]): Promise<void> {
-    const width = table === 'texts' ? PER_DAY : DAY_MS
+  async make(sql: Sql, table: ByDay, values: readonly number[]): Promise<void> {
+    const width = widthOf(table)
     for (const day of new Set(values.map((value) => Math.floor(value / width)))) {
       const name = `${table}_${day}`
       if (this.#made.has(name)) continue
       const bounds = `FROM (${day * width}) TO (${(day + 1) * width})`
       await sql.run(`CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES ${bounds}`)
-      if (table === 'texts') {
+      if (table !== 'held') {
         await sql.run(`ALTER TABLE ${name} SET (toast_tuple_target = 128)`)
         // Nor those of texts, which would outlive them.
         await sql.run(`ALTER TABLE ${name} ALTER grams SET STATISTICS 0`)
@@ -165,8 +179,8 @@ export class Days {
   }
 
   /** Removes those that end at or before this value, the oldest; or the oldest of all. Returns how many. */
-  async drop(sql: Sql, table: 'texts' | 'held', before: number | null): Promise<number> {
-    const width = table === 'texts' ? PER_DAY : DAY_MS
+  async drop(sql: Sql, table: ByDay, before: number | null): Promise<number> {
+    const width = widthOf(table)
     const all = await sql.rows<{ name: string }>(
       'SELECT c.relname AS name FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = to_regclass(?)',
       table,

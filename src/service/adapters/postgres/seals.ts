@@ -1,22 +1,29 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { columnsOf, type Sql } from './connection.ts'
 import type { Counters } from './counters.ts'
 import { KEY_PARTS } from './schema.ts'
 
-/** A key seals at most these values, each under its own counter. */
-type Which = 'text' | 'words'
-const COUNTER: { readonly [Of in Which]: Buffer } = { text: Buffer.alloc(16, 0), words: Buffer.alloc(16, 0x80) }
+/** Each key seals one value. */
+const COUNTER = Buffer.alloc(16, 0)
 const CIPHER = 'aes-128-ctr'
+/** Short texts get no shorter at a higher level. */
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** A text, compressed and under its key. */
-function sealed(key: Buffer, text: string | Uint8Array, which: Which): Buffer {
-  const cipher = createCipheriv(CIPHER, key, COUNTER[which])
-  return cipher.update(zstdCompressSync(typeof text === 'string' ? Buffer.from(text) : text))
+/** A value under a key of its own, which has no number yet. */
+export interface Sealed {
+  readonly key: Buffer
+  readonly sealed: Buffer
 }
 
-export function unsealed(key: Buffer, value: Buffer, which: Which = 'text'): Buffer {
-  return zstdDecompressSync(createDecipheriv(CIPHER, key, COUNTER[which]).update(value))
+export function sealed(text: string | Uint8Array): Sealed {
+  const key = randomBytes(16)
+  const cipher = createCipheriv(CIPHER, key, COUNTER)
+  return { key, sealed: cipher.update(zstdCompressSync(typeof text === 'string' ? Buffer.from(text) : text, FAST)) }
+}
+
+export function unsealed(key: Buffer, value: Buffer): Buffer {
+  return zstdDecompressSync(createDecipheriv(CIPHER, key, COUNTER).update(value))
 }
 
 /**
@@ -34,11 +41,16 @@ export class Seals {
     this.#counters = counters
   }
 
-  /** A new key, which `save` writes. */
-  key(): { readonly k: number; seal(text: string | Uint8Array, which?: Which): Buffer } {
-    const [k, key] = [this.#counters.next('keys'), randomBytes(16)]
+  /** The number of its key, which `save` writes. */
+  add({ key }: Sealed): number {
+    const k = this.#counters.next('keys')
     this.#fresh.push({ k, key })
-    return { k, seal: (text, which = 'text') => sealed(key, text, which) }
+    return k
+  }
+
+  seal(text: string | Uint8Array): { readonly k: number; readonly sealed: Buffer } {
+    const one = sealed(text)
+    return { k: this.add(one), sealed: one.sealed }
   }
 
   async save(): Promise<void> {

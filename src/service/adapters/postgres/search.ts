@@ -2,13 +2,16 @@ import type { RecordFilter } from '../../ports/record.ts'
 import { MOST_CANDIDATES } from '../../record/recorded.ts'
 import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
+import { BLOCK_SPAN, indexKeyOf } from './texts.ts'
 
 /** How long a search may go on, in ms. */
 const MOST_SEARCH_MS = 500
 /** The newest documents of all, which are read one by one: a term that is in many of them is found without the index. */
 const WALKED = 500
-/** Candidates of the first look by the index; each further one has four times as many. */
-const FIRST_LOOK = 200
+/** Blocks of the first look by the index; each further one has four times as many. */
+const FIRST_LOOK = 50
+/** Texts that are opened together. */
+const OPENED = 100
 
 interface Sought {
   readonly terms: readonly string[]
@@ -19,9 +22,9 @@ interface Sought {
 }
 
 /**
- * The newest documents that hold all grams are looked at, day by day: an index of PostgreSQL's has no order, and is read for one day
- * at a time, with all that the day has. So the very newest are walked through first. Ends early after `MOST_CANDIDATES`, or when it
- * has gone on for long.
+ * The newest documents that hold all grams are looked at. First the very newest, one by one; then by the index, which has neighbours
+ * in one row, day by day: an index of PostgreSQL's has no order, and is read for one day at a time, with all that the day has. Ends
+ * early after `MOST_CANDIDATES`, or when it has gone on for long.
  */
 export async function searched(
   db: Database,
@@ -35,26 +38,49 @@ export async function searched(
   if (filter.before !== undefined && first === Number.MAX_SAFE_INTEGER) return { docs, stoppedEarly: false }
   const newest = await walked(db, grams, first, until)
   if (newest === null) return { docs, stoppedEarly: true }
-  docs.push(...(await fitting(db, sought, newest.page)))
+  docs.push(...(await fitting(db, sought, newest.page, limit, until)))
   if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
-  if (newest.end === null) return { docs, stoppedEarly: false }
-  let before = newest.end
-  for (let [look, looked] = [Math.max(FIRST_LOOK, limit), newest.page.length]; ; look *= 4) {
-    const page = await candidates(db, grams, before, look, until)
+  if (newest.end === null) return { docs, stoppedEarly: performance.now() > until }
+  const before = newest.end
+  // Blocks lie across each other: a document comes when no block that is left may hold a newer one.
+  let waiting: number[] = []
+  let [after, looked]: [Pick<Found, 'hi' | 'block'>, number] = [
+    { hi: before + BLOCK_SPAN, block: 0 },
+    newest.page.length,
+  ]
+  for (let look = FIRST_LOOK; ; look *= 4) {
+    const blocks = await blocksOf(db, grams, before, after, look, until)
+    if (blocks === null) return { docs, stoppedEarly: true }
+    const last = blocks.length < look ? undefined : blocks.at(-1)
+    const all = [...waiting, ...blocks.flatMap((block) => block.docs)]
+    const isNext = (doc: number) => last === undefined || doc > last.hi
+    waiting = all.filter((doc) => !isNext(doc))
+    const page = await holding(
+      db,
+      grams,
+      all.filter((doc) => doc < before && isNext(doc)),
+      until,
+    )
     if (page === null) return { docs, stoppedEarly: true }
-    docs.push(...(await fitting(db, sought, page)))
+    docs.push(...(await fitting(db, sought, page, limit - docs.length, until)))
     looked += page.length
     if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
-    if (page.length < look) return { docs, stoppedEarly: false }
+    if (last === undefined) return { docs, stoppedEarly: performance.now() > until }
     if (looked >= MOST_CANDIDATES || performance.now() > until) return { docs, stoppedEarly: true }
-    before = page.at(-1)?.doc ?? 0
+    after = last
   }
 }
 
 interface Candidate {
   readonly doc: number
   readonly k: number
-  readonly sealed: Buffer
+}
+
+/** A block that has all grams, in one of its documents or among them. */
+interface Found {
+  readonly hi: number
+  readonly block: number
+  readonly docs: readonly number[]
 }
 
 const CANCELLED = '57014'
@@ -89,41 +115,72 @@ async function walked(db: Database, grams: readonly number[], before: number, un
       ...[before, WALKED - 1],
     )
     const page = await sql.rows<Candidate>(
-      `SELECT doc, k, sealed FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC`,
+      'SELECT doc, k FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC',
       ...[last?.doc ?? 0, before, grams],
     )
     return { page, end: last?.doc ?? null }
   })
 }
 
-async function candidates(db: Database, grams: readonly number[], before: number, most: number, until: number) {
+/** The next blocks that have all grams; of their documents some are before this one. */
+async function blocksOf(
+  db: Database,
+  grams: readonly number[],
+  before: number,
+  { hi, block }: Pick<Found, 'hi' | 'block'>,
+  most: number,
+  until: number,
+) {
   // Only by the index of grams: the planner takes common ones for rare, as each alone were.
   return within(db, until, ['enable_seqscan', 'enable_indexscan'], (sql) =>
-    sql.rows<Candidate>(
-      'SELECT doc, k, sealed FROM texts WHERE grams @> ?::int[] AND doc < ?::bigint ORDER BY doc DESC LIMIT ?',
-      ...[grams, before, most],
+    sql.rows<Found>(
+      `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi <= ?::bigint AND (hi, block) < (?::bigint, ?::bigint)
+       AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
+      ...[grams.map(indexKeyOf), hi, hi, block, before, most],
     ),
   )
 }
 
-/** Those that fit the filter and hold the terms. */
-async function fitting(db: Database, sought: Sought, page: readonly Candidate[]): Promise<number[]> {
-  if (page.length === 0) return []
-  const { sql, values, terms } = sought
-  const fit = await db.rows<{ doc: number }>(
-    `SELECT doc FROM rulings WHERE doc = ANY (?::bigint[]) AND ${sql}`,
-    ...[page.map(({ doc }) => doc), ...values],
+/** Those of these documents that have all grams themselves, newest first. */
+async function holding(db: Database, grams: readonly number[], docs: readonly number[], until: number) {
+  if (docs.length === 0) return []
+  return within(db, until, ['enable_seqscan'], (sql) =>
+    sql.rows<Candidate>(
+      'SELECT doc, k FROM texts WHERE doc = ANY (?::bigint[]) AND grams @> ?::int[] ORDER BY doc DESC',
+      ...[docs, grams],
+    ),
   )
-  const wanted = new Set(fit.map(({ doc }) => doc))
-  const some = page.filter(({ doc }) => wanted.has(doc))
-  const keys = await keysOf(
-    db,
-    some.map(({ k }) => k),
-  )
-  return some.flatMap(({ doc, k, sealed }) => {
-    const key = keys.get(k)
-    if (key === undefined) return []
-    const text = unsealed(key, sealed).toString('utf8')
-    return terms.every((term) => text.includes(term)) ? [doc] : []
-  })
+}
+
+/** The first of them that fit the filter and hold the terms, so many or a few more. */
+async function fitting(
+  db: Database,
+  { sql, values, terms }: Sought,
+  page: readonly Candidate[],
+  most: number,
+  until: number,
+): Promise<number[]> {
+  const docs: number[] = []
+  for (let at = 0; at < page.length && docs.length < most; at += OPENED) {
+    // Some are always opened: a slow machine finds little in its time, and not nothing.
+    if (at > 0 && performance.now() > until) break
+    const some = page.slice(at, at + OPENED)
+    const fit = await db.rows<{ doc: number; sealed: Buffer }>(
+      `SELECT doc, texts.sealed FROM rulings JOIN texts USING (doc) WHERE doc = ANY (?::bigint[]) AND texts.doc = ANY (?::bigint[]) AND ${sql}`,
+      ...[some.map(({ doc }) => doc), some.map(({ doc }) => doc), ...values],
+    )
+    const found = new Map(fit.map(({ doc, sealed }) => [doc, sealed]))
+    const left = some.filter(({ doc }) => found.has(doc))
+    const keys = await keysOf(
+      db,
+      left.map(({ k }) => k),
+    )
+    for (const { doc, k } of left) {
+      const [key, sealed] = [keys.get(k), found.get(doc)]
+      if (key === undefined || sealed === undefined) continue
+      const text = unsealed(key, sealed).toString('utf8')
+      if (terms.every((term) => text.includes(term))) docs.push(doc)
+    }
+  }
+  return docs
 }

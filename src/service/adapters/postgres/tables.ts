@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hmac } from '../../domain/hmac.ts'
+import { slots } from '../../domain/slots.ts'
 import type { SubjectKind } from '../../domain/thread.ts'
 import type {
   Applied,
@@ -16,9 +17,10 @@ import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
 import type { Hashing } from './grams-key.ts'
 import { settle } from './queue.ts'
+import { type Ready, readyOf } from './ready.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
-import { indexed } from './texts.ts'
+import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
 import { subjectsOf, touch, type Writing, writingOf } from './writing.ts'
 
@@ -33,6 +35,9 @@ export interface TableSettings {
   readonly blindShare: number
 }
 
+/** Steps of this process under way: one is written while the next waits for it in the database. */
+export const STEPS = 2
+const NEVER = new AbortController().signal
 /** Rows of each kind that one step of tidying removes. */
 const STEP = 500
 const FROM_THE_FIRST = [-1, -1] as const
@@ -45,6 +50,8 @@ export class RecordTables {
   readonly #settings: TableSettings
   readonly #own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>
   readonly #days = new Days()
+  /** A step may wait for long: not for a connection, which is given up soon. */
+  readonly #turns = slots(() => STEPS)
   /** Up to which deleted subject it was looked whether anything is left of them. */
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
   /** A step that was not written leaves its keys on their pages all the same; so may one of the process before this. */
@@ -77,18 +84,22 @@ export class RecordTables {
     })
   }
 
-  apply(batch: RecordBatch): Promise<Applied> {
-    return this.#step((writing) => applied(writing, batch))
+  async apply(batch: RecordBatch): Promise<Applied> {
+    // Before it waits for its turn: meanwhile the server does what others have begun.
+    const ready = readyOf(batch.entries, this.#own.hashes)
+    return await this.#step((writing) => applied(writing, batch, ready))
   }
 
   /** One transaction, while nobody else writes. */
   async #step<Result>(work: (writing: Writing) => Promise<Result>): Promise<Result> {
+    await this.#turns.acquire(NEVER)
     try {
       const isAfterFailure = this.#isAfterFailure
       const done = await this.#db.transaction(async (sql) => {
         const writing = await writingOf(sql, this.#own)
         const result = await work(writing)
         if (isAfterFailure) await writing.seals.shredDead()
+        await thinned(writing)
         await settle(writing)
         await writing.seals.save()
         await writing.counters.save()
@@ -100,6 +111,8 @@ export class RecordTables {
       this.#isAfterFailure = true
       this.#days.forget()
       throw error
+    } finally {
+      this.#turns.release()
     }
   }
 
@@ -163,6 +176,7 @@ export class RecordTables {
       // A step has removed at most so many rows: a day goes when none of its rows is left.
       if (old.length < STEP) {
         await this.#days.drop(sql, 'texts', docAt(now - keep))
+        await this.#days.drop(sql, 'blocks', docAt(now - keep))
         await this.#days.drop(sql, 'held', now - keep)
       }
     })
@@ -183,7 +197,7 @@ async function nextOf(sql: Sql, topic: string, partition: number): Promise<numbe
   return row?.next ?? null
 }
 
-async function applied(writing: Writing, batch: RecordBatch): Promise<Applied> {
+async function applied(writing: Writing, batch: RecordBatch, ready: Ready): Promise<Applied> {
   const { topic, partition, from, next, entries, pastHole } = batch
   const { sql } = writing
   const known = await nextOf(sql, topic, partition)
@@ -198,7 +212,7 @@ async function applied(writing: Writing, batch: RecordBatch): Promise<Applied> {
     writing,
     fresh.map(({ entry }) => entry),
   )
-  for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run)
+  for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run, ready)
   await sql.run(
     'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
     ...[topic, partition, next],
@@ -219,13 +233,18 @@ function runsOf(entries: readonly Placed[]): Placed[][] {
   return runs
 }
 
-async function take(writing: Writing, { topic, partition }: RecordBatch, run: readonly Placed[]): Promise<void> {
+async function take(
+  writing: Writing,
+  { topic, partition }: RecordBatch,
+  run: readonly Placed[],
+  ready: Ready,
+): Promise<void> {
   const of = <Of extends Entry>(what: Of['what']) =>
     run.flatMap(({ entry }) => (entry.what === what ? [entry as Of] : []))
   const rulings = of<RulingEntry>('ruling')
-  if (rulings.length > 0) await takeRulings(writing, rulings)
+  if (rulings.length > 0) await takeRulings(writing, rulings, ready)
   const transcripts = of<TranscriptEntry>('transcript')
-  if (transcripts.length > 0) await takeTranscripts(writing, transcripts)
+  if (transcripts.length > 0) await takeTranscripts(writing, transcripts, ready)
   for (const { offset, entry } of run)
     switch (entry.what) {
       case 'said':
@@ -246,10 +265,10 @@ async function take(writing: Writing, { topic, partition }: RecordBatch, run: re
           entry.at,
         )
         if (erased !== undefined) break
-        const key = seals.key()
+        const key = seals.seal(entry.raw)
         const added = await sql.run(
           'INSERT INTO unread VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-          ...[topic, partition, offset, subject, entry.at, key.k, key.seal(entry.raw)],
+          ...[topic, partition, offset, subject, entry.at, key.k, key.sealed],
         )
         counters.add('unread', added)
         if (added === 0) await seals.forget([key.k])
@@ -283,12 +302,12 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
   const message = JSON.parse(json) as { why?: unknown; verdict?: unknown; against?: unknown; opinion?: unknown }
   const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)
   const against = typeof message.against === 'number' && Number.isSafeInteger(message.against) ? message.against : null
-  const key = seals.key()
+  const key = seals.seal(json)
   const added = await sql.run(
     `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, k, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     ...[id, s, said, protocol, label, by, at, textOf(message.why), textOf(message.verdict), against],
-    ...[Number(message.opinion === true), key.k, key.seal(json)],
+    ...[Number(message.opinion === true), key.k, key.sealed],
   )
   counters.add('said', added)
   if (added === 0) await seals.forget([key.k])

@@ -1,11 +1,16 @@
 import type { TranscriptEntry } from '../../ports/record.ts'
 import { columnsOf, sendableText } from './connection.ts'
 import { strip } from './erasures.ts'
+import type { Ready, TranscriptReady } from './ready.ts'
 import { indexed } from './texts.ts'
 import { subjectsOf, type Writing } from './writing.ts'
 
 /** Takes transcripts, each that the record does not have yet. */
-export async function takeTranscripts(writing: Writing, entries: readonly TranscriptEntry[]): Promise<void> {
+export async function takeTranscripts(
+  writing: Writing,
+  entries: readonly TranscriptEntry[],
+  ready: Ready,
+): Promise<void> {
   const { sql, counters, seals, days, hashes } = writing
   const subjectOf = await subjectsOf(
     writing,
@@ -28,20 +33,20 @@ export async function takeTranscripts(writing: Writing, entries: readonly Transc
     const isGone = !rulings.has(entry.verdictId) && (entry.askedAt ?? Number.NEGATIVE_INFINITY) <= deletedAt
     if (there.has(entry.verdictId) || (deletedAt !== Number.NEGATIVE_INFINITY && isGone)) return []
     there.add(entry.verdictId)
-    return [{ ...entry, s, t: counters.next('heard') }]
+    return [{ ...entry, s, t: counters.next('heard'), ready: ready.transcripts.get(entry) ?? notReady() }]
   })
   if (fresh.length === 0) return
   const gone = await goneOf(writing, fresh)
   const rows = fresh.map((entry) => {
-    const { t, verdictId, s, at, words, comments, json } = entry
+    const { t, verdictId, s, at, words, comments } = entry
     const erased = gone(entry)
     const ids = erased ? null : `{${(comments ?? []).map((id) => quoted(sendableText(id))).join(',')}}`
-    const key = erased ? null : seals.key()
+    const k = erased ? null : seals.add(entry.ready.sealed)
     return {
       entry,
       erased,
-      own: [t, verdictId, s, at, Number(words === null), ids, Number(comments === null), key?.k ?? null],
-      held: key === null ? [] : [[at, t, words === null ? null : key.seal(words, 'words'), key.seal(json)]],
+      own: [t, verdictId, s, at, Number(words === null), ids, Number(comments === null), k],
+      held: erased ? [] : [[at, t, entry.ready.sealed.sealed]],
     }
   })
   await days.make(
@@ -60,10 +65,10 @@ export async function takeTranscripts(writing: Writing, entries: readonly Transc
   )
   counters.add('transcripts', rows.length)
   await sql.run(
-    'INSERT INTO held SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[], ?::bytea[])',
+    'INSERT INTO held SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])',
     ...columnsOf(
       rows.flatMap(({ held }) => held),
-      4,
+      3,
     ),
   )
   await showSubjects(writing, fresh, hashes.mark)
@@ -74,13 +79,22 @@ export async function takeTranscripts(writing: Writing, entries: readonly Transc
       const ruling = erased ? undefined : rulings.get(entry.verdictId)
       return ruling?.standing === 1 && ruling.indexed === 0 ? [ruling.doc] : []
     }),
+    new Map(
+      rows.flatMap(({ entry, erased }) =>
+        erased || entry.words === null ? [] : [[entry.verdictId, entry.ready.words]],
+      ),
+    ),
   )
+}
+
+function notReady(): never {
+  throw new Error('a transcript of another batch')
 }
 
 /** As an element of an array in SQL. */
 const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-type Fresh = TranscriptEntry & { readonly s: number }
+type Fresh = TranscriptEntry & { readonly s: number; readonly ready: TranscriptReady }
 
 /** Whether a comment that an entry holds, or may hold, was deleted. */
 async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
@@ -108,15 +122,18 @@ async function showSubjects(
   fresh: readonly Fresh[],
   markOf: (mark: string, value: string) => string,
 ): Promise<void> {
-  const last = new Map(fresh.flatMap(({ s, shown }) => (shown === null ? [] : [[s, shown] as const])))
+  const last = new Map(
+    fresh.flatMap(({ s, shown, ready }) =>
+      shown === null || ready.shown === null ? [] : [[s, { ...shown, ...ready.shown }]],
+    ),
+  )
   if (last.size === 0) return
   const before = await sql.rows<{ k: number | null }>('SELECT k FROM subjects WHERE s = ANY (?::bigint[])', [
     ...last.keys(),
   ])
-  const rows = [...last].map(([s, { author, lang, begins }]) => {
-    const key = seals.key()
-    const hashed = author === null ? null : markOf('author', author)
-    return [s, hashed, lang, key.k, key.seal(JSON.stringify({ author, begins }))]
+  const rows = [...last].map(([s, shown]) => {
+    const hashed = shown.author === null ? null : markOf('author', shown.author)
+    return [s, hashed, shown.lang, seals.add(shown), shown.sealed]
   })
   await sql.run(
     `UPDATE subjects SET author = fresh.author, lang = fresh.lang, k = fresh.k, sealed = fresh.sealed

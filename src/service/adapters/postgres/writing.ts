@@ -17,11 +17,13 @@ export interface Writing {
   readonly shares: { readonly auditShare: number; readonly blindShare: number }
   /** What the queue has of these has to be written anew: protocols by subject. */
   readonly touched: Map<number, Set<string>>
+  /** Blocks that texts were deleted from: the last document that each may hold, by its number. */
+  readonly thinned: Map<number, number>
 }
 
 export async function writingOf(sql: Sql, own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>): Promise<Writing> {
   const counters = await Counters.locked(sql)
-  return { ...own, sql, counters, seals: new Seals(sql, counters), touched: new Map() }
+  return { ...own, sql, counters, seals: new Seals(sql, counters), touched: new Map(), thinned: new Map() }
 }
 
 export function touch({ touched }: Writing, s: number, protocol: string): void {
