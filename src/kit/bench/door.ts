@@ -324,6 +324,7 @@ async function openLoop(
       running.add(one)
     }
     arrivals.on('message', onDue)
+    arrivals.once('exit', () => reject(new OperatorError('The process that tells when requests are due has ended.')))
     arrivals.send({ perSecond, seconds })
   })
   await Promise.all(running)
