@@ -1,3 +1,4 @@
+import { RECORDED_TOPICS, type RecordedTopic } from '../src/service/ports/record.ts'
 import type { Settings } from './schema.ts'
 
 /** The topics by their contents, with the settings' prefix. */
@@ -31,4 +32,9 @@ export function keptForGood({ decisions, decisionOutcomes }: Topics): string[] {
 /** The topics of messages that are judged. */
 export function inputsOf({ posts, comments, counterspeech }: Topics): string[] {
   return [posts, comments, counterspeech]
+}
+
+/** The recorded topics, by their names in Kafka. */
+export function recordedTopics(topics: Topics): ReadonlyMap<string, RecordedTopic> {
+  return new Map(RECORDED_TOPICS.map((topic) => [topics[topic], topic]))
 }

@@ -2,7 +2,7 @@ import type { Kafka } from 'kafkajs'
 import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
-import type { Report } from '../src/service/ports/report.ts'
+import type { ErrorPlace, Report } from '../src/service/ports/report.ts'
 import type { HandleBatch, Later, Position, TopicReader } from '../src/service/ports/topic.ts'
 import { GroupConsumer, type ReaderSettings, rebalanceMs } from './group-consumer.ts'
 import { partitionEnds } from './partition-ends.ts'
@@ -172,4 +172,16 @@ async function positionsOf(
   return all
     .filter(({ topic, partition }) => entryOf(assigned, topic)?.includes(partition))
     .map(({ topic, partition, next, end }) => ({ topic, partition, lag: end - next }))
+}
+
+/**
+ * What a reader of a group of its own tells. The partitions that are assigned, and the loop of the Kafka consumer, are the intake's:
+ * told of another group too, they would hide that nobody reads one of the intake's.
+ */
+export function besideIntake(report: Report, loop?: ErrorPlace): Report {
+  return (name, event) => {
+    if (name === 'partitions:assigned') return
+    if (name !== 'loop:succeeded') report(name, event)
+    else if (loop !== undefined) report('loop:succeeded', { loop })
+  }
 }

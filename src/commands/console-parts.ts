@@ -3,15 +3,16 @@ import { topicsOf } from '../../config/topics.ts'
 import { auditProducer } from '../../producers/audit.ts'
 import { decisionsProducer } from '../../producers/decisions.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { recordReaderOf, reviewQueueOf } from '../service/adapters/record-store.ts'
 import { redisAddresses } from '../service/adapters/redis/connect.ts'
 import { consolePart, type Link } from '../service/composition/console.ts'
-import { makeTopics } from '../service/composition/kafka.ts'
-import { recordReaderOf, reviewQueueOf } from '../service/composition/record.ts'
 import { commandRedis } from '../service/composition/redis.ts'
-import { type Places, standingParts } from '../service/composition/standing/parts.ts'
+import { standingPart } from '../service/composition/standing.ts'
 import type { Standing } from '../service/console/health.ts'
 import { closable, type Keep } from '../service/operations/closable.ts'
 import { namedLoops } from '../service/operations/loop.ts'
+import { makeTopics } from '../service/operations/make-topics.ts'
+import type { Places } from '../service/operations/standing/state.ts'
 import type { Audit } from '../service/ports/audit.ts'
 import type { Deciding } from '../service/ports/deciding.ts'
 import type { Report } from '../service/ports/report.ts'
@@ -45,7 +46,7 @@ export function consoleParts(
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const look = isAlone
       ? notConnected
-      : keep(await standingParts(settings, () => readingClient(settings, terminal), places, now)).look
+      : keep(await standingPart(settings, () => readingClient(settings, terminal), places, now)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)

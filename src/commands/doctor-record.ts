@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Settings } from '../../config/schema.ts'
+import { recordAt } from '../service/adapters/record-store.ts'
 import { damageOf } from '../service/adapters/sqlite/record.ts'
-import { recordAt } from '../service/composition/record.ts'
 import type { Finding } from '../service/domain/finding.ts'
 
 const WHAT = 'the record (record.path)'
@@ -14,7 +14,7 @@ export async function recordFindings(settings: Settings): Promise<Finding[]> {
 async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {
   const what = 'the record (record.postgres)'
   try {
-    const store = await recordAt(settings, (part) => part)()
+    const store = await recordAt(settings).now()
     if (store === null)
       return [
         {

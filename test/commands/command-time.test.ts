@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { recoveryParts } from '../../src/commands/recovery-parts.ts'
 import { casesParts, inspectionParts } from '../../src/commands/show/parts.ts'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
-import { makeTopics } from '../../src/service/composition/kafka.ts'
-import { standingParts } from '../../src/service/composition/standing/parts.ts'
+import { standingPart } from '../../src/service/composition/standing.ts'
+import { makeTopics } from '../../src/service/operations/make-topics.ts'
 import { clientOf, environmentOn, settingsOf } from '../support/pipeline.ts'
 
 const OFF_MS = 9 * 60_000
@@ -30,7 +30,7 @@ it('a command goes by the time of Redis, as the service does, where its own mach
     progress: () => {},
   })
   const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false })
-  const top = await standingParts(settings, connectKafka, { replicas: [], prometheus: undefined })
+  const top = await standingPart(settings, connectKafka, { replicas: [], prometheus: undefined })
   const told = {
     ...{ cases: cases.clock(), inspection: inspection.clock(), recovery: recovery.clock() },
     top: (await top.look()).at,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFindings } from '../../src/commands/doctor-record.ts'
-import { recordStoreOf } from '../../src/service/composition/record.ts'
+import { recordStoreOf } from '../../src/service/adapters/record-store.ts'
 import { feed } from '../contracts/record.ts'
 import { settingsOf } from '../support/pipeline.ts'
 

@@ -14,7 +14,7 @@ import type { Terminal } from '../../src/commands/terminal.ts'
 import { command as verdicts } from '../../src/commands/verdicts.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { command as stats } from '../../src/lab/commands/review/stats.ts'
-import { makeTopics } from '../../src/service/composition/kafka.ts'
+import { makeTopics } from '../../src/service/operations/make-topics.ts'
 import { aTranscript } from '../contracts/record.ts'
 import { perform } from '../support/commands.ts'
 import {

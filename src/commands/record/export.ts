@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { recordReaderOf } from '../../service/composition/record.ts'
+import { recordReaderOf } from '../../service/adapters/record-store.ts'
 import type { Command } from '../command.ts'
 import { protocolName } from '../options.ts'
 import { counted, printableJson } from '../terminal.ts'

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { recordReaderOf, reviewQueueOf } from '../../service/composition/record.ts'
+import { recordReaderOf, reviewQueueOf } from '../../service/adapters/record-store.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { MOST_CLAIMS, type ReviewItem } from '../../service/ports/review.ts'
 import type { Command } from '../command.ts'

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { reviewQueueOf } from '../../service/composition/record.ts'
+import { reviewQueueOf } from '../../service/adapters/record-store.ts'
 import type { ReviewItem } from '../../service/ports/review.ts'
 import type { Command } from '../command.ts'
 import { positiveWhole, protocolName } from '../options.ts'

@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { reviewQueueOf } from '../../service/composition/record.ts'
+import { reviewQueueOf } from '../../service/adapters/record-store.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import type { Command } from '../command.ts'
 

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { recordReaderOf } from '../../service/composition/record.ts'
+import { recordReaderOf } from '../../service/adapters/record-store.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import type { SubjectKind } from '../../service/domain/thread.ts'
 import type { RecordedWord, SubjectRecord } from '../../service/ports/record.ts'

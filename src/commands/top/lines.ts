@@ -1,6 +1,6 @@
-import { type Published, quantile, since, together } from '../../service/composition/standing/pace.ts'
-import type { ShownReplica } from '../../service/composition/standing/pages.ts'
-import type { Away, ServiceState } from '../../service/composition/standing/parts.ts'
+import { type Published, quantile, since, together } from '../../service/operations/standing/pace.ts'
+import type { ShownReplica } from '../../service/operations/standing/pages.ts'
+import type { Away, ServiceState } from '../../service/operations/standing/state.ts'
 import type { UsedShare } from '../../service/ports/report.ts'
 import { clipped, type Look, type Span, type Tone } from '../drawing.ts'
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
-import { type ServiceState, standingParts } from '../../service/composition/standing/parts.ts'
+import { standingPart } from '../../service/composition/standing.ts'
+import type { ServiceState } from '../../service/operations/standing/state.ts'
 import type { Command } from '../command.ts'
 import { durationMs } from '../options.ts'
 import { readingClient } from '../reading-client.ts'
@@ -36,7 +37,7 @@ export const command: Command<TopOptions, ServiceState | null> = {
     const urls = replica ?? [`http://${settings.http.host}:${settings.http.port}`]
     const prometheus = options.prometheus ?? (environment.PROMETHEUS_URL || undefined)
     const places = { replicas: urls, prometheus }
-    const parts = await standingParts(settings, () => readingClient(settings, terminal), places)
+    const parts = await standingPart(settings, () => readingClient(settings, terminal), places)
     try {
       const screen = json ? null : openScreen(process.stdout)
       if (screen === null) return await parts.look()

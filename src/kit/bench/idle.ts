@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { loadSettings } from '../../../config/load.ts'
 import { kafkaClient } from '../../service/adapters/kafka/client.ts'
 import { connect } from '../../service/adapters/redis/connect.ts'
-import { makeTopics } from '../../service/composition/kafka.ts'
+import { makeTopics } from '../../service/operations/make-topics.ts'
 import { round } from './percentiles.ts'
 import { forkWorker, gone, ready } from './service.ts'
 

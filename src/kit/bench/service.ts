@@ -13,8 +13,8 @@ import type { FileMessage } from '../../lab/evaluation/file-message.ts'
 import { nodeEnvironment, nodeFlags } from '../../node-flags.js'
 import { kafkaClient } from '../../service/adapters/kafka/client.ts'
 import { connect } from '../../service/adapters/redis/connect.ts'
-import { makeTopics } from '../../service/composition/kafka.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
+import { makeTopics } from '../../service/operations/make-topics.ts'
 import type { Tick } from './worker.ts'
 
 /** A service that has done its work and has ended, and where its topics can be read. */

@@ -1,16 +1,15 @@
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { decisionsConsumer } from '../../../consumers/decisions.ts'
-import { groupReader } from '../../../consumers/group-reader.ts'
+import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import type { StoreWatch } from '../../../consumers/store-watch.ts'
+import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { decider } from '../engine/decide.ts'
 import type { Router } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
-import type { KafkaClient } from './kafka.ts'
-import { besideIntake } from './reader-report.ts'
 import type { RedisPart } from './redis.ts'
 
 /** The consumer group of decisions, beside that of the intake: one's offsets say nothing of the other's. */

@@ -17,7 +17,7 @@ import type { BudgetSettings } from '../ports/budgets.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LoadImage } from '../ports/images.ts'
 import type { Model } from '../ports/model.ts'
-import type { Events, Report } from '../ports/report.ts'
+import type { Report } from '../ports/report.ts'
 
 export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets' | 'keptImage'>
 
@@ -137,16 +137,4 @@ export function endpointOf(settings: Settings, model: string): EndpointNames & {
 
 function endpointsOf({ openai, endpoints, models }: Settings): EndpointsSettings {
   return { openai, endpoints, dialects: models.dialects }
-}
-
-/** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */
-export function shortDrain(settings: Settings): Events['service:short-drain'] | null {
-  const { drain: drainMs, models } = settings
-  const callTimeoutMs = longestCallMs(models)
-  if (drainMs >= callTimeoutMs) return null
-  const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
-  return {
-    ...{ drainMs, callTimeoutMs },
-    advice: `a stop may cut off calls in flight, which are then paid for again: drain is shorter than models.${setting}`,
-  }
 }

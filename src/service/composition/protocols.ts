@@ -2,6 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { fences } from '../domain/fence.ts'
 import { samplingRanks } from '../domain/sampling-rank.ts'
 import { router } from '../engine/routes.ts'
+import type { Protocol } from '../engine/script.ts'
 import type { ProtocolKind } from '../protocols/kind.ts'
 import { makeProtocols } from '../protocols/make.ts'
 import { shortHash } from '../protocols/short-hash.ts'
@@ -20,4 +21,10 @@ export function protocolsOf(settings: Settings, secret: string, kinds?: readonly
     /** A fingerprint of all prompts: the same in two processes that ask models the same. */
     prompts: shortHash(protocols.map(({ promptsHash }) => promptsHash)).slice(0, 8),
   }
+}
+
+/** Every protocol, those that are switched off too: for what they say of themselves. */
+export function everyProtocol(settings: Settings): readonly Protocol[] {
+  const on = Object.entries(settings.protocols).map(([name, own]) => [name, { ...own, enabled: true }])
+  return protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '').protocols
 }

@@ -2,22 +2,35 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
+import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import type { DeliveryContext } from '../../../producers/publisher/delivery.ts'
 import { publisher } from '../../../producers/publisher/publisher.ts'
+import type { TraceparentOf } from '../../../producers/publisher/records.ts'
+import { delivering } from '../../../producers/webhooks/delivering.ts'
+import { deliveriesOf } from '../../../producers/webhooks/matching.ts'
+import { version } from '../../package-folder.js'
+import type { KafkaClient } from '../adapters/kafka/client.ts'
+import { beginAtEnds } from '../adapters/kafka/offsets.ts'
+import { otlpSink } from '../adapters/otlp/sink.ts'
 import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
+import { webhookSender } from '../adapters/webhook-sender.ts'
+import { traceparentOf } from '../domain/trace.ts'
+import { newestVerdict } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
+import type { Closable } from '../operations/closable.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
-import type { KafkaClient } from './kafka.ts'
+import type { ThreadStore } from '../ports/threads.ts'
+import type { Webhooks } from '../ports/webhooks.ts'
+import { tracing } from '../tracing/reading.ts'
 import type { RedisPart } from './redis.ts'
-import { traceparents, tracesPart } from './traces.ts'
-import { hookingOf, webhooksPart } from './webhooks.ts'
 
 /**
- * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what Kafka accepts, and leaves the rest to other
- * publishers.
+ * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what
+ * Kafka accepts, and leaves the rest to other publishers.
  */
 export function publicationPart(
   settings: Settings,
@@ -54,4 +67,89 @@ export function publicationPart(
     keep(publisher({ outbox, writer, answers, ...hooking, topics, name, traceparentOf, clock, report })).start()
     return {}
   })
+}
+
+/** The group of the processes that send traces. */
+function tracesGroup({ kafka }: Pick<Settings, 'kafka'>): string {
+  return `${kafka.group}-traces`
+}
+
+/** What records of a verdict say of its trace; undefined where none are sent. */
+export function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): TraceparentOf | undefined {
+  return traces.endpoint === '' ? undefined : (id) => traceparentOf(name, id)
+}
+
+/**
+ * Sends traces of what is published, and of labels that people give, to the settings' collector. What was published before a
+ * deployment sent traces for the first time has none. When closed, it has committed what the collector has accepted.
+ */
+export function tracesPart(
+  settings: Settings,
+  deps: {
+    readonly kafka: KafkaClient
+    readonly topics: Pick<Topics, 'transcripts' | 'feedback'>
+    readonly threads: Pick<ThreadStore, 'read'>
+    readonly protocols: readonly Protocol[]
+    readonly clock: Clock
+    readonly report: Report
+  },
+) {
+  const { kafka, topics, threads, protocols, clock } = deps
+  const { name: gavel, traces, intake } = settings
+  const report = besideIntake(deps.report)
+  return closable(async (keep) => {
+    const group = tracesGroup(settings)
+    const read = [topics.transcripts, ...(traces.evaluations ? [topics.feedback] : [])]
+    await beginAtEnds(kafka, group, read)
+    const reader = groupReader({ kafka, settings: { ...settings.kafka, group, topics: read }, clock, report })
+    keep(reader)
+    const stopping = new AbortController()
+    // Closed before the reader, which waits for what is being sent.
+    keep({ close: async () => stopping.abort(new Error('the service is stopping')) })
+    const sending = {
+      ...{ gavel, topics, limits: intake, evaluations: traces.evaluations, clock, report },
+      sink: otlpSink(traces, { gavel, version: version() }),
+      verdictOf: newestVerdict(threads, protocols),
+      stopping: stopping.signal,
+    }
+    await reader.start(tracing(sending))
+    return {}
+  })
+}
+
+/** How often to look for what is due, in ms. */
+const LOOK_MS = 500
+/** How often to count what waits and what is parked, in ms. */
+const COUNT_MS = 10_000
+
+/** How the publisher has verdicts sent to the receivers that the settings name. */
+export function hookingOf(
+  { webhooks: { to } }: Settings,
+  webhooks: Pick<Webhooks, 'put'>,
+  protocols: readonly Protocol[],
+): Pick<DeliveryContext, 'hook' | 'judgesReplies'> {
+  const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
+  return {
+    hook: async (published) => webhooks.put(deliveriesOf(to, published)),
+    judgesReplies: (protocol) => ofReplies.has(protocol),
+  }
+}
+
+/** Sends verdicts to the receivers that the settings name; where they name none, nothing is looked for. */
+export function webhooksPart(
+  { webhooks: { to, atOnce, timeout, retries } }: Settings,
+  { webhooks, loops, clock, report }: { webhooks: Webhooks; loops: Loops; clock: Clock; report: Report },
+): Closable {
+  if (Object.keys(to).length === 0) return { close: async () => {} }
+  const work = delivering({
+    ...{ webhooks, hooks: to, clock, report },
+    send: webhookSender({ timeoutMs: timeout }),
+    settings: { atOnce, timeoutMs: timeout, retriesMs: retries },
+  })
+  loops.start('webhooks', LOOK_MS, work.look)
+  loops.start('webhooks count', COUNT_MS, async () => {
+    const { waiting, parked, oldestMs } = await webhooks.counts()
+    report('webhooks:counted', { waiting, parked, oldestSeconds: (oldestMs ?? 0) / 1_000 })
+  })
+  return work
 }

@@ -2,11 +2,11 @@ import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
 import { decisionsProducer } from '../../../producers/decisions.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import type { KafkaClient } from '../adapters/kafka/client.ts'
+import { recordAt } from '../adapters/record-store.ts'
 import { closable } from '../operations/closable.ts'
 import { askingPart } from './asking.ts'
 import { doorPart } from './door.ts'
-import type { KafkaClient } from './kafka.ts'
-import { recordAt } from './record.ts'
 import type { RedisPart } from './redis.ts'
 import { scoringPart } from './scoring.ts'
 
@@ -36,7 +36,7 @@ export function servedDoor(
         asking: askingPart(settings, { ...judging, answers: redis.answers }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
-        subjects: { threads, cases, decisions: redis.decisions, record: recordAt(settings, keep) },
+        subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
         deciding: decisionsProducer({ writer, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
     )

@@ -1,11 +1,12 @@
 import { modelsInUse, unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
-import { inputsOf } from '../../../config/topics.ts'
+import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { ageOfNextDue } from '../../../consumers/backpressure.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { storeWatch } from '../../../consumers/store-watch.ts'
 import { exposure, serveHttp } from '../adapters/http.ts'
-import { positionsOf } from '../adapters/kafka/offsets.ts'
+import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
+import { groupProgress, hasHeldRecords, positionsOf } from '../adapters/kafka/offsets.ts'
 import { partitionsOf } from '../adapters/kafka/partitions.ts'
 import { logListener } from '../adapters/log.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
@@ -15,26 +16,26 @@ import { whyItWaits } from '../adapters/redis/refusals.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { shortDrain } from '../gateway/time-limits.ts'
 import { activity } from '../operations/activity.ts'
 import { behindReport } from '../operations/behind.ts'
 import { broadcast } from '../operations/broadcast.ts'
-import { usedCapacity } from '../operations/capacity.ts'
+import { boundsSet, usedCapacity } from '../operations/capacity.ts'
 import { type Closable, closable, type Keep } from '../operations/closable.ts'
 import { healthOf } from '../operations/health.ts'
 import { identityOf } from '../operations/identity.ts'
 import { type Loops, namedLoops } from '../operations/loop.ts'
+import { makeTopics } from '../operations/make-topics.ts'
 import { overdueUnread } from '../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from '../operations/redis-settings.ts'
 import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
-import { boundsSet } from './bounds-set.ts'
 import { decisionsPart } from './decisions.ts'
-import { boundSettings, endpointOf, gatewayOf, shortDrain } from './gateway.ts'
+import { boundSettings, endpointOf, gatewayOf } from './gateway.ts'
 import { intakePart, openerOf, pressureSignals } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
-import { kafkaPart } from './kafka.ts'
 import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
@@ -166,7 +167,7 @@ async function assemble(
   const redis = keep(await redisPart(settings, report))
   const { threads, marks, cases, outbox, erasures, incarnation, time } = redis
   const clock = time.now
-  const { client: kafka, topics, progress, published } = await kafkaPart(settings, report)
+  const { client: kafka, topics, progress, published } = await openKafka(settings, report)
   await incarnation.begin(positionsOf(progress), progress.alone, published)
 
   // The others draw no sample and fence no text.
@@ -272,6 +273,22 @@ async function assemble(
   })
   page = http
   return { httpPort: http.port, gateway, inForce }
+}
+
+/**
+ * Kafka for the service, with the group's progress and whether a verdict was ever published; missing topics are created.
+ * Throws an `OperatorError` if Kafka is not reachable.
+ */
+async function openKafka(settings: Settings, report: Report) {
+  const client = kafkaClient(settings.kafka, settings.kafka.clientId, report)
+  await checkBrokers(settings.kafka)
+  await makeTopics(client, settings)
+  const topics = topicsOf(settings)
+  const [progress, published] = await Promise.all([
+    groupProgress(client, settings.kafka.group, inputsOf(topics)),
+    hasHeldRecords(client, topics.verdicts),
+  ])
+  return { client, topics, progress, published }
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

@@ -1,4 +1,4 @@
-import type { BlockList } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 import { type Grant, grantsOf, type Named, type Person } from '../domain/person-roles.ts'
 import type { OpenIdProvider, SignInChecks } from '../ports/openid.ts'
 import { cookieIn, cookieOf, type From, type PublicUrl } from './gate.ts'
@@ -183,4 +183,30 @@ function again(says: string): Safe {
 
 function nobody(by: string): Safe {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.nobody} ${words(by, { most: MOST_NAME })}</p>`
+}
+
+/** Addresses and networks, as in 10.1.0.0/16, to look an address up in. */
+export function networksOf(all: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const one of all) {
+    const [address = '', bits] = one.split('/')
+    const isLong = isIP(address) === 6
+    list.addSubnet(address, Number(bits ?? (isLong ? 128 : 32)), isLong ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+/** Why the console may not be reached from other machines; null if it may. */
+export function whyLoopbackOnly({
+  signIn,
+  publicUrl,
+}: {
+  readonly signIn: Way['way']
+  readonly publicUrl: string
+}): string | null {
+  if (signIn === 'link')
+    return 'a printed link works only on this machine. Set it to 127.0.0.1 and use an SSH tunnel, or set console.signIn to oidc or proxy.'
+  if (!publicUrl.startsWith('https:'))
+    return 'what people see and who they are would go over the network unencrypted. Set console.publicUrl to the https:// address of the proxy that ends TLS.'
+  return null
 }

@@ -1,7 +1,9 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { RANK_LIMIT, type SamplingRank } from '../domain/sampling-rank.ts'
 import type { Post, SubjectKind, ThreadRef } from '../domain/thread.ts'
+import { verdictId } from '../domain/verdict.ts'
 import type { GivenVerdicts, Routes } from '../ports/routes.ts'
+import type { ThreadStore } from '../ports/threads.ts'
 import type { Protocol } from './script.ts'
 
 /**
@@ -104,6 +106,20 @@ export function kindNamed(protocol: Protocol | undefined, kind: SubjectKind): { 
   return {
     crossKind: kind === 'reply' && protocol !== undefined && protocol.subject !== 'reply',
     asked: kind === 'asked',
+  }
+}
+
+/** The newest published verdict of what a label is about; null where none is known. */
+export function newestVerdict(threads: Pick<ThreadStore, 'read'>, protocols: readonly Protocol[]) {
+  return async (of: { tenant: string; subjectId: string; protocol: string }): Promise<string | null> => {
+    const { tenant, subjectId, protocol: name } = of
+    const protocol = protocols.find((one) => one.name === name)
+    if (protocol === undefined) return null
+    const kind = protocol.subject === 'reply' ? 'reply' : 'post'
+    const known = (await threads.read({ tenant, postId: subjectId, kind }))?.revisions.get(name)
+    const revision = known?.published ?? (known?.openId === null ? known.revision : undefined)
+    if (revision === undefined) return null
+    return verdictId({ protocol: name, tenant, subjectId, revision, ...kindNamed(protocol, kind) })
   }
 }
 

@@ -1,6 +1,7 @@
 import { entryOf } from '../domain/entry-of.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tier } from '../ports/model.ts'
+import type { Events } from '../ports/report.ts'
 import { lastOnes, quantile } from './quantile.ts'
 
 /** Limits how long calls to one model may take, judged by how long calls of the same kind have taken. */
@@ -114,4 +115,19 @@ export function timeoutOf({ callTimeout, flexTimeout }: TierSettings, tier: Tier
 /** The longest that any call can take, in ms. */
 export function longestCallMs(settings: TierSettings): number {
   return Math.max(settings.callTimeout, ...Object.values(settings.tiers).map((tier) => timeoutOf(settings, tier)))
+}
+
+/** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */
+export function shortDrain(settings: {
+  readonly drain: number
+  readonly models: TierSettings
+}): Events['service:short-drain'] | null {
+  const { drain: drainMs, models } = settings
+  const callTimeoutMs = longestCallMs(models)
+  if (drainMs >= callTimeoutMs) return null
+  const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
+  return {
+    ...{ drainMs, callTimeoutMs },
+    advice: `a stop may cut off calls in flight, which are then paid for again: drain is shorter than models.${setting}`,
+  }
 }

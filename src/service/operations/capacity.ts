@@ -1,6 +1,15 @@
+import type { Settings } from '../../../config/schema.ts'
 import { entryOf } from '../domain/entry-of.ts'
-import { type BudgetSettings, type Budgets, sharedAccount } from '../ports/budgets.ts'
-import type { Limits, LimitsOf } from '../ports/limits.ts'
+import {
+  BUDGET_SCOPES,
+  BUDGET_UNITS,
+  type BudgetScope,
+  type BudgetSettings,
+  type Budgets,
+  type BudgetUnit,
+  sharedAccount,
+} from '../ports/budgets.ts'
+import type { LimitKind, Limits, LimitsOf } from '../ports/limits.ts'
 import type { UsedShare } from '../ports/report.ts'
 
 /** Most tenants that are reported: of those that were looked at, the ones that have used most. */
@@ -82,4 +91,23 @@ function fullest(all: readonly UsedShare[]): UsedShare[] {
     .sort((a, b) => most(b) - most(a))
     .slice(0, MOST_TENANTS)
     .flat()
+}
+
+/** Which limits and budgets the settings set: of all others there is nothing to measure. */
+export function boundsSet({ limits, budgets }: Pick<Settings, 'limits' | 'budgets'>): {
+  readonly limits: readonly LimitKind[]
+  readonly budgets: readonly { readonly scope: BudgetScope; readonly unit: BudgetUnit }[]
+} {
+  const some = (named: object) => Object.keys(named).length > 0
+  const { verdict, tenant, tenants, total } = budgets
+  const of = { verdict: [verdict], tenant: [tenant, ...Object.values(tenants)], total: [total] }
+  return {
+    limits: [
+      ...(some(limits.models) ? (['model'] as const) : []),
+      ...(some(limits.tenants) ? (['tenant'] as const) : []),
+    ],
+    budgets: BUDGET_SCOPES.flatMap((scope) =>
+      BUDGET_UNITS.filter((unit) => of[scope].some((budget) => budget[unit] !== null)).map((unit) => ({ scope, unit })),
+    ),
+  }
 }

@@ -8,6 +8,8 @@ import { registerCodecs } from './codecs.ts'
 import { boundFetchedBytes } from './fetched-bytes.ts'
 import { patchKafkaJs } from './kafkajs-patches.ts'
 
+export type KafkaClient = Kafka
+
 /** Where Kafka is and how to authenticate, according to the settings. */
 export interface KafkaSettings {
   readonly brokers: readonly string[]

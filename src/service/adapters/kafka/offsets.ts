@@ -84,6 +84,19 @@ export async function setOffsets(kafka: Kafka, group: string, { committed }: Pic
   }
 }
 
+/** A group that has never read begins with what comes now; one that has goes on where it was. */
+export async function beginAtEnds(kafka: Kafka, group: string, topics: readonly string[]): Promise<void> {
+  const { committed, alone } = await groupProgress(kafka, group, topics)
+  const unread = topics.filter((topic) => (committed.get(topic)?.size ?? 0) === 0)
+  if (!alone || unread.length === 0) return
+  try {
+    await setOffsets(kafka, group, { committed: await endsOf(kafka, unread) })
+  } catch (error) {
+    // Another process may have begun meanwhile: Kafka takes no offsets then.
+    if ((await groupProgress(kafka, group, topics)).alone) throw error
+  }
+}
+
 /** A group's progress in the store's form: next offsets by `topic/partition`. */
 export function positionsOf({ committed }: GroupProgress): Map<string, string> {
   return new Map(

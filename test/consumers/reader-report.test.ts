@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { besideIntake } from '../../src/service/composition/reader-report.ts'
+import { besideIntake } from '../../consumers/group-reader.ts'
 import type { Report } from '../../src/service/ports/report.ts'
 
 const told = (loop?: 'decisions') => {
