@@ -227,11 +227,11 @@ module.exports = {
         ...[
           'src/service/domain/',
           'src/service/ports/',
-          'src/service/engine/open\\.ts',
+          'src/service/engine/(open|generations|routes|script)\\.ts',
           'src/service/gateway/gateway\\.ts',
           'src/service/adapters/',
         ],
-        ...['consumers/backpressure\\.ts', 'config/(load|schema|topics)\\.ts'],
+        ...['consumers/backpressure\\.ts', 'config/(load|models|schema|topics)\\.ts'],
       ],
       'What keeps a process running and says how it is works on whatever parts it is given.',
     ),

@@ -24,10 +24,29 @@ export interface PressureSignal {
 }
 
 /**
- * Pauses intake while any part of the backlog is too deep or too old, so that both stay bounded; what was not read yet
- * waits in Kafka. Intake resumes when all signals are below `resumeAtShare`. If a signal can't be measured, nothing
- * changes.
+ * Whether any part of the backlog is too deep or too old, from the first signal above its limit until all are below
+ * `resumeAtShare`. If a signal can't be measured, nothing changes.
  */
+export function pressureWatch(
+  signals: readonly (() => Promise<PressureSignal>)[],
+  { resumeAtShare }: Pick<BackpressureSettings, 'resumeAtShare'>,
+) {
+  let over: readonly PressureSignal[] = []
+  return {
+    async look(): Promise<void> {
+      const measured = await Promise.all(signals.map((measure) => measure()))
+      const most = Math.max(...measured.map(({ share }) => share))
+      if (over.length === 0) over = measured.filter(({ share }) => share > 1)
+      else if (most < resumeAtShare) over = []
+    },
+    /** The kinds of the signals by which it began; none while there is no pressure. */
+    kinds: () => over.map(({ by }) => by),
+    /** The same in words; null while there is no pressure. */
+    why: () => (over.length === 0 ? null : over.map(({ says }) => says).join('; ')),
+  }
+}
+
+/** Pauses intake under pressure, so that depth and age of the backlog stay bounded; what was not read yet waits in Kafka. */
 export function backpressure(deps: {
   reader: Pick<TopicReader, 'setPaused'>
   signals: readonly (() => Promise<PressureSignal>)[]
@@ -35,19 +54,14 @@ export function backpressure(deps: {
   report: Report
 }): () => Promise<void> {
   const { reader, signals, settings, report } = deps
-  let paused = false
+  const pressure = pressureWatch(signals, settings)
   return async () => {
-    const measured = await Promise.all(signals.map((measure) => measure()))
-    const most = Math.max(...measured.map(({ share }) => share))
-    if (!paused && most > 1) {
-      paused = true
-      const over = measured.filter(({ share }) => share > 1)
-      report('intake:paused', { signals: over.map(({ by }) => by), reason: over.map(({ says }) => says).join('; ') })
-    } else if (paused && most < settings.resumeAtShare) {
-      paused = false
-      report('intake:resumed', {})
-    }
-    reader.setPaused(paused)
+    const before = pressure.why()
+    await pressure.look()
+    const reason = pressure.why()
+    if (before === null && reason !== null) report('intake:paused', { signals: pressure.kinds(), reason })
+    if (before !== null && reason === null) report('intake:resumed', {})
+    reader.setPaused(reason !== null)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
 import type { Clock } from '../src/service/ports/clock.ts'
-import type { PartitionLag } from '../src/service/ports/report.ts'
+import type { PartitionLag, Report } from '../src/service/ports/report.ts'
 import { type PartitionEnd, partitionEnds } from './partition-ends.ts'
 
 /**
@@ -22,6 +22,33 @@ export function partitionLag(deps: { kafka: Kafka; group: string; topics: readon
     },
     /** Closes the connection; the next look opens another. */
     close: admin.close,
+  }
+}
+
+/** Reports the group's lag while this process watches it; an unknown lag is reported as such. */
+export function lagReport(deps: {
+  lag: ReturnType<typeof partitionLag>
+  watches: () => boolean
+  overdue: (partitions: readonly PartitionLag[]) => number
+  report: Report
+}) {
+  const { lag, watches, overdue, report } = deps
+  const withdraw = () => report('kafka:lag', { partitions: null, overdue: null })
+  return {
+    withdraw,
+    async look() {
+      if (!watches()) {
+        withdraw()
+        return lag.close()
+      }
+      try {
+        const partitions = await lag.look()
+        report('kafka:lag', { partitions, overdue: overdue(partitions) })
+      } catch (error) {
+        withdraw()
+        throw error
+      }
+    },
   }
 }
 

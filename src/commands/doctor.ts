@@ -5,9 +5,10 @@ import type { Settings } from '../../config/schema.ts'
 import { keptForGood, topicsOf } from '../../config/topics.ts'
 import { offsetFindings, topicFindings } from '../service/adapters/kafka/checks.ts'
 import { checkBrokers, kafkaClient } from '../service/adapters/kafka/client.ts'
+import { whyNotLoaded } from '../service/adapters/lancedb/open-tables.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../service/adapters/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../service/adapters/redis/connect.ts'
-import { libraryOf, whyNoLibrary } from '../service/composition/library.ts'
+import { libraryOf } from '../service/composition/library.ts'
 import { entryOf } from '../service/domain/entry-of.ts'
 import { OperatorError, PermanentError } from '../service/domain/errors.ts'
 import { fences } from '../service/domain/fence.ts'
@@ -183,7 +184,7 @@ async function libraryFindings(settings: Settings): Promise<Finding[]> {
       ),
     )
     const { embedder } = settings.library
-    const whyNot = wanted.size === 0 ? null : await whyNoLibrary()
+    const whyNot = wanted.size === 0 ? null : await whyNotLoaded()
     if (whyNot !== null)
       return [
         {

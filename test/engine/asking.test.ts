@@ -46,7 +46,7 @@ function setUp(onlyAsked = false) {
     settings: {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      ...{ maxOpen: 9, overloadedAtDue: 99, caseDeadlineMs: HOUR, partitions: null, onlyAsked },
+      ...{ cases: { maxOpen: 9, overloadedAtDue: 99, deadline: HOUR }, partitions: null, onlyAsked },
     },
     orphanLetter: ({ offset }) => ({ key: offset, letter: offset }),
   })

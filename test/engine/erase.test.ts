@@ -158,7 +158,7 @@ async function remove(
       },
     },
     clock: () => clock.now,
-    settings: { checkpoints: CHECKPOINTS, caseDeadlineMs: DEADLINE },
+    settings: { checkpoints: CHECKPOINTS, cases: { deadline: DEADLINE } },
   })(ref, new Set([id]))
 }
 

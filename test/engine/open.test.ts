@@ -73,9 +73,7 @@ function setUp(
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      maxOpen,
-      overloadedAtDue,
-      caseDeadlineMs: HOUR,
+      cases: { maxOpen, overloadedAtDue, deadline: HOUR },
       partitions: partitions === null ? null : () => partitions,
     },
     orphanLetter({ offset, raw }) {

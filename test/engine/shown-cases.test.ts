@@ -136,7 +136,7 @@ function erasing(restartsPerSecond = 1_000, shelves: Pick<Library, 'forget' | 'h
     library: shelves,
     clean: shownCaseCleaner({
       ...{ threads: stores.threads, cases: stores.cases, memo, owners: stores.erasures },
-      ...{ protocols: [protocol], clock: () => clock.now, settings: { caseDeadlineMs: 10 * MINUTE } },
+      ...{ protocols: [protocol], clock: () => clock.now, settings: { cases: { deadline: 10 * MINUTE } } },
     }),
     queues: {
       async push(ids) {

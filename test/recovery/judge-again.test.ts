@@ -251,7 +251,7 @@ describe('judging again', () => {
     const read = (id: string) => readThread({ ...stores, pass: async () => {}, close: async () => {} }, thread(id))
     const [a, b] = [await read('a'), await read('b')]
     expect([a.missing, b.missing]).toEqual([2, 0])
-    const settings = { checkpoints: { counts: [], ages: [], finalAge: HOUR, reopen: true }, caseDeadlineMs: HOUR }
+    const settings = { checkpoints: { counts: [], ages: [], finalAge: HOUR, reopen: true }, cases: { deadline: HOUR } }
     const opening = { openedAt: NOW, atFinalAge: true, overloaded: false, settings }
     const made = newCase(protocolNamed('rumor', { subject: 'thread' }), a, postOf(a.ref), opening)
     expect(made.comments).toMatchObject({ accepted: 1, missing: 2 })

@@ -18,7 +18,7 @@ import { toneOf } from '../../commands/verdict-line.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
 import { readTopic } from '../../service/adapters/kafka/bounded-reader.ts'
 import { logListener } from '../../service/adapters/log.ts'
-import { whyNoLibrary } from '../../service/composition/library.ts'
+import { whyNotLoaded } from '../../service/adapters/lancedb/open-tables.ts'
 import { startApp } from '../../service/composition/service.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { fences } from '../../service/domain/fence.ts'
@@ -223,7 +223,7 @@ async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subje
 }
 
 async function fillShelves(settings: Settings, io: { terminal: Terminal; signal: AbortSignal }): Promise<void> {
-  const whyNot = await whyNoLibrary()
+  const whyNot = await whyNotLoaded()
   if (whyNot !== null) {
     io.terminal.say(`  Library: none, so nothing is judged beside examples or earlier cases: ${whyNot}`)
     return

@@ -1,11 +1,19 @@
+import { loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { Topics } from '../../../config/topics.ts'
-import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
+import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
+import type { StoreWatch } from '../../../consumers/store-watch.ts'
+import { decisionsProducer } from '../../../producers/decisions.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { version } from '../../package-folder.js'
 import { serveDoor, type Unread } from '../adapters/door-server.ts'
+import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
+import { recordAt } from '../adapters/record-store.ts'
 import { OperatorError } from '../domain/errors.ts'
+import { fences } from '../domain/fence.ts'
 import { placeholders } from '../domain/placeholders.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
@@ -16,21 +24,62 @@ import { perspectiveRoutes } from '../door/perspective.ts'
 import { problemOf, Refused } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
 import { type SubjectParts, subjectsRoute } from '../door/subjects.ts'
+import { asking } from '../engine/asking.ts'
+import type { Protocol } from '../engine/script.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
+import type { Memo } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
+import { readPrompts } from '../protocols/prompts.ts'
+import { SCORE_PROMPTS, type Scorer, scorer } from '../scoring/score-text.ts'
 import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
-import type { scoringPart } from './scoring.ts'
+import { threadRules } from '../threads/rules.ts'
+import { openerOf } from './intake.ts'
+import type { RedisPart } from './redis.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
 /** Of the drain, what is left for the parts that close after the door. */
 const DRAIN_SHARE = 0.8
+
+/** How long the door waits for what comes of a decision, in ms. */
+const DECISION_WAIT_MS = 15_000
+
+/** The door of a service, on its Kafka and Redis, and the record of its machine. */
+export function servedDoor(
+  settings: Settings,
+  parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
+    Pick<Parameters<typeof doorPart>[1], 'signals'> & {
+      redis: Pick<RedisPart, 'answers' | 'decisions'>
+      kafka: KafkaClient
+      topics: Topics
+      gateway: Parameters<typeof scoringPart>[1]['gateway']
+      secret: string
+    },
+) {
+  const { redis, kafka, topics, signals, gateway, secret, ...judging } = parts
+  const { threads, cases, loops, clock, report } = judging
+  return closable(async (keep) => {
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const { told } = redis.decisions
+    return keep(
+      await doorPart(settings, {
+        ...{ writer, topics, signals, loops, clock, report },
+        asking: askingPart(settings, { ...judging, answers: redis.answers }),
+        answers: redis.answers,
+        scoring: scoringPart(settings, { gateway, secret, clock }),
+        subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
+        deciding: decisionsProducer({ writer, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
+      }),
+    )
+  })
+}
 
 /** The HTTP door. When closed, what was asked is answered. */
 export function doorPart(
@@ -66,20 +115,8 @@ export function doorPart(
           report('keys:read', { keys: keys.byId.size, ageSeconds: Math.max(0, clock() - keys.seenAt) / 1000 }),
         )
     })
-    let pressure: string | null = null
-    const watch = backpressure({
-      reader: {
-        setPaused(paused) {
-          if (!paused) pressure = null
-        },
-      },
-      signals,
-      settings: settings.intake,
-      report: (name, event) => {
-        if (name === 'intake:paused' && 'reason' in event) pressure = event.reason as string
-      },
-    })
-    loops.start('door backlog', PRESSURE_MS, watch)
+    const pressure = pressureWatch(signals, settings.intake)
+    loops.start('door backlog', PRESSURE_MS, pressure.look)
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
@@ -91,7 +128,7 @@ export function doorPart(
       },
       limits: settings.intake,
       items: settings.door.items,
-      pressure: () => pressure,
+      pressure: pressure.why,
       clock,
     }
     const { maxTextChars } = settings.threads
@@ -151,4 +188,47 @@ export function doorPart(
 function unread(problem: Unread) {
   const refused = new Refused(problem, 'it could not be read as a request')
   return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
+}
+
+/** Takes what clients ask to have judged apart from the stream, and opens its cases at once; other openers do so as well. */
+export function askingPart(
+  settings: Settings,
+  parts: Parameters<typeof openerOf>[1] & {
+    memo: Pick<Memo, 'forget'>
+    answers: Pick<Answers, 'tellDropped'>
+    protocols: readonly Protocol[]
+    samplingRank: SamplingRank
+    watch: Pick<StoreWatch, 'problem'>
+    loops: Loops
+  },
+): Asking {
+  const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
+  const opener = openerOf(settings, { ...stream, onlyAsked: true })
+  const opening = loops.start('opener requests', settings.clock.poll, async () => {
+    while (watch.problem === null && (await opener.openDue()) > 0);
+  })
+  const { threads, routes, clock } = stream
+  return asking({
+    ...{ threads, memo, answers, protocols, routes, clock },
+    rules: threadRules(settings, samplingRank),
+    settings: { keepAnswers: settings.door.keepAnswers, keepMemo: settings.memo.keep },
+    wake: () => opening.wake(),
+  })
+}
+
+/** Scores of single texts through this process's gateway, and the hash of the prompts that they are asked by. */
+export function scoringPart(
+  settings: Settings,
+  { gateway, secret, clock }: { gateway: Pick<Gateway, 'ask'>; secret: string; clock: Clock },
+): { readonly scorer: Scorer; readonly promptsHash: string } {
+  const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
+  const prompts = readPrompts(new Map(files), SCORE_PROMPTS)
+  const fence = fences(secret, settings.fences)
+  return {
+    scorer: scorer({
+      ...{ gateway, prompts, fence, settings: settings.door.scores, clock },
+      maxChars: settings.fences.maxChars,
+    }),
+    promptsHash: prompts.hash,
+  }
 }

@@ -1,35 +1,30 @@
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, type Topics } from '../../../config/topics.ts'
-import { ageOfNextDue, backlogSignals, backpressure } from '../../../consumers/backpressure.ts'
+import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { comments } from '../../../consumers/comments.ts'
 import { counterspeech } from '../../../consumers/counterspeech.ts'
-import { groupReader } from '../../../consumers/group-reader.ts'
-import { type Input, intake, type TopicHandler } from '../../../consumers/intake.ts'
+import { decisionsConsumer } from '../../../consumers/decisions.ts'
+import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
+import { type Input, type IntakeContext, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { laterErasures } from '../../../consumers/later-erasures.ts'
 import { posts } from '../../../consumers/posts.ts'
 import type { StoreWatch } from '../../../consumers/store-watch.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { KafkaClient } from '../adapters/kafka/client.ts'
-import { placeholders } from '../domain/placeholders.ts'
-import { type SamplingRank, samplingKeyVersion } from '../domain/sampling-rank.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { ThreadRef } from '../domain/thread.ts'
+import { decider } from '../engine/decide.ts'
 import { commentEraser } from '../engine/erase.ts'
 import { type OpenerSettings, opener } from '../engine/open.ts'
-import type { OpenedCases } from '../engine/opened-cases.ts'
-import { retractionOf } from '../engine/retraction.ts'
+import { subjectEraser } from '../engine/retraction.ts'
 import type { Router } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
-import type { redisSettingsWatch } from '../operations/redis-settings.ts'
-import type { CaseStore, Outbox } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Memo } from '../ports/memo.ts'
-import type { StageBacklog, StageQueues } from '../ports/queues.ts'
 import type { Report } from '../ports/report.ts'
-import type { Routes } from '../ports/routes.ts'
-import type { StreamMarks, ThreadRules, ThreadStore } from '../ports/threads.ts'
-import type { TraceLinks } from '../ports/traces.ts'
+import type { StreamMarks } from '../ports/threads.ts'
+import { threadRules } from '../threads/rules.ts'
 import type { RedisPart } from './redis.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
@@ -48,20 +43,19 @@ const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 export function intakePart(
   settings: Settings,
   parts: IntakeParts & {
-    redis: Pick<RedisPart, 'outbox' | 'marks' | 'links'>
+    marks: StreamMarks
     kafka: KafkaClient
     topics: Topics
     opener: Opener
     watch: StoreWatch
-    redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
     loops: Loops
-    /** The stage queues, as of the last look. */
-    backlog: () => readonly StageBacklog[]
+    /** What intake is paused by. */
+    signals: readonly (() => Promise<PressureSignal>)[]
     clock: Clock
     report: Report
   },
 ) {
-  const { redis, kafka, topics, opener, watch, loops, threads, protocols, clock, report } = parts
+  const { marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
     const { poll, idleAfter } = settings.clock
     // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
@@ -79,59 +73,23 @@ export function intakePart(
       for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
     })
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
-    const input = inputOf(settings, topics, { ...parts, links: redis.links })
-    const taking = intake({ reader, ...input, marks: redis.marks, store: watch, handled: opening.wake })
+    const input = inputOf(settings, topics, parts)
+    const taking = intake({ reader, ...input, marks, store: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
-    const signals = pressureSignals(settings, parts)
     const press = backpressure({ reader, signals, settings: settings.intake, report })
     loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
     return { downSince: () => taking.downSince }
   })
 }
 
-/** What intake pauses by: depths and ages of the backlog, Redis's memory, and what is wrong with Redis's settings. */
-export function pressureSignals(
-  { cases, intake: limits }: Settings,
-  parts: {
-    threads: ThreadStore
-    redis: Pick<RedisPart, 'outbox'>
-    opener: Opener
-    watch: Pick<StoreWatch, 'pressure'>
-    redisSettings: Pick<ReturnType<typeof redisSettingsWatch>, 'pressure'>
-    backlog: () => readonly StageBacklog[]
-    clock: Clock
-  },
-) {
-  const { threads, redis, opener, watch, redisSettings, backlog, clock } = parts
-  const signals = backlogSignals({
-    countDue: opener.countDue,
-    nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: cases.maxOpen, clock }),
-    outbox: redis.outbox,
-    stages: backlog,
-    clock,
-    settings: limits,
-  })
-  return [...signals, watch.pressure, redisSettings.pressure]
-}
+type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
 
 /** The stores that the input is written to and the parts that are asked about it. */
-export interface IntakeParts {
-  readonly threads: ThreadStore
-  readonly protocols: readonly Protocol[]
-  readonly routes: Routes
-  readonly memo: Pick<Memo, 'forget'>
+export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
   readonly samplingRank: SamplingRank
-  readonly clock: Clock
-  readonly report: Report
-  readonly cases: CaseStore
-  readonly outbox: Pick<Outbox, 'putDeadLetters'>
-  /** Null if giving a case its job is left to the reconciler. */
-  readonly queues: Pick<StageQueues, 'push'> | null
-  /** Where traces are sent. */
-  readonly links?: TraceLinks | undefined
   /** Only for posts from a data set: what a vision model saw in their images. */
   readonly descriptions?: (post: ThreadRef) => readonly string[]
 }
@@ -142,26 +100,8 @@ export function inputOf(
   topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
   parts: IntakeParts,
 ): Input {
-  const {
-    threads,
-    cases,
-    outbox,
-    queues,
-    protocols,
-    routes,
-    memo,
-    samplingRank,
-    clock,
-    report,
-    descriptions = () => [],
-    links,
-  } = parts
-  const { checkpoints } = settings
-  const retract = retractionOf(protocols, clock)
-  const eraseComments = commentEraser({
-    ...{ threads, cases, memo, queues, protocols, clock },
-    settings: { checkpoints, caseDeadlineMs: settings.cases.deadline },
-  })
+  const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
+  const { erase, eraseRequest } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
   return {
     handlers: new Map<string, TopicHandler>([
       [topics.posts, posts],
@@ -169,69 +109,66 @@ export function inputOf(
       [topics.counterspeech, counterspeech],
     ]),
     context: {
-      ...{ threads, outbox, routes, checkpoints, descriptions, links, clock, report },
+      ...{ threads, outbox, routes, erase, eraseRequest, descriptions, links, clock, report },
+      erasures: laterErasures(commentEraser({ ...parts, settings })),
+      checkpoints: settings.checkpoints,
       rules: threadRules(settings, samplingRank),
       limits: settings.intake,
       maxReplies: settings.threads.maxReplies,
-      async erase(ref) {
-        // Also for a repeated deletion: the first may have been interrupted between the two steps.
-        await memo.forget(ref, settings.memo.keep)
-        await links?.forget(ref)
-        return threads.deletePost(ref, (...of) => retract(ref, ...of))
-      },
-      async eraseRequest(ref) {
-        await memo.forget(ref, settings.memo.keep)
-        await threads.dropAsked(ref)
-      },
-      erasures: laterErasures(eraseComments),
     },
-  }
-}
-
-/** The rules by which threads take comments. */
-export function threadRules({ checkpoints, threads }: Settings, samplingRank: SamplingRank): ThreadRules {
-  return {
-    ...checkpoints,
-    ...threads,
-    isPlaceholder: placeholders(threads.placeholders),
-    samplingKeyVersion: samplingKeyVersion(samplingRank),
-    rank: ({ tenant, kind, postId }, id) => samplingRank(`sample ${tenant}/${kind}:${postId}`, id),
   }
 }
 
 /** Opens cases for threads that become due. The settings' `clock` may be replaced if there is no stream. */
 export function openerOf(
   settings: Settings,
-  parts: {
-    routes: Router
-    threads: ThreadStore
-    marks: StreamMarks
-    cases: CaseStore
-    queues: StageQueues
-    clock: Clock
-    report: Report
-    /** The partitions that drive the stream's clock; null: all that have been seen. */
-    partitions: OpenerSettings['partitions']
-    streamClock?: OpenerSettings['clock']
-    opened?: OpenedCases
-    links?: Pick<TraceLinks, 'read'> | undefined
-    /** Leaves the stream to other openers. */
-    onlyAsked?: boolean
-  },
+  {
+    partitions,
+    streamClock = settings.clock,
+    onlyAsked = false,
+    ...parts
+  }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
+    Pick<OpenerSettings, 'partitions' | 'onlyAsked'> & { streamClock?: OpenerSettings['clock'] },
 ) {
-  const { partitions, streamClock = settings.clock, onlyAsked = false, ...given } = parts
+  const { checkpoints, cases } = settings
   return opener({
-    ...given,
-    settings: {
-      checkpoints: settings.checkpoints,
-      clock: streamClock,
-      maxOpen: settings.cases.maxOpen,
-      overloadedAtDue: settings.cases.overloadedAtDue,
-      caseDeadlineMs: settings.cases.deadline,
-      partitions,
-      onlyAsked,
-    },
+    ...parts,
+    settings: { checkpoints, cases, clock: streamClock, partitions, onlyAsked },
     orphanLetter: orphanLetters(parts.report),
   })
 }
 export type Opener = ReturnType<typeof openerOf>
+
+/** The consumer group of decisions, beside that of the intake: one's offsets say nothing of the other's. */
+function decisionsGroup({ kafka }: Pick<Settings, 'kafka'>): string {
+  return `${kafka.group}-decisions`
+}
+
+/** Reads what people decide, and carries it out. */
+export function decisionsPart(
+  settings: Settings,
+  parts: {
+    readonly redis: Pick<RedisPart, 'decisions' | 'threads' | 'outbox'>
+    readonly kafka: KafkaClient
+    readonly topics: Pick<Topics, 'decisions'>
+    readonly protocols: readonly Protocol[]
+    readonly routes: Router
+    readonly watch: StoreWatch
+    readonly clock: Clock
+    readonly report: Report
+  },
+) {
+  const { redis, kafka, topics, protocols, routes, watch, clock, report } = parts
+  return closable(async (keep) => {
+    const reading = { ...settings.kafka, group: decisionsGroup(settings), topics: [topics.decisions] }
+    const { decisions, threads, outbox } = redis
+    const consumer = decisionsConsumer({
+      ...{ decisions, outbox, limits: settings.intake, clock, report, store: watch },
+      decide: decider({ decisions, threads, protocols, routes, clock, report }),
+      reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
+    })
+    await consumer.start()
+    keep(consumer)
+    return {}
+  })
+}

@@ -120,14 +120,14 @@ export function startErasing(
   },
 ): void {
   const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
-  const { deadline: caseDeadlineMs, restartsPerSecond } = settings.cases
-  const clean = shownCaseCleaner({
-    ...{ threads, cases, memo, owners: erasures, protocols, clock },
-    settings: { caseDeadlineMs },
-  })
+  const clean = shownCaseCleaner({ threads, cases, memo, owners: erasures, protocols, clock, settings })
   const erase = eraser({
     ...{ erasures, library, clean, queues, report },
-    settings: { name: randomUUID(), restartsPerSecond, keepOwnersMs: settings.threads.keepTombstone },
+    settings: {
+      name: randomUUID(),
+      restartsPerSecond: settings.cases.restartsPerSecond,
+      keepOwnersMs: settings.threads.keepTombstone,
+    },
   })
   loops.start('erasure from shelves', LOOK_MS, erase.shelves)
   loops.start('erasure from cases', LOOK_MS, erase.cases)

@@ -1,7 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import { makeEmbedder } from '../adapters/embedders/make.ts'
 import { lanceLibrary } from '../adapters/lancedb/library.ts'
-import { whyNotLoaded } from '../adapters/lancedb/open-tables.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { placeOf } from '../domain/model-name.ts'
 import { EMBEDDER_ROLE, type Lookups, lookups } from '../gateway/lookups.ts'
@@ -58,6 +57,3 @@ export function libraryOf(
     ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
   })
 }
-
-/** What keeps shelves from being opened here, and what to do about it; null where nothing does. */
-export const whyNoLibrary: () => Promise<string | null> = whyNotLoaded

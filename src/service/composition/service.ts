@@ -1,8 +1,8 @@
 import { modelsInUse, unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
-import { ageOfNextDue } from '../../../consumers/backpressure.ts'
-import { partitionLag } from '../../../consumers/partition-lag.ts'
+import { ageOfNextDue, backlogSignals } from '../../../consumers/backpressure.ts'
+import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { storeWatch } from '../../../consumers/store-watch.ts'
 import { exposure, serveHttp } from '../adapters/http.ts'
 import { checkBrokers, kafkaClient } from '../adapters/kafka/client.ts'
@@ -28,20 +28,20 @@ import { type Loops, namedLoops } from '../operations/loop.ts'
 import { makeTopics } from '../operations/make-topics.ts'
 import { overdueUnread } from '../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from '../operations/redis-settings.ts'
+import { reloading } from '../operations/reloading.ts'
 import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
-import { decisionsPart } from './decisions.ts'
+import { servedDoor } from './door.ts'
 import { boundSettings, endpointOf, gatewayOf } from './gateway.ts'
-import { intakePart, openerOf, pressureSignals } from './intake.ts'
+import { decisionsPart, intakePart, openerOf } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { embedderRoles, libraryOf, lookupsOf } from './library.ts'
+import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
-import { reloading } from './reloading.ts'
-import { servedDoor } from './served-door.ts'
 
 export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console'] as const
 export type Role = (typeof ROLES)[number]
@@ -172,7 +172,11 @@ async function assemble(
 
   // The others draw no sample and fence no text.
   const secret = NEED_SECRET.some((role) => roles.includes(role)) ? await redis.secret() : ''
-  const inForce = reloading(settings, secret, { read, judges: roles.includes('judge'), report })
+  const inForce = reloading(settings, (one) => protocolsOf(one, secret), {
+    read,
+    judges: roles.includes('judge'),
+    report,
+  })
   const { protocols, samplingRank, routes, now } = inForce
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
@@ -216,6 +220,7 @@ async function assemble(
       memo: stores.memo,
     })
 
+  const nextDueAgeMs = ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock })
   let downSince = (): number | null => null
   const state = keep(
     stateReport({
@@ -226,7 +231,7 @@ async function assemble(
           return gateway.load()
         },
       },
-      nextDueAgeMs: ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }),
+      nextDueAgeMs,
       objectiveMs: settings.objectives.latency,
       usedCapacity: usedCapacity({
         ...stores,
@@ -236,16 +241,18 @@ async function assemble(
       downSince: () => downSince(),
     }),
   )
+  const { countDue } = opener
+  const backlog = { countDue, nextDueAgeMs, outbox, stages: state.backlog, clock, settings: settings.intake }
+  const signals = [...backlogSignals(backlog), watch.pressure, redisSettings.pressure]
+  const { memo } = stores
   if (roles.includes('intake')) {
-    const subjects = { threads, cases, queues, protocols, routes, outbox, memo: stores.memo, samplingRank, clock }
-    const intakeDeps = { redis, kafka, topics, opener, watch, redisSettings, loops, backlog: state.backlog, report }
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
-    downSince = keep(await intakePart(settings, { ...subjects, ...intakeDeps })).downSince
+    const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
+    const reading = { kafka, topics, marks, opener, watch, signals, loops, clock, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
   if (roles.includes('door')) {
-    const pressing = { redis, opener, watch, redisSettings, threads, backlog: state.backlog, clock }
-    const signals = pressureSignals(settings, pressing)
-    const judging = { ...stream, routes, opened, protocols, samplingRank, memo: stores.memo, watch, loops }
+    const judging = { ...stream, routes, opened, protocols, samplingRank, memo, watch, loops }
     keep(await servedDoor(settings, { ...judging, redis, kafka, topics, signals, gateway, secret }))
   }
   const record = roles.includes('record')
@@ -310,31 +317,4 @@ function startRedisWatches(
   const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
   if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
   return { watch, redisSettings, sentinels }
-}
-
-/** Reports the group's lag while this process watches it; an unknown lag is reported as such. */
-function lagReport(deps: {
-  lag: ReturnType<typeof partitionLag>
-  watches: () => boolean
-  overdue: (partitions: readonly PartitionLag[]) => number
-  report: Report
-}) {
-  const { lag, watches, overdue, report } = deps
-  const withdraw = () => report('kafka:lag', { partitions: null, overdue: null })
-  return {
-    withdraw,
-    async look() {
-      if (!watches()) {
-        withdraw()
-        return lag.close()
-      }
-      try {
-        const partitions = await lag.look()
-        report('kafka:lag', { partitions, overdue: overdue(partitions) })
-      } catch (error) {
-        withdraw()
-        throw error
-      }
-    },
-  }
 }

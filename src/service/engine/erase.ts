@@ -12,8 +12,8 @@ import type { Memo } from '../ports/memo.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
 import { callsIn } from './lost-calls.ts'
-import { snapshotOf, versionSeenBy } from './new-case.ts'
-import { COMMENTS_AT_ONCE, type OpenerSettings } from './open.ts'
+import { type CaseTimes, snapshotOf, versionSeenBy } from './new-case.ts'
+import { COMMENTS_AT_ONCE } from './open.ts'
 import { prepared } from './prepared.ts'
 import { begin, type KeyedAsk, proceed, replay, scriptOf } from './replay.ts'
 import { kindNamed } from './routes.ts'
@@ -64,7 +64,7 @@ export function commentEraser(deps: {
   queues: Pick<StageQueues, 'push'> | null
   protocols: readonly Protocol[]
   clock: Clock
-  settings: Pick<OpenerSettings, 'checkpoints' | 'caseDeadlineMs'>
+  settings: CaseTimes
 }): (ref: ThreadRef, deleted: ReadonlySet<string>) => Promise<void> {
   const { threads, cases, memo, queues, clock, settings } = deps
   const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
@@ -81,7 +81,7 @@ export function commentEraser(deps: {
     const current = protocol !== undefined && sameVersions(record, protocol) ? protocol : null
     const now = clock()
     const left = filtered(record, deleted, now)
-    const deadline = deadlineAnew(record, now, settings.caseDeadlineMs)
+    const deadline = deadlineAnew(record, now, settings.cases.deadline)
     const { resumeAt: _, ...before } = record
     const restarted: CaseRecord = {
       ...before,
@@ -132,7 +132,7 @@ export function commentEraser(deps: {
   async function erase(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
     // Before the cases restart and ask again: an answer from a batch with a deleted comment may quote it. As long as a
     // call whose question quotes it may be in flight, no answer about the post is kept.
-    await memo.forget(ref, settings.caseDeadlineMs)
+    await memo.forget(ref, settings.cases.deadline)
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
       if (state !== null && !(await eraseOpen(state, deleted))) continue
@@ -154,8 +154,8 @@ export function commentEraser(deps: {
 }
 
 /** The deadline of a case that restarts now. */
-export function deadlineAnew({ deadline, openedAt }: CaseRecord, now: number, caseDeadlineMs: number): number {
-  return Math.max(deadline, Math.min(now + caseDeadlineMs, openedAt + MOST_DEADLINES * caseDeadlineMs))
+export function deadlineAnew({ deadline, openedAt }: CaseRecord, now: number, longest: number): number {
+  return Math.max(deadline, Math.min(now + longest, openedAt + MOST_DEADLINES * longest))
 }
 
 /** The ids of a thread's cases, by protocol and revision. */

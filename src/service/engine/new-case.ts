@@ -8,6 +8,12 @@ import { kindNamed, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
+/** How long a subject is followed, and a case may take, as in the settings. */
+export interface CaseTimes {
+  readonly checkpoints: CheckpointSettings
+  readonly cases: { readonly deadline: number }
+}
+
 /**
  * What a case of this thread, opened at `openedAt` (ms since 1970), judges: the next revision of the protocol's
  * verdict.
@@ -21,7 +27,7 @@ export function newCase(
     /** The thread's last age checkpoint has passed. */
     readonly atFinalAge: boolean
     readonly overloaded: boolean
-    readonly settings: { readonly checkpoints: CheckpointSettings; readonly caseDeadlineMs: number }
+    readonly settings: CaseTimes
   },
 ): CaseRecord {
   const { openedAt, atFinalAge, overloaded, settings } = opening
@@ -49,7 +55,7 @@ export function newCase(
     createdAt: post.createdAt,
     receivedAt: state.dueSince ?? openedAt,
     openedAt,
-    deadline: openedAt + settings.caseDeadlineMs,
+    deadline: openedAt + settings.cases.deadline,
   }
 }
 

@@ -20,15 +20,17 @@ import { nameOf, threadBackoff } from './thread-backoff.ts'
 export interface OpenerSettings {
   readonly checkpoints: CheckpointSettings
   readonly clock: StreamClockSettings
-  /**
-   * Most cases that one tenant may have open at once; all tenants together may have an eighth more. Other due threads
-   * wait in the store.
-   */
-  readonly maxOpen: number
-  /** If more threads than this are due, cases open as overloaded: protocols may then ask less. */
-  readonly overloadedAtDue: number
-  /** How long a case may take, in ms. */
-  readonly caseDeadlineMs: number
+  readonly cases: {
+    /**
+     * Most cases that one tenant may have open at once; all tenants together may have an eighth more. Other due threads
+     * wait in the store.
+     */
+    readonly maxOpen: number
+    /** If more threads than this are due, cases open as overloaded: protocols may then ask less. */
+    readonly overloadedAtDue: number
+    /** How long a case may take, in ms. */
+    readonly deadline: number
+  }
   /** The partitions that drive the stream's clock; null: all that have been seen. */
   readonly partitions: (() => StreamPartitions) | null
   /** Opens what was asked apart from the stream, and leaves the rest to other openers. */
@@ -166,7 +168,7 @@ export function opener(deps: {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
       // A due time of 0 or less means "at once", whatever the stream's clock says.
-      const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.maxOpen)
+      const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
       const mine = settings.onlyAsked === true ? due.filter(({ kind }) => kind === 'asked') : due
       const weighed = await weighAll(mine.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
@@ -179,7 +181,7 @@ export function opener(deps: {
       putOff = Math.min(MOST_PUT_OFF, large.length)
       if (opening.size === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
-      const moment = { paused, overloaded: count > settings.overloadedAtDue }
+      const moment = { paused, overloaded: count > settings.cases.overloadedAtDue }
       return (await openAll(first, streamNow, moment)) + (await openAll(last, streamNow, moment))
     },
   }

@@ -1,13 +1,46 @@
 import type { CaseRecord } from '../domain/case.ts'
+import type { Outcome } from '../domain/messages.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { type Ruling, undecided, type Verdict, verdictId } from '../domain/verdict.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Memo } from '../ports/memo.ts'
+import type { ThreadStore } from '../ports/threads.ts'
+import type { TraceLinks } from '../ports/traces.ts'
 import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
 import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
 
+/** Erases subjects, and what was asked apart from the stream, with all that was asked of models about them. Repeatable. */
+export function subjectEraser(deps: {
+  threads: Pick<ThreadStore, 'deletePost' | 'dropAsked'>
+  memo: Pick<Memo, 'forget'>
+  /** Where traces are sent. */
+  links?: Pick<TraceLinks, 'forget'> | undefined
+  protocols: readonly Protocol[]
+  clock: Clock
+  /** How long answers may stay in the memo, in ms. */
+  keepMemo: number
+}) {
+  const { threads, memo, links, protocols, clock, keepMemo } = deps
+  const retract = retractionOf(protocols, clock)
+  return {
+    /** Retracts its verdicts too. */
+    async erase(ref: ThreadRef): Promise<Outcome> {
+      // Also for a repeated deletion: the first may have been interrupted between the two steps.
+      await memo.forget(ref, keepMemo)
+      await links?.forget(ref)
+      return threads.deletePost(ref, (...of) => retract(ref, ...of))
+    },
+    async eraseRequest(ref: ThreadRef): Promise<void> {
+      await memo.forget(ref, keepMemo)
+      await threads.dropAsked(ref)
+    },
+  }
+}
+
 /** The retraction of a deleted post, by protocol. */
-export function retractionOf(protocols: readonly Protocol[], clock: () => number) {
+export function retractionOf(protocols: readonly Protocol[], clock: Clock) {
   return (ref: ThreadRef, name: string, revision: number, superseded: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>

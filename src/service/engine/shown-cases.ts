@@ -8,6 +8,7 @@ import type { Memo } from '../ports/memo.ts'
 import type { ThreadStore } from '../ports/threads.ts'
 import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, keep, sameVersions } from './erase.ts'
 import { callsIn } from './lost-calls.ts'
+import type { CaseTimes } from './new-case.ts'
 import { COMMENTS_AT_ONCE } from './open.ts'
 import type { Protocol } from './script.ts'
 import { protocolOf } from './versions.ts'
@@ -28,7 +29,7 @@ export function shownCaseCleaner(deps: {
   owners: DeletedOwners
   protocols: readonly Protocol[]
   clock: Clock
-  settings: { readonly caseDeadlineMs: number }
+  settings: Pick<CaseTimes, 'cases'>
 }): (shown: ShownCase) => Promise<boolean> {
   const { threads, cases, memo, owners, clock, settings } = deps
   const protocols = new Map(deps.protocols.map((protocol) => [protocol.name, protocol]))
@@ -45,7 +46,7 @@ export function shownCaseCleaner(deps: {
       // Of an earlier revision, which may have been shown the same.
       carry: null,
       restartedAtEpoch: found.epoch + 1,
-      deadline: deadlineAnew(record, clock(), settings.caseDeadlineMs),
+      deadline: deadlineAnew(record, clock(), settings.cases.deadline),
     }
     const kept =
       protocol !== undefined && sameVersions(record, protocol)
@@ -59,7 +60,7 @@ export function shownCaseCleaner(deps: {
   async function clean({ ref, protocol, caseId }: ShownCase): Promise<boolean> {
     // Before the case asks again: an answer of a question that showed it may quote it. As long as a call with such a
     // question may be in flight, no answer about the subject is kept.
-    await memo.forget(ref, settings.caseDeadlineMs)
+    await memo.forget(ref, settings.cases.deadline)
     for (let tries = 0; tries < TRIES; tries++) {
       const state = await threads.read(ref)
       const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])

@@ -1,9 +1,11 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { RetryLaterError } from '../../domain/errors.ts'
 import { SUBJECT_KINDS, type ThreadRef } from '../../domain/thread.ts'
 import { ownerOf } from '../../library/names.ts'
-import type { Erasures, ShownCase, WaitingErasures } from '../../ports/erasures.ts'
-import type { Keys } from './keys.ts'
+import type { DeletedOwners, Erasures, ShownCase, WaitingErasures } from '../../ports/erasures.ts'
+import { connect, type RedisSettings } from './connect.ts'
+import { type Keys, keysUnder } from './keys.ts'
 import { script } from './script.ts'
 
 const QUEUES = ['owners', 'shelfErasures', 'caseErasures'] as const
@@ -107,5 +109,30 @@ export function redisErasures(client: Redis, keys: Keys): Erasures {
       const [shelves, cases] = await Promise.all([waitingIn(keys.shelfErasures), waitingIn(keys.caseErasures)])
       return { shelves, cases }
     },
+  }
+}
+
+/**
+ * What Redis knows of deletions, for commands on the library; connects when it is first asked. Where no Redis is set nothing is
+ * known. Throws a `RetryLaterError` if one is set and does not answer: deleted words must be neither shown nor written again.
+ */
+export function knownDeletions({
+  redis,
+}: {
+  readonly redis: RedisSettings & { readonly prefix: string }
+}): DeletedOwners & { close(): Promise<void> } {
+  const isSet = redis.url !== '' || redis.cluster.length > 0 || redis.sentinels.length > 0
+  let client: Redis | null = null
+  return {
+    async deletedAmong(owners) {
+      if (!isSet || owners.length === 0) return new Set()
+      client ??= connect(redis, () => {}, 'fail-fast')
+      try {
+        return await redisErasures(client, keysUnder(redis.prefix)).deletedAmong(owners)
+      } catch (cause) {
+        throw new RetryLaterError('library', 'Redis does not answer, which knows what was deleted', { cause })
+      }
+    },
+    close: async () => client?.disconnect(),
   }
 }

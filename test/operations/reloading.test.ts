@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { budgetSettings, gatewaySettings } from '../../src/service/composition/gateway.ts'
-import { reloading } from '../../src/service/composition/reloading.ts'
+import { protocolsOf } from '../../src/service/composition/protocols.ts'
 import { versionsOf } from '../../src/service/engine/versions.ts'
+import { reloading } from '../../src/service/operations/reloading.ts'
 import { accountsOf, type BudgetSettings } from '../../src/service/ports/budgets.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -20,7 +21,11 @@ function reloaded(first: string) {
   const read = () => loadSettings({}, file)
   const told: [keyof Events, unknown][] = []
   const settings = read()
-  const own = reloading(settings, 'secret', { read, judges: true, report: (...event) => void told.push(event) })
+  const own = reloading(settings, (one) => protocolsOf(one, 'secret'), {
+    read,
+    judges: true,
+    report: (...event) => void told.push(event),
+  })
   const hate = () => own.protocols.find(({ name }) => name === 'hate') as (typeof own.protocols)[number]
   return { ...own, hate, settings, write, told }
 }

@@ -1,13 +1,19 @@
 import { unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { OperatorError } from '../domain/errors.ts'
+import type { SamplingRank } from '../domain/sampling-rank.ts'
 import { generations, otherShape } from '../engine/generations.ts'
 import { type Router, router } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
-import { changedSettings } from '../operations/changed-settings.ts'
-import { fingerprint, type Identity, identityOf } from '../operations/identity.ts'
 import type { Report } from '../ports/report.ts'
-import { protocolsOf } from './protocols.ts'
+import { changedSettings } from './changed-settings.ts'
+import { fingerprint, type Identity, identityOf } from './identity.ts'
+
+interface Made {
+  readonly protocols: readonly Protocol[]
+  readonly samplingRank: SamplingRank
+  readonly prompts: string
+}
 
 /**
  * The protocols and routes of these settings, and `reload`, which replaces them and what `now` says by what `read` finds. Open cases
@@ -16,11 +22,12 @@ import { protocolsOf } from './protocols.ts'
  */
 export function reloading(
   first: Settings,
-  secret: string,
+  /** The protocols of settings, their sampling, and a fingerprint of all prompts. */
+  make: (settings: Settings) => Made,
   { read, judges, report }: { read: () => Settings; judges: boolean; report: Report },
 ) {
   let settings = first
-  const { protocols: made, samplingRank, prompts: firstPrompts } = protocolsOf(first, secret)
+  const { protocols: made, samplingRank, prompts: firstPrompts } = make(first)
   let prompts = firstPrompts
   const { protocols, replace } = generations(made)
   let routes: Router = router(protocols, first.routes, samplingRank)
@@ -31,7 +38,7 @@ export function reloading(
     if (refusal !== null) throw new OperatorError(refusal)
     const { paths, fixed } = changedSettings(settings, next)
     if (fixed.length > 0) return { fixed }
-    const made = protocolsOf(next, secret)
+    const made = make(next)
     const others = made.protocols.flatMap((one) => otherShapeOf(protocols, one))
     if (others.length > 0) return { fixed: others }
     const before = new Map(protocols.map((one) => [one.name, one.promptsHash]))
