@@ -34,7 +34,7 @@ export interface IntakeContext {
   readonly maxReplies: number
   readonly erase: EraseSubject
   /** Erases what was asked apart from the stream, whole. Repeatable. */
-  readonly eraseRequest: (request: ThreadRef) => Promise<unknown>
+  readonly eraseAsked: (request: ThreadRef) => Promise<unknown>
   readonly erasures: LaterErasures
   /** Where trace contexts of messages are noted; absent where no traces are sent. */
   readonly links?: TraceLinks | undefined

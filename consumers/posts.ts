@@ -83,12 +83,12 @@ export async function eraseWithDependents(
 /** Erases a page of a deleted subject's replies, or of what was asked under its id; false if there was nothing left to erase. */
 async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<boolean> {
   const { threads, erase } = context
-  const [replies, wereAsked] = await Promise.all([threads.repliesTo(ref, HANDLED_AT_ONCE), eraseRequests(context, ref)])
+  const [replies, wereAsked] = await Promise.all([threads.repliesTo(ref, HANDLED_AT_ONCE), eraseAllAsked(context, ref)])
   if (replies.length === 0) return wereAsked
   const unfinished = await Promise.all(
     replies.map(async (reply) => {
       await erase(reply)
-      return eraseRequests(context, reply)
+      return eraseAllAsked(context, reply)
     }),
   )
   // Whoever reads the deletion again after a crash goes on with the rest.
@@ -100,11 +100,11 @@ async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<
 }
 
 /** Erases a page of what was asked under this subject's id; false if there was nothing. */
-async function eraseRequests({ threads, eraseRequest }: IntakeContext, subject: ThreadRef): Promise<boolean> {
-  const requests = await threads.requestsFor(subject, HANDLED_AT_ONCE)
+async function eraseAllAsked({ threads, eraseAsked }: IntakeContext, subject: ThreadRef): Promise<boolean> {
+  const requests = await threads.askedAbout(subject, HANDLED_AT_ONCE)
   if (requests.length === 0) return false
-  await Promise.all(requests.map(eraseRequest))
-  await threads.unlinkRequests(subject, requests)
+  await Promise.all(requests.map(eraseAsked))
+  await threads.unlinkAsked(subject, requests)
   return true
 }
 

@@ -10,8 +10,6 @@ import type { ProjectContext } from '../src/service/record/project.ts'
 import type { ReaderSettings } from './group-consumer.ts'
 import { besideIntake, groupReader } from './group-reader.ts'
 
-export type RecordConsumer = ReturnType<typeof recordConsumer>
-
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordConsumer(of: {
   readonly kafka: Kafka

@@ -18,12 +18,12 @@ export function delivering(deps: {
   readonly webhooks: Webhooks
   readonly hooks: Readonly<Record<string, Receiver>>
   readonly send: SendWebhook
-  readonly settings: { readonly atOnce: number; readonly timeoutMs: number; readonly retriesMs: readonly number[] }
+  readonly settings: { readonly atOnce: number; readonly timeout: number; readonly retries: readonly number[] }
   readonly clock: Clock
   readonly report: Report
 }) {
   const { webhooks, hooks, send, settings, clock, report } = deps
-  const leaseMs = 2 * settings.timeoutMs + MARGIN_MS
+  const leaseMs = 2 * settings.timeout + MARGIN_MS
   // Of its own, and never less than one: one that doesn't answer holds each place for the whole timeout.
   const share = Math.max(1, Math.floor(settings.atOnce / Object.keys(hooks).length))
   /** By hook: places that are taken. */
@@ -37,9 +37,9 @@ export function delivering(deps: {
   async function deliver(claim: Claimed, takenAt: number): Promise<boolean> {
     const receiver = entryOf(hooks, claim.hook)
     // A process that stood still sends nothing that another may have by now.
-    if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeoutMs) return false
+    if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeout) return false
     const tried = await send(receiver, { id: claim.id, body: claim.body, at: clock() })
-    const end = endOf(claim, tried, settings.retriesMs, clock())
+    const end = endOf(claim, tried, settings.retries, clock())
     if (tried.status === GONE) gone.add(claim.hook)
     const outcome = end === 'sent' ? 'sent' : 'again' in end ? 'failed' : 'parked'
     if (!(await webhooks.settle(claim, end))) return false
@@ -91,11 +91,11 @@ export function delivering(deps: {
 function endOf(
   { tries }: Claimed,
   { status, why, retryAfterMs }: Tried,
-  retriesMs: readonly number[],
+  retries: readonly number[],
   now: number,
 ): TryEnd {
   if (typeof status === 'number' && status >= 200 && status < 300) return 'sent'
-  const waitMs = retriesMs[tries]
+  const waitMs = retries[tries]
   if (waitMs === undefined || status === 'refused' || status === GONE) return { park: why }
   return { again: now + Math.max(waitMs, Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS)) }
 }

@@ -60,7 +60,7 @@ afterAll(() => {
 })
 
 const never = new AbortController().signal
-const settings: ImageSettings = { maxBytes: 1000, timeoutMs: 2_000, maxRedirects: 3 }
+const settings: ImageSettings = { maxBytes: 1000, timeout: 2_000, maxRedirects: 3 }
 /** `images.test` and `other.test` are the local server, which counts as public; everything else is looked at as it is. */
 const local = (over: Partial<ImageSettings> = {}): ImageSettings => ({
   ...settings,
@@ -404,17 +404,17 @@ describe('what may help later', () => {
     ],
   ])('a slow server, %s', async (_how, respond) => {
     paths.set('/a', respond)
-    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later image: no image within 150 ms')
+    expect(await failureOf(load(at('/a'), { timeout: 150 }))).toBe('later image: no image within 150 ms')
   })
 
   test('redirects share one time limit', async () => {
     paths.set('/a', (response) => setTimeout(() => response.writeHead(302, { location: '/a' }).end(), 100))
-    expect(await failureOf(load(at('/a'), { timeoutMs: 150 }))).toBe('later image: no image within 150 ms')
+    expect(await failureOf(load(at('/a'), { timeout: 150 }))).toBe('later image: no image within 150 ms')
   })
 
   test('a slow resolver', async () => {
     const lookup = () => new Promise<never>(() => {})
-    expect(await failureOf(load(at('/a'), { lookup, timeoutMs: 50 }))).toBe('later image: no image within 50 ms')
+    expect(await failureOf(load(at('/a'), { lookup, timeout: 50 }))).toBe('later image: no image within 50 ms')
   })
 
   test('a name server that says nothing, by a resolver that takes none of the threads of the process', async () => {
@@ -426,7 +426,7 @@ describe('what may help later', () => {
     const { lookup: _, ...byNameServer } = local({ nameServers: [`127.0.0.1:${silent.address().port}`] })
     try {
       const loading = [1, 2, 3, 4, 5, 6, 7, 8].map((nth) =>
-        failureOf(imageLoader({ ...byNameServer, timeoutMs: 300 })(at('/a', `x${nth}.images.test`), never)),
+        failureOf(imageLoader({ ...byNameServer, timeout: 300 })(at('/a', `x${nth}.images.test`), never)),
       )
       // Longer names than four would hold all threads.
       expect((await promises.lookup('127.0.0.1')).address).toBe('127.0.0.1')

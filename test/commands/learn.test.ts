@@ -243,7 +243,7 @@ describe('the learner', () => {
   })
 
   it('asks no more than a tenant may propose, by however many names, and hears other tenants', async () => {
-    library = memoryLibrary(wordEmbedder(), { newProposals: { perAuthor: 2, perTenant: 5, perMs: 3_600_000 } })
+    library = memoryLibrary(wordEmbedder(), { newProposals: { perAuthor: 2, perTenant: 5, per: 3_600_000 } })
     const many = Array.from({ length: 40 }, (_, at) => say(`known-${at}`, 'safe', { by: `sock ${at % 20}` }))
     const others: Judged = {
       ...judged,

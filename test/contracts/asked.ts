@@ -131,15 +131,15 @@ export function askedContract(name: string, make: MakeStores): void {
       const subject = thread('p1', 'acme')
       for (const ref of [ASKED, ...others]) await put(ref)
       const ids = async (limit = 9) =>
-        (await stores.threads.requestsFor(subject, limit)).map(({ postId, kind }) => `${kind} ${postId}`).sort()
+        (await stores.threads.askedAbout(subject, limit)).map(({ postId, kind }) => `${kind} ${postId}`).sort()
       expect(await ids()).toEqual(['asked q-1', 'asked q-2', 'asked q-3'])
       expect(await ids(2)).toHaveLength(2)
       await stores.threads.dropAsked(ASKED)
       expect(await ids()).toEqual(['asked q-2', 'asked q-3'])
-      await stores.threads.unlinkRequests(subject, [others[0]])
-      await stores.threads.unlinkRequests(subject, [])
+      await stores.threads.unlinkAsked(subject, [others[0]])
+      await stores.threads.unlinkAsked(subject, [])
       expect(await ids()).toEqual(['asked q-3'])
-      expect(await stores.threads.requestsFor(thread('p1', 'other'), 9)).toEqual([])
+      expect(await stores.threads.askedAbout(thread('p1', 'other'), 9)).toEqual([])
     })
 
     it('is no unknown subject under whose id something was asked', async () => {

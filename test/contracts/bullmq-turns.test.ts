@@ -29,10 +29,9 @@ function queuesOf(concurrency: number): StageQueues {
     stages: STAGES,
     settings: {
       prefix: keysUnder(`test-${randomUUID()}`).queues,
-      caseConcurrency: 8,
+      cases: { concurrency: 8 },
       stages: { default: { concurrency, attempts: 3, backoff: 10 } },
-      lockMs: 5_000,
-      stalledCheckMs: 2_500,
+      queues: { lock: 5_000, stalledCheck: 2_500 },
     },
     clock: Date.now,
     report: () => {},

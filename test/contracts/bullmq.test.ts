@@ -53,10 +53,9 @@ function makeQueues(
     stages: STAGES,
     settings: {
       prefix,
-      caseConcurrency: 8,
+      cases: { concurrency: 8 },
       stages: { default: { concurrency: 8, attempts: ATTEMPTS, backoff: BACKOFF_MS } },
-      lockMs: 5_000,
-      stalledCheckMs: 2_500,
+      queues: { lock: 5_000, stalledCheck: 2_500 },
       ...change,
     },
     clock: () => Math.round(performance.timeOrigin + performance.now()) + ahead,
@@ -112,7 +111,7 @@ describe('in BullMQ', () => {
 
   it('lost locks are reported with the cases of their jobs', async () => {
     const lapsed: Events['job:lapsed'][] = []
-    const queues = queuesHere({ lockMs: 1_000 }, 0, (name, event) => {
+    const queues = queuesHere({ queues: { lock: 1_000, stalledCheck: 2_500 } }, 0, (name, event) => {
       if (name === 'job:lapsed') lapsed.push(event as Events['job:lapsed'])
     })
     const answering = Promise.withResolvers<void>()
@@ -165,7 +164,7 @@ describe('in BullMQ', () => {
 
   it('the backlog is how many wait, and how long the oldest has waited', async () => {
     const queues = queuesHere(
-      { caseConcurrency: 1, stages: { default: { concurrency: 1, attempts: 1, backoff: 1 } } },
+      { cases: { concurrency: 1 }, stages: { default: { concurrency: 1, attempts: 1, backoff: 1 } } },
       30_000,
     )
     await queues.push(['c1', 'c2', 'c3'])
@@ -190,7 +189,7 @@ describe('in BullMQ', () => {
   })
 
   it('a case that is handed back waits from when it may be taken up, not from its beginning', async () => {
-    const queues = queuesHere({ caseConcurrency: 4 })
+    const queues = queuesHere({ cases: { concurrency: 4 } })
     const ending = Promise.withResolvers<void>()
     const { work } = notedWork(() => [], {
       async advance(caseId) {

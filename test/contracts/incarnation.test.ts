@@ -15,7 +15,7 @@ import { StoreSuspended } from '../../src/service/ports/cases.ts'
 import type { ThreadRules } from '../../src/service/ports/threads.ts'
 import { tell } from '../support/pipeline.ts'
 
-const KEEP = { keepTombstoneMs: 60_000, keepThreadMs: 60_000 }
+const KEEP = { keepTombstoneMs: 60_000, keepAfterFinalMs: 60_000 }
 const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
 const RULES: ThreadRules = {

@@ -25,7 +25,7 @@ import type { Row } from '../../src/service/library/storage.ts'
 import type { Embedder, Library } from '../../src/service/ports/library.ts'
 import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
 
-const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, perMs: 3_600_000 }, shared: new Set<string>() }
+const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, per: 3_600_000 }, shared: new Set<string>() }
 
 /** No table is small enough to be searched in memory. */
 const ON_DISK = { tableBytes: 0, totalBytes: 0, checkEveryMs: 1_000 }

@@ -56,7 +56,7 @@ export const item = (text: string, label: string, more: Partial<Item> = {}): Ite
 })
 
 /** What may be proposed anew in the contract. */
-const NEW = { perAuthor: 6, perTenant: 10, perMs: 3_600_000 }
+const NEW = { perAuthor: 6, perTenant: 10, per: 3_600_000 }
 
 /** What every library promises. */
 export function libraryContract(name: string, make: MakeLibrary): void {
@@ -653,7 +653,7 @@ export function libraryContract(name: string, make: MakeLibrary): void {
       expect(await room('bob')).toBe(0)
       const { refused } = await library.propose([proposal('one more', { shelf: 'birds' })])
       expect(refused.map(({ why }) => why)).toEqual(['bob has made as many proposals within 1 h as one author may (6)'])
-      now += NEW.perMs
+      now += NEW.per
       expect(await room('bob')).toBe(3)
       expect((await library.propose([proposal('one more')])).proposed).toHaveLength(1)
     })

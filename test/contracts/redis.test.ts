@@ -14,7 +14,7 @@ import { redisAnswers } from '../../src/service/adapters/redis/answers.ts'
 import { redisCases } from '../../src/service/adapters/redis/cases.ts'
 import { connect } from '../../src/service/adapters/redis/connect.ts'
 import { redisDecisions } from '../../src/service/adapters/redis/decisions.ts'
-import { redisErasures } from '../../src/service/adapters/redis/erasures.ts'
+import { knownDeletions, redisErasures } from '../../src/service/adapters/redis/erasures.ts'
 import { NO_FENCING } from '../../src/service/adapters/redis/incarnation.ts'
 import { redisJudgeAgain } from '../../src/service/adapters/redis/judge-again.ts'
 import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
@@ -27,7 +27,6 @@ import { secretOf } from '../../src/service/adapters/redis/shared-key.ts'
 import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
 import { redisTraceLinks } from '../../src/service/adapters/redis/trace-links.ts'
 import { hookContent, redisWebhooks } from '../../src/service/adapters/redis/webhooks.ts'
-import { knownDeletions } from '../../src/service/adapters/redis/erasures.ts'
 import { RetryLaterError } from '../../src/service/domain/errors.ts'
 import { ownerOf } from '../../src/service/library/names.ts'
 import { StoreSuspended } from '../../src/service/ports/cases.ts'
@@ -225,12 +224,12 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
   const answers = redisAnswers(client, keys, { subscribe: () => client.duplicate(), report: () => {} })
   return {
     keys,
-    threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD }),
+    threads: redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepAfterFinalMs: KEEP_THREAD }),
     cases: redisCases(client, keys, clock),
     outbox: redisOutbox(client, blocking, keys, {
       keepJournalMs: KEEP_JOURNAL,
-      keepThreadMs: KEEP_THREAD,
-      keepRevisionsMs: KEEP_TOMBSTONE,
+      keepAfterFinalMs: KEEP_THREAD,
+      keepTombstoneMs: KEEP_TOMBSTONE,
       clock,
     }),
     marks: redisMarks(client, keys),
@@ -238,7 +237,7 @@ async function makeRedis(): Promise<Stores & { keys: ReturnType<typeof keysUnder
     decisions: redisDecisions({
       client,
       keys,
-      settings: { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD },
+      settings: { keepTombstoneMs: KEEP_TOMBSTONE, keepAfterFinalMs: KEEP_THREAD },
       token: NO_FENCING,
     }),
     judgeAgain: redisJudgeAgain(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE }),
@@ -292,7 +291,7 @@ webhookContract('in Redis', async (keepMs) => {
     from: { entry, caseId: 'none' },
     forget: async (ref) => void (await client.unlink(hookContent(keys, memberOf(ref)))),
     async strip(ref) {
-      const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepThreadMs: KEEP_THREAD })
+      const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepAfterFinalMs: KEEP_THREAD })
       await threads.eraseLeft(ref, { openIds: [], without: () => null, caseId: () => 'none' })
     },
     now: Date.now,
@@ -896,8 +895,8 @@ describe('in Redis', () => {
     const slow = client.duplicate()
     const settings = {
       keepJournalMs: KEEP_JOURNAL,
-      keepThreadMs: KEEP_THREAD,
-      keepRevisionsMs: KEEP_TOMBSTONE,
+      keepAfterFinalMs: KEEP_THREAD,
+      keepTombstoneMs: KEEP_TOMBSTONE,
       clock: () => T0,
     }
     const outbox = redisOutbox(client, slow, stores.keys, settings)

@@ -67,7 +67,7 @@ const WORLDS: readonly [string, (budgets: BudgetSettings) => World][] = [
         memo: redisMemo(client, keys.under),
         limits: redisLimits(client, (name) => keys.under(`limits:${name}`)),
         budgets: redisBudgets(client, keys.under, budgets),
-        threads: redisThreads(client, keys, { keepTombstoneMs: HOUR, keepThreadMs: HOUR }),
+        threads: redisThreads(client, keys, { keepTombstoneMs: HOUR, keepAfterFinalMs: HOUR }),
         cases: redisCases(client, keys, () => T0),
       }
     },

@@ -2,8 +2,7 @@ import type { QueueSettings } from '../../src/service/adapters/bullmq/queues.ts'
 
 /** As config/gavel.yaml has them. */
 export const KILL_SETTINGS: Omit<QueueSettings, 'prefix'> = {
-  caseConcurrency: 32,
+  cases: { concurrency: 32 },
   stages: { default: { concurrency: 64, attempts: 3, backoff: 800 } },
-  lockMs: 4_000,
-  stalledCheckMs: 2_000,
+  queues: { lock: 4_000, stalledCheck: 2_000 },
 }

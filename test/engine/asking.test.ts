@@ -159,7 +159,7 @@ describe('what is asked', () => {
     const beat = async () => void beats++
     expect(await posts.handle(context, [{ ok: true, message, from }], beat)).toEqual(['deleted'])
     expect(beats).toBeGreaterThan(2)
-    expect(await stores.threads.requestsFor(thread('p1', 'acme'), 9)).toEqual([])
+    expect(await stores.threads.askedAbout(thread('p1', 'acme'), 9)).toEqual([])
     expect(await stores.threads.due(0, 9)).toEqual([thread(other.kind === 'asked' ? other.id : '', 'other', 'asked')])
     expect(await ask()).toEqual({ kind: 'deleted' })
   })

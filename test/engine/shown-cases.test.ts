@@ -144,7 +144,7 @@ function erasing(restartsPerSecond = 1_000, shelves: Pick<Library, 'forget' | 'h
       },
     },
     report: () => {},
-    settings: { name: 'one', restartsPerSecond, keepOwnersMs: HOUR },
+    settings: { name: 'one', restartsPerSecond, keepTombstone: HOUR },
   })
 }
 

@@ -80,7 +80,7 @@ function setUp(
   let calls = 0
   const parts = memoryParts(() => now, budgets)
   const load = imageLoader({
-    ...{ maxBytes: 1_000, timeoutMs: 5_000, maxRedirects: 0, lookup: async () => ['127.0.0.1'], mayReach: () => true },
+    ...{ maxBytes: 1_000, timeout: 5_000, maxRedirects: 0, lookup: async () => ['127.0.0.1'], mayReach: () => true },
     ...(certificates === null ? {} : { ca: readFileSync(certificates.ca, 'utf8') }),
   })
   const made = gateway({

@@ -317,7 +317,7 @@ test('a stop comes to its end, reports what failed, and sends what is in hand, w
 })
 
 test('thousands of short dead letters take few requests, and long ones no more than usual', async () => {
-  const requestsFor = async (count: number, raw: string) => {
+  const askedAbout = async (count: number, raw: string) => {
     stores = memoryStores(Date.now)
     const before = requests
     down.add('dead')
@@ -332,8 +332,8 @@ test('thousands of short dead letters take few requests, and long ones no more t
     await own?.close()
     return requests - before - tried
   }
-  expect(await requestsFor(2_000, 'QUJD')).toBeLessThanOrEqual(3)
-  expect(await requestsFor(256, 'QUJD'.repeat(2_000))).toBe(4)
+  expect(await askedAbout(2_000, 'QUJD')).toBeLessThanOrEqual(3)
+  expect(await askedAbout(256, 'QUJD'.repeat(2_000))).toBe(4)
 })
 
 describe('a topic that takes nothing', () => {

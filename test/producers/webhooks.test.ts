@@ -48,7 +48,7 @@ async function receiver(answer: RequestListener): Promise<{ url: string; receive
 }
 
 const MESSAGE = { id: 'msg_1', body: '{"type":"verdict.published"}', at: Date.now() }
-const send = webhookSender({ timeoutMs: 1_000 })
+const send = webhookSender({ timeout: 1_000 })
 
 describe('a message to a receiver', () => {
   test('is signed by each of its secrets, as Standard Webhooks has it', async () => {
@@ -65,7 +65,7 @@ describe('a message to a receiver', () => {
   test('goes to no address that is not public, whatever leads there, and to none without TLS', async () => {
     const { url, received } = await receiver((_, response) => response.end())
     const port = new URL(url).port
-    const looked = webhookSender({ timeoutMs: 1_000, lookup: async () => ['93.184.216.34', '127.0.0.1'] })
+    const looked = webhookSender({ timeout: 1_000, lookup: async () => ['93.184.216.34', '127.0.0.1'] })
     const to = (address: string): Receiver => ({ url: address, secrets: SECRETS, allowPrivate: false })
     for (const address of [url, `https://127.0.0.1:${port}/`, `https://[::1]:${port}/`, `https://2130706433:${port}/`])
       expect(await send(to(address), MESSAGE)).toMatchObject({ status: 'refused' })
@@ -82,7 +82,7 @@ describe('a message to a receiver', () => {
   })
 
   test('waits for no slow receiver beyond its time, and reads no endless answer', async () => {
-    const quick = webhookSender({ timeoutMs: 100 })
+    const quick = webhookSender({ timeout: 100 })
     const slow = await receiver(() => {})
     const endless = await receiver((_, response) => {
       response.writeHead(200)
@@ -178,7 +178,7 @@ describe('what is due', () => {
     const told: string[] = []
     const work = delivering({
       ...{ webhooks, hooks, clock: () => now, send: answers },
-      settings: { atOnce, timeoutMs: 15_000, retriesMs: RETRIES },
+      settings: { atOnce, timeout: 15_000, retries: RETRIES },
       report: (name, event) => {
         if (name === 'webhook:tried' && 'outcome' in event) told.push(String(event.outcome))
       },
@@ -337,7 +337,7 @@ describe('what is due', () => {
         sent.push(body)
         return answered(200)
       },
-      settings: { atOnce: 1, timeoutMs: 15_000, retriesMs: RETRIES },
+      settings: { atOnce: 1, timeout: 15_000, retries: RETRIES },
     })
     const ref = thread('p1', 'acme')
     const of = {

@@ -6,7 +6,7 @@ import { aVerdict } from '../support/verdicts.ts'
 
 const HOUR = 3_600_000
 const T0 = Date.parse('2026-01-01T00:00:00Z')
-const KEEP = { keepThreadMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR }
+const KEEP = { keepAfterFinalMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR }
 const PROTOCOLS = [
   { name: 'rumor', subject: 'thread' as const },
   { name: 'hate', subject: 'post' as const },

@@ -98,7 +98,7 @@ function runOf(change: Partial<Run> = {}): Run {
     retraction: (ref, protocol, revision) => retractionOf(ref)(protocol, revision),
     clock: () => NOW,
     settings: {
-      keep: { keepThreadMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR },
+      keep: { keepAfterFinalMs: 24 * HOUR, keepTombstoneMs: 7 * 24 * HOUR },
       checkpoints,
     },
     since: null,

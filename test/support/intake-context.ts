@@ -19,7 +19,7 @@ export function intakeContext(
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     maxReplies: 100,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
-    eraseRequest: (ref) => threads.dropAsked(ref),
+    eraseAsked: (ref) => threads.dropAsked(ref),
     erasures: laterErasures(async () => {}),
     descriptions: () => [],
     clock: () => T0 + HOUR,

@@ -53,7 +53,7 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
   const keys = keysUnder(`test-${randomUUID()}`)
   const clock = { now: T0 }
   const now = () => clock.now
-  const keep = { keepJournalMs: KEEP_MS, keepThreadMs: KEEP_MS, keepRevisionsMs: KEEP_MS, keepTombstoneMs: KEEP_MS }
+  const keep = { keepJournalMs: KEEP_MS, keepAfterFinalMs: KEEP_MS, keepTombstoneMs: KEEP_MS }
   const table = threadTable()
   const memory = memoryStores(now, table)
   const redis = {

@@ -19,7 +19,7 @@ export async function withThreads<Result>(
   use: (threads: ThreadStore) => Promise<Result>,
 ): Promise<Result> {
   const client = connect(settings.redis, () => {}, 'fail-fast')
-  const times = { keepTombstoneMs: settings.threads.keepTombstone, keepThreadMs: settings.threads.keepAfterFinal }
+  const times = { keepTombstoneMs: settings.threads.keepTombstone, keepAfterFinalMs: settings.threads.keepAfterFinal }
   try {
     await checkRedis(client, settings.redis)
     return await use(redisThreads(client, keysUnder(settings.redis.prefix), times))

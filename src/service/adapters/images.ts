@@ -7,7 +7,7 @@ export interface ImageSettings extends Omit<Reach, 'mayReach'> {
   /** Longest image, in bytes. */
   readonly maxBytes: number
   /** Limit for the whole fetch, including redirects, in ms. */
-  readonly timeoutMs: number
+  readonly timeout: number
   readonly maxRedirects: number
   /** Which addresses may be connected to; by default public addresses at port 443. */
   readonly mayReach?: Reach['mayReach']
@@ -17,7 +17,7 @@ export interface ImageSettings extends Omit<Reach, 'mayReach'> {
 export function imageLoader(settings: ImageSettings): LoadImage {
   return async (url, signal) => {
     if (/^data:/i.test(url)) return asDataUrl(dataUrlBytes(url, settings.maxBytes))
-    const timeout = AbortSignal.timeout(settings.timeoutMs)
+    const timeout = AbortSignal.timeout(settings.timeout)
     const stop = AbortSignal.any([signal, timeout])
     try {
       return asDataUrl(await fetched(url, settings, stop))
@@ -136,8 +136,7 @@ function translated(error: unknown, how: { stopped: boolean; timedOut: boolean; 
   if (error instanceof PermanentError || error instanceof RetryLaterError) return error
   if (how.stopped)
     return new RetryLaterError('aborted', 'the fetch was stopped', { costsAttempt: false, delayMs: 0, cause: error })
-  if (how.timedOut)
-    return new RetryLaterError('image', `no image within ${how.settings.timeoutMs} ms`, { cause: error })
+  if (how.timedOut) return new RetryLaterError('image', `no image within ${how.settings.timeout} ms`, { cause: error })
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   if (code === 'ENOTFOUND' || code === 'ENODATA') return imageError("the image's host does not exist", error)
   if (/CERT|SELF_SIGNED|UNABLE_TO|ALTNAME/.test(code))

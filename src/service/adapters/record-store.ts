@@ -88,7 +88,7 @@ function readerOf({ record }: Pick<RecordSettings, 'record'>): Promise<RecordRea
 }
 
 /** Where the record is in PostgreSQL. Throws an `OperatorError` if the settings do not say. */
-export function addressOf({ postgres }: RecordSettings['record'], schema = postgres.schema): Address {
+function addressOf({ postgres }: RecordSettings['record'], schema = postgres.schema): Address {
   if (postgres.url === '')
     throw new OperatorError(
       'record.store is postgres, and record.postgres.url (GAVEL_RECORD_POSTGRES_URL) is empty: set postgresql://user@host:5432/database.',

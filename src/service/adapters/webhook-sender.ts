@@ -10,7 +10,7 @@ const READ_BYTES = 4_096
  * Sends to receivers as Standard Webhooks has it, signed by each of the receiver's secrets. It follows no redirect, and reaches
  * public addresses over https alone, unless the receiver may be private.
  */
-export function webhookSender(settings: { readonly timeoutMs: number } & Omit<Reach, 'mayReach'>): SendWebhook {
+export function webhookSender(settings: { readonly timeout: number } & Omit<Reach, 'mayReach'>): SendWebhook {
   return async ({ url: address, secrets, allowPrivate }, { id, body, at }) => {
     const url = new URL(address)
     if (!allowPrivate && url.protocol !== 'https:')
@@ -24,7 +24,7 @@ export function webhookSender(settings: { readonly timeoutMs: number } & Omit<Re
       'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, new Date(at), body)).join(' '),
     }
     const mayReach = (where: string) => allowPrivate || isPublic(where)
-    const signal = AbortSignal.timeout(settings.timeoutMs)
+    const signal = AbortSignal.timeout(settings.timeout)
     try {
       const response = await pinnedRequest(url, { ...settings, mayReach, headers, method: 'POST', body }, signal)
       let bytes = 0
@@ -44,7 +44,7 @@ export function webhookSender(settings: { readonly timeoutMs: number } & Omit<Re
         return refused('its name leads to an address that is not public (webhooks.to: allowPrivate)')
       // The code says what to mend: a certificate, a name, a port.
       const { code = 'its name has no address' } = describeError(error)
-      const why = signal.aborted ? `no answer within ${settings.timeoutMs} ms` : `it could not be reached (${code})`
+      const why = signal.aborted ? `no answer within ${settings.timeout} ms` : `it could not be reached (${code})`
       return { status: null, why, retryAfterMs: null }
     }
   }

@@ -40,7 +40,7 @@ export function gatewayOf(
 ): Gateway {
   const { stores, secret, clock, report } = parts
   const learnt = (lesson: Lesson) => report('dialect:learnt', lesson)
-  const { model = modelOf(settings, learnt), loadImage = imageLoader(imageSettings(settings)) } = parts
+  const { model = modelOf(settings, learnt), loadImage = imageLoader(settings.images) } = parts
   const own = gatewaySettings(settings, secret, parts.holds, parts.now)
   return gateway({ model, loadImage, ...stores, settings: own, clock, report })
 }
@@ -111,10 +111,6 @@ export function boundSettings(settings: Settings, now: () => Settings) {
     },
     budgets: budgetSettings(settings, now),
   }
-}
-
-function imageSettings({ images }: Settings) {
-  return { maxBytes: images.maxBytes, timeoutMs: images.timeout, maxRedirects: images.maxRedirects }
 }
 
 /** The models of the settings' endpoints. `learnt` is told once of each thing that a model's refusals have shown. */

@@ -101,7 +101,7 @@ export function inputOf(
   parts: IntakeParts,
 ): Input {
   const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
-  const { erase, eraseRequest } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
+  const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
   return {
     handlers: new Map<string, TopicHandler>([
       [topics.posts, posts],
@@ -109,7 +109,7 @@ export function inputOf(
       [topics.counterspeech, counterspeech],
     ]),
     context: {
-      ...{ threads, outbox, routes, erase, eraseRequest, descriptions, links, clock, report },
+      ...{ threads, outbox, routes, erase, eraseAsked, descriptions, links, clock, report },
       erasures: laterErasures(commentEraser({ ...parts, settings })),
       checkpoints: settings.checkpoints,
       rules: threadRules(settings, samplingRank),

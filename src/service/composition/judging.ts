@@ -84,10 +84,7 @@ export function queuesPart(
     stages: stagesOf(protocols),
     settings: {
       prefix: redis.keys.queues,
-      caseConcurrency: settings.cases.concurrency,
-      stages: settings.stages,
-      lockMs: settings.queues.lock,
-      stalledCheckMs: settings.queues.stalledCheck,
+      ...{ cases: settings.cases, stages: settings.stages, queues: settings.queues },
     },
     clock,
     report,
@@ -126,7 +123,7 @@ export function startErasing(
     settings: {
       name: randomUUID(),
       restartsPerSecond: settings.cases.restartsPerSecond,
-      keepOwnersMs: settings.threads.keepTombstone,
+      keepTombstone: settings.threads.keepTombstone,
     },
   })
   loops.start('erasure from shelves', LOOK_MS, erase.shelves)

@@ -52,7 +52,7 @@ export function libraryOf(
     embedder: embedderOf(settings),
     now: clock,
     proposalsPerAuthor,
-    newProposals: { perAuthor: newProposals.perAuthor, perTenant: newProposals.perTenant, perMs: newProposals.per },
+    newProposals,
     shared: new Set(shared),
     ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
   })

@@ -75,7 +75,7 @@ function tracesGroup({ kafka }: Pick<Settings, 'kafka'>): string {
 }
 
 /** What records of a verdict say of its trace; undefined where none are sent. */
-export function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): TraceparentOf | undefined {
+function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): TraceparentOf | undefined {
   return traces.endpoint === '' ? undefined : (id) => traceparentOf(name, id)
 }
 
@@ -83,7 +83,7 @@ export function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>
  * Sends traces of what is published, and of labels that people give, to the settings' collector. What was published before a
  * deployment sent traces for the first time has none. When closed, it has committed what the collector has accepted.
  */
-export function tracesPart(
+function tracesPart(
   settings: Settings,
   deps: {
     readonly kafka: KafkaClient
@@ -137,14 +137,13 @@ export function hookingOf(
 
 /** Sends verdicts to the receivers that the settings name; where they name none, nothing is looked for. */
 export function webhooksPart(
-  { webhooks: { to, atOnce, timeout, retries } }: Settings,
+  { webhooks: settings }: Settings,
   { webhooks, loops, clock, report }: { webhooks: Webhooks; loops: Loops; clock: Clock; report: Report },
 ): Closable {
-  if (Object.keys(to).length === 0) return { close: async () => {} }
+  if (Object.keys(settings.to).length === 0) return { close: async () => {} }
   const work = delivering({
-    ...{ webhooks, hooks: to, clock, report },
-    send: webhookSender({ timeoutMs: timeout }),
-    settings: { atOnce, timeoutMs: timeout, retriesMs: retries },
+    ...{ webhooks, hooks: settings.to, settings, clock, report },
+    send: webhookSender(settings),
   })
   loops.start('webhooks', LOOK_MS, work.look)
   loops.start('webhooks count', COUNT_MS, async () => {

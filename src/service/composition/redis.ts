@@ -24,11 +24,11 @@ export function keepTimes({ threads, cases, door, checkpoints, memo, traces }: S
   const longestCase = MOST_DEADLINES * cases.deadline + cases.mostHeld
   return {
     keepTombstoneMs: threads.keepTombstone,
-    keepThreadMs: threads.keepAfterFinal,
-    keepRequestsMs: door.keepAnswers + longestCase,
+    keepAfterFinalMs: threads.keepAfterFinal,
+    keepAskedMs: door.keepAnswers + longestCase,
     keepShownMs: longestCase + Math.max(cases.keepJournal, memo.keep),
     keepJournalMs: cases.keepJournal,
-    keepAskedMs: door.keepAnswers,
+    keepAnswersMs: door.keepAnswers,
     keepLinksMs: traces.endpoint === '' ? null : checkpoints.finalAge + threads.keepAfterFinal,
   }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /** What a cut left out: `left` of the `of` characters that a text had. */
-export const leftOut = z.object({ left: z.int(), of: z.int() })
-export type LeftOut = z.infer<typeof leftOut>
+export const cutAway = z.object({ left: z.int(), of: z.int() })
+export type CutAway = z.infer<typeof cutAway>
 
 /** The part of a text that is kept. */
 export interface KeptText {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { leftOut } from './cut.ts'
+import { cutAway } from './cut.ts'
 import { oddField } from './odd-fields.ts'
 
 /** Identifies a thread: post ids are unique only within a tenant, and counterspeech has ids of its own. */
@@ -19,7 +19,7 @@ export const post = z.object({
   id: z.string(),
   text: z.string(),
   /** What intake left out of the text. It can't be marked in the text itself: its author could write such a mark too. */
-  cut: leftOut.optional(),
+  cut: cutAway.optional(),
   author: z.string().optional(),
   authorSince: z.number().optional(),
   lang: z.string().optional(),
@@ -35,14 +35,14 @@ export const post = z.object({
         /** What a vision model saw, according to a data set; never from a message. */
         description: z.string().optional(),
         /** What intake left out of the author's description. */
-        cut: leftOut.optional(),
+        cut: cutAway.optional(),
       }),
     )
     .optional(),
   /** Counterspeech: the hate speech that the text replies to. */
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
-  hateSpeechCut: leftOut.optional(),
+  hateSpeechCut: cutAway.optional(),
   /** The fields of its message that were odd: left out, or read as they say. */
   odd: z.array(oddField).optional(),
   /** Of kind `asked`: the protocols that are to judge it. */
@@ -61,7 +61,7 @@ export const comment = z.object({
   parentId: z.string().optional(),
   text: z.string(),
   /** What intake left out of the text. */
-  cut: leftOut.optional(),
+  cut: cutAway.optional(),
   author: z.string().optional(),
   authorSince: z.number().optional(),
   /** ms since 1970 */

@@ -10,7 +10,7 @@ export interface EraserSettings {
   /** Most cases, of all processes, that begin again in a second because of what they were shown. */
   readonly restartsPerSecond: number
   /** How long a deleted owner is still left out of lookups when it has been erased everywhere, in ms: longer than any lasts. */
-  readonly keepOwnersMs: number
+  readonly keepTombstone: number
 }
 
 /** Another process erases when the one that did has not said for this long that it is alive, in ms. */
@@ -132,7 +132,7 @@ export function eraser(deps: {
       await letGoOn()
       if (performance.now() - expiredAt < EXPIRE_EVERY_MS) return
       expiredAt = performance.now()
-      await erasures.expire(settings.keepOwnersMs)
+      await erasures.expire(settings.keepTombstone)
     },
   }
 }

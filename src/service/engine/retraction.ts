@@ -32,7 +32,7 @@ export function subjectEraser(deps: {
       await links?.forget(ref)
       return threads.deletePost(ref, (...of) => retract(ref, ...of))
     },
-    async eraseRequest(ref: ThreadRef): Promise<void> {
+    async eraseAsked(ref: ThreadRef): Promise<void> {
       await memo.forget(ref, keepMemo)
       await threads.dropAsked(ref)
     },

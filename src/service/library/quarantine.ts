@@ -22,8 +22,8 @@ import type { writing } from './writing.ts'
 export interface ProposalBounds {
   /** Most proposals of one author of a tenant on one shelf, waiting and approved together. */
   readonly proposalsPerAuthor: number
-  /** Most new proposals of one author, and of all authors of a tenant, in any `perMs` ms, whatever happened to them. */
-  readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly perMs: number }
+  /** Most new proposals of one author, and of all authors of a tenant, in any `per` ms, whatever happened to them. */
+  readonly newProposals: { readonly perAuthor: number; readonly perTenant: number; readonly per: number }
 }
 
 /** Proposals, from their authors until somebody approves or rejects them. */
@@ -34,14 +34,14 @@ export function quarantine(
 ) {
   /** The limits on an author's proposals for a shelf. */
   async function bounds({ shelf, tenant, by }: Proposer): Promise<Room[]> {
-    const { perAuthor, perTenant, perMs } = newProposals
+    const { perAuthor, perTenant, per } = newProposals
     const isTheirs = (of: { tenant: string; by: string }) => of.tenant === tenant && of.by === by
     const standing = (await storage.proposals({ shelf, by })).filter(
       ({ proposal: { state, provenance } }) => state !== 'rejected' && isTheirs(provenance),
     )
-    const since = now() - perMs
+    const since = now() - per
     const fresh = (await storage.proposed()).filter((one) => one.tenant === tenant && one.proposedAt > since)
-    const lately = `within ${Math.round(perMs / 360_000) / 10} h`
+    const lately = `within ${Math.round(per / 360_000) / 10} h`
     return [
       {
         of: hashOf(shelf, tenant, by),

@@ -255,8 +255,8 @@ export interface ThreadStore {
    */
   dropAsked(ref: ThreadRef): Promise<boolean>
   /** Some of the requests that were asked under this subject's id. */
-  requestsFor(subject: ThreadRef, limit: number): Promise<ThreadRef[]>
-  unlinkRequests(subject: ThreadRef, requests: readonly ThreadRef[]): Promise<void>
+  askedAbout(subject: ThreadRef, limit: number): Promise<ThreadRef[]>
+  unlinkAsked(subject: ThreadRef, requests: readonly ThreadRef[]): Promise<void>
   /**
    * Threads whose due time is at or before `until` (stream time). Tenants take turns: the tenant with the fewest open
    * cases is next, counting each returned thread as one, with its earliest thread. `maxOpen` is the most cases that one

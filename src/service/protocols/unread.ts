@@ -1,4 +1,4 @@
-import type { LeftOut } from '../domain/cut.ts'
+import type { CutAway } from '../domain/cut.ts'
 import type { FailureCode } from '../domain/errors.ts'
 import type { Fence } from '../domain/fence.ts'
 import { isContent, toldOdd } from '../domain/odd-fields.ts'
@@ -15,7 +15,7 @@ export function unreadParts(
   blocks: readonly { readonly kind: string; readonly text: string }[],
   fence: Fence,
 ): string[] {
-  const said = (what: string, { left, of }: LeftOut) => `${what}: ${left} of ${of} characters not read`
+  const said = (what: string, { left, of }: CutAway) => `${what}: ${left} of ${of} characters not read`
   return [
     ...(cut === undefined ? [] : [said('text', cut)]),
     ...(hateSpeechCut === undefined ? [] : [said('hate speech', hateSpeechCut)]),

@@ -75,7 +75,7 @@ export interface PublishedSubject {
 
 /** How long the store keeps a subject after its end, in ms. */
 export interface KeepTimes {
-  readonly keepThreadMs: number
+  readonly keepAfterFinalMs: number
   readonly keepTombstoneMs: number
 }
 
@@ -211,7 +211,7 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
 /** When a store that lost nothing would forget a subject that has a final verdict of every protocol, ms since 1970. */
 export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
   const all = [...last.values()]
-  const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepThreadMs
+  const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepAfterFinalMs
   return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
 }
 

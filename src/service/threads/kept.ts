@@ -1,4 +1,4 @@
-import { cut, type LeftOut } from '../domain/cut.ts'
+import { cut, type CutAway } from '../domain/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../domain/messages.ts'
 import type { Comment, Medium, Post } from '../domain/thread.ts'
 import type { ThreadRules } from '../ports/threads.ts'
@@ -86,7 +86,7 @@ export function keptReply(
 }
 
 /** A text shortened to this many characters, with the numbers of characters left out and in all if any are left out. */
-export function shortened(text: string, characters: number): { text: string; cut?: LeftOut } {
+export function shortened(text: string, characters: number): { text: string; cut?: CutAway } {
   const { text: kept, left } = cut(text, characters)
   return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }
 }

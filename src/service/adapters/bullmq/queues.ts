@@ -10,13 +10,15 @@ export interface QueueSettings {
   /** Of all keys in Redis. */
   readonly prefix: string
   /** Cases advanced at once in this process. */
-  readonly caseConcurrency: number
+  readonly cases: { readonly concurrency: number }
   /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
   readonly stages: Readonly<Record<string, StageSettings>>
-  /** If a worker does not renew a job's lock for this long, another worker runs the job, in ms. */
-  readonly lockMs: number
-  /** How often a worker looks for such jobs, in ms. */
-  readonly stalledCheckMs: number
+  readonly queues: {
+    /** If a worker does not renew a job's lock for this long, another worker runs the job, in ms. */
+    readonly lock: number
+    /** How often a worker looks for such jobs, in ms. */
+    readonly stalledCheck: number
+  }
 }
 
 interface StageSettings {

@@ -105,8 +105,8 @@ function queueWorkers(deps: {
       connection,
       prefix: settings.prefix,
       concurrency,
-      lockDuration: settings.lockMs,
-      stalledInterval: settings.stalledCheckMs,
+      lockDuration: settings.queues.lock,
+      stalledInterval: settings.queues.stalledCheck,
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       drainDelay: LONGEST_WAIT_S,
     })
@@ -127,7 +127,7 @@ function queueWorkers(deps: {
     start(work: Work): void {
       const parts = { ...deps, work }
       const signals = { draining: draining.signal, stopping: stopping.signal }
-      startWorker<CaseJob>(queues.cases.name, settings.caseConcurrency, (job, token) => runCase(parts, job, token))
+      startWorker<CaseJob>(queues.cases.name, settings.cases.concurrency, (job, token) => runCase(parts, job, token))
       for (const { queue, ...stage } of queues.asks.values()) {
         const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 2) } = stageSettings(settings, stage)
         const run = { ...signals, slots: fairSlots({ all: concurrency, each: concurrency, ofPart }) }

@@ -52,7 +52,7 @@ export async function hasHeldRecords(kafka: Kafka, topic: string): Promise<boole
 }
 
 /** Where these topics end: the next offset of each partition. */
-export async function endsOf(kafka: Kafka, topics: readonly string[]): Promise<GroupProgress['committed']> {
+async function endsOf(kafka: Kafka, topics: readonly string[]): Promise<GroupProgress['committed']> {
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {

@@ -22,7 +22,7 @@ export function memoryLibrary(
     storage = memoryStorage(),
     now = Date.now,
     proposalsPerAuthor = 100,
-    newProposals = { perAuthor: 1_000, perTenant: 10_000, perMs: 86_400_000 },
+    newProposals = { perAuthor: 1_000, perTenant: 10_000, per: 86_400_000 },
     shared = new Set(),
     deletedAmong = async () => new Set(),
   }: MemoryLibraryOptions = {},

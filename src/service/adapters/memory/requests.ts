@@ -18,7 +18,7 @@ export function memoryRequests({
   answers: AnswerTable
   webhooks: { forget(ref: ThreadRef): void }
   withdrawCase(openId: string | null): boolean
-}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'requestsFor' | 'unlinkRequests'> {
+}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
   return {
     async putAsked({ thread, subject, protocols, webhook, until }, now) {
       if (threads.find(subject)?.status === 'deleted') return 'deleted'
@@ -36,8 +36,8 @@ export function memoryRequests({
       const wasAnswered = answers.erase(ref)
       return known !== null || wasAnswered
     },
-    requestsFor: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
-    async unlinkRequests(subject, some) {
+    askedAbout: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
+    async unlinkAsked(subject, some) {
       for (const request of some) requests.get(nameOf(subject))?.delete(nameOf(request))
     },
   }

@@ -26,7 +26,18 @@ const done = script('outbox/done', {
     ] as const),
     ...(['erased', 'decided'] as const),
   ],
-  args: ['entry', 'group', 'id', 'number', 'protocol', 'member', 'keepJournal', 'keepThread', 'keepRevisions', 'now'],
+  args: [
+    'entry',
+    'group',
+    'id',
+    'number',
+    'protocol',
+    'member',
+    'keepJournal',
+    'keepAfterFinal',
+    'keepTombstone',
+    'now',
+  ],
 })
 const keepBack = script('outbox/keep-back', { keys: ['outbox', 'case', 'owners'], args: ['entry', 'group'] })
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
@@ -38,10 +49,10 @@ const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
 
 interface OutboxSettings {
   readonly keepJournalMs: number
-  readonly keepThreadMs: number
-  readonly keepRevisionsMs: number
+  readonly keepAfterFinalMs: number
+  readonly keepTombstoneMs: number
   /** All of it, where it was asked apart from the stream. */
-  readonly keepAskedMs?: number
+  readonly keepAnswersMs?: number
   readonly clock: Clock
 }
 
@@ -49,14 +60,14 @@ interface OutboxSettings {
 function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
   const stream = {
     keepJournal: settings.keepJournalMs,
-    keepThread: settings.keepThreadMs,
-    keepRevisions: settings.keepRevisionsMs,
+    keepAfterFinal: settings.keepAfterFinalMs,
+    keepTombstone: settings.keepTombstoneMs,
   }
-  const keepAsked = settings.keepAskedMs ?? settings.keepThreadMs
+  const keepAnswers = settings.keepAnswersMs ?? settings.keepAfterFinalMs
   const asked = {
-    keepJournal: Math.min(settings.keepJournalMs, keepAsked),
-    keepThread: keepAsked,
-    keepRevisions: keepAsked,
+    keepJournal: Math.min(settings.keepJournalMs, keepAnswers),
+    keepAfterFinal: keepAnswers,
+    keepTombstone: keepAnswers,
   }
   return (entry: string, id: string, { member, protocol, number }: Omit<VerdictOf, 'shown'>) =>
     done(client, {

@@ -20,7 +20,7 @@ export interface KeepTimes extends Readonly<ThreadContext['settings']> {
   readonly keepShownMs: number
   readonly keepJournalMs: number
   /** What was asked apart from the stream, with its answer. */
-  readonly keepAskedMs: number
+  readonly keepAnswersMs: number
   /** What messages said of their traces; null where none are sent. */
   readonly keepLinksMs: number | null
 }
@@ -37,8 +37,8 @@ export function redisStores(
     subscribe,
   }: { token?: () => FencingToken; report?: Report; subscribe?: () => Redis } = {},
 ) {
-  const { keepThreadMs, keepTombstoneMs, keepJournalMs, keepAskedMs, keepLinksMs } = times
-  const keeping = { keepJournalMs, keepThreadMs, keepRevisionsMs: keepTombstoneMs, keepAskedMs }
+  const { keepAfterFinalMs, keepTombstoneMs, keepJournalMs, keepAnswersMs, keepLinksMs } = times
+  const keeping = { keepJournalMs, keepAfterFinalMs, keepTombstoneMs, keepAnswersMs }
   return {
     threads: redisThreads(failFast, keys, times, token),
     decisions: redisDecisions({ client: failFast, keys, settings: times, token: token ?? NO_FENCING }),

@@ -11,7 +11,7 @@ import { hookContent } from './webhooks.ts'
 const putAsked = script('threads/put-asked', {
   keys: ['thread', 'comments', 'images', 'answers', 'subject', 'requests', 'due', 'incarnation'],
   args: [
-    ...(['member', 'now', 'keep', 'keepRequests'] as const),
+    ...(['member', 'now', 'keep', 'keepAsked'] as const),
     ...([
       'fields[].name',
       'fields[].value',
@@ -53,7 +53,7 @@ export function threadAsked({
   keys,
   settings,
   token,
-}: ThreadContext): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'requestsFor' | 'unlinkRequests'> {
+}: ThreadContext): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
   return {
     async putAsked({ thread: given, subject, protocols, webhook, until }, now) {
       const { post, images: aside } = setAside(given.post)
@@ -72,7 +72,7 @@ export function threadAsked({
         ...{ thread: hash, comments, images, aside, answers: keys.answers(member), subject: keys.thread(askedUnder) },
         requests: keys.requests(askedUnder),
         ...{ due: keys.due, incarnation: keys.incarnation, member, now, keep: Math.max(1, until - now) },
-        keepRequests: settings.keepRequestsMs ?? KEEP_REQUESTS_MS,
+        keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
         fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
         said,
         answer: Object.entries(answer).map(([name, value]) => ({ name, value })),
@@ -95,9 +95,9 @@ export function threadAsked({
       })
       return dropped === 1
     },
-    requestsFor: async (subject, limit) =>
+    askedAbout: async (subject, limit) =>
       (await client.srandmember(keys.requests(memberOf(subject)), limit)).map(refOf),
-    async unlinkRequests(subject, requests) {
+    async unlinkAsked(subject, requests) {
       if (requests.length > 0) await client.srem(keys.requests(memberOf(subject)), ...requests.map(memberOf))
     },
   }

@@ -9,8 +9,8 @@ export interface ThreadContext {
   /** How long deleted threads are remembered, and threads kept after their last verdict, in ms. */
   readonly settings: {
     readonly keepTombstoneMs: number
-    readonly keepThreadMs: number
-    readonly keepRequestsMs?: number
+    readonly keepAfterFinalMs: number
+    readonly keepAskedMs?: number
   }
   readonly token: () => FencingToken
 }

@@ -96,7 +96,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         nextDue,
         final,
         now: cases[0]?.record.openedAt ?? 0,
-        keep: settings.keepThreadMs,
+        keep: settings.keepAfterFinalMs,
         waiting,
         parked,
         absent,

@@ -73,7 +73,7 @@ export function* stances(
   const someWorked = answers.some(({ ok }) => ok)
   let waiting = suspects.filter(({ code }, at) => at > 0 && !someWorked && MAYBE_BY_CONTENT.has(code))
   let again = [
-    ...chunks([...read.leftOut, ...anew], batchSize),
+    ...chunks([...read.unscored, ...anew], batchSize),
     ...split(suspects.filter((one) => !waiting.includes(one))),
   ]
   while (again.length > 0) {
@@ -124,7 +124,7 @@ function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number
 interface ReadScores {
   readonly scores: ReadonlyMap<Utterance, Score>
   /** Utterances without a readable score in a readable answer. */
-  readonly leftOut: readonly Utterance[]
+  readonly unscored: readonly Utterance[]
   /** Utterances without a score because their question failed, and the failure's name. */
   readonly failures: ReadonlyMap<Utterance, string>
   readonly failedBatches: readonly Failure[]
@@ -167,7 +167,7 @@ function byAuthor(batch: readonly Utterance[]): Utterance[] {
 
 function readScores(batches: readonly (readonly Utterance[])[], answers: readonly Answered<unknown>[]): ReadScores {
   const scores = new Map<Utterance, Score>()
-  const leftOut: Utterance[] = []
+  const unscored: Utterance[] = []
   const failures = new Map<Utterance, string>()
   const failedBatches: Failure[] = []
   for (const [index, batch] of batches.entries()) {
@@ -181,11 +181,11 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
     const byNumber = new Map(given.map(({ comment, score }) => [comment, score]))
     for (const [at, utterance] of batch.entries()) {
       const value = byNumber.get(at + 1)
-      if (value === undefined) leftOut.push(utterance)
+      if (value === undefined) unscored.push(utterance)
       else scores.set(utterance, { value, model: reply.models?.[at] || reply.model })
     }
   }
-  return { scores, leftOut, failures, failedBatches }
+  return { scores, unscored, failures, failedBatches }
 }
 
 /** For `degraded`, if a revision's scores are from more than one model: the most common model first. */

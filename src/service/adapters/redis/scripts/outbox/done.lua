@@ -23,8 +23,8 @@
 --@arg protocol
 --@arg member
 --@arg keep_journal      ms; so the next two
---@arg keep_thread
---@arg keep_revisions
+--@arg keep_after_final
+--@arg keep_tombstone
 --@arg now               wall time, ms
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
@@ -38,12 +38,12 @@ if number ~= '' and redis.call('HEXISTS', thread, 'rev:' .. protocol) == 1 then
     redis.call('HSET', revisions, protocol, number)
     redis.call('HSET', thread, 'last:' .. protocol, number)
   end
-  redis.call('PEXPIRE', revisions, keep_revisions)
+  redis.call('PEXPIRE', revisions, keep_tombstone)
 end
 local was_decided = redis.call('HGET', decided, 'deciding:' .. protocol) == id
 if was_decided then
   redis.call('HDEL', decided, 'deciding:' .. protocol)
-  keep_decided(decided, keep_revisions)
+  keep_decided(decided, keep_tombstone)
 end
 local was_open = redis.call('HGET', thread, 'open:' .. protocol) == id
 if was_decided or was_open then
@@ -63,7 +63,7 @@ end
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
 if redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
-  for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_thread) end
+  for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end
 else
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end

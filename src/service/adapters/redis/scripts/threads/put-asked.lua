@@ -13,7 +13,7 @@
 --@arg member
 --@arg now               wall time, ms
 --@arg keep              how long the answer can be read, ms
---@arg keep_requests     how long it is known what was asked under that id, ms
+--@arg keep_asked     how long it is known what was asked under that id, ms
 --@arg fields[].name     of the thread's hash
 --@arg fields[].value
 --@arg aside[].hash      images that are kept beside the post
@@ -34,6 +34,6 @@ for _, comment in ipairs(said) do redis.call('HSET', comments, comment.id, comme
 for _, field in ipairs(answer) do redis.call('HSET', answers, field.name, field.value) end
 redis.call('PEXPIRE', answers, keep)
 redis.call('SADD', requests, member)
-redis.call('PEXPIRE', requests, keep_requests)
+redis.call('PEXPIRE', requests, keep_asked)
 set_due(due, member, at_once(now))
 return 'asked'
