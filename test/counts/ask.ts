@@ -28,26 +28,30 @@ export interface AskCount {
 
 /** Counts one ask as it runs over the memory stores, with memo, budgets and limits on, and asks a server on loopback. */
 export async function countAsk(): Promise<AskCount> {
+  const { result: frames, ran } = await whatRuns(framesOfCall, /^src\//)
+  return { frames, types: typesOf(frames), ...ran }
+}
+
+/** The functions, and the files that these are in, that run from when `work` calls what it is given until it ends. */
+export async function whatRuns<Result>(
+  work: (begin: () => Promise<void>) => Promise<Result>,
+  files: RegExp,
+): Promise<{ result: Result; ran: Pick<AskCount, 'functions' | 'files'> }> {
   const session = new Session()
   session.connect()
   await session.post('Profiler.enable')
-  const begin = async () => {
-    await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-  }
   try {
-    const frames = await framesOfCall(begin)
-    const { result } = await session.post('Profiler.takePreciseCoverage')
-    const ran = result
+    const result = await work(async () => {
+      await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+    })
+    const { result: covered } = await session.post('Profiler.takePreciseCoverage')
+    const ran = covered
       .map(({ url, functions }) => ({ file: fileOf(url), functions }))
-      .filter(({ file }) => file.startsWith('src/'))
+      .filter(({ file }) => files.test(file))
       .map(({ file, functions }) => ({ file, names: functions.filter(hasRun).map(({ functionName }) => functionName) }))
       .filter(({ names }) => names.length > 0)
-    return {
-      frames,
-      types: typesOf(frames),
-      functions: ran.flatMap(({ file, names }) => names.map((name) => `${file} ${name}`)),
-      files: ran.map(({ file }) => file),
-    }
+    const functions = ran.flatMap(({ file, names }) => names.map((name) => `${file} ${name}`))
+    return { result, ran: { functions, files: ran.map(({ file }) => file) } }
   } finally {
     session.disconnect()
   }

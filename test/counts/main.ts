@@ -1,4 +1,7 @@
+import { basename, dirname } from 'node:path'
 import { countAsk } from './ask.ts'
+import { CONCEPTS } from './names.ts'
+import { countPost } from './post.ts'
 import { sizes } from './sizes.ts'
 
 // How large the code is, and how long the way of an ask: npm run counts.
@@ -13,3 +16,12 @@ say(
 )
 for (const { name, file, line } of frames) say(`  ${name.padEnd(16)} ${file}:${line}`)
 say(`They take and return ${types.length} types: ${types.join(', ')}`)
+
+const post = await countPost()
+say(`\nA post, adapters apart: ${post.functions.length} functions in ${post.files.length} files run:`)
+for (const [folder, files] of Map.groupBy(post.files, dirname))
+  say(`  ${folder.padEnd(28)} ${files.map((file) => basename(file, '.ts')).join(', ')}`)
+
+say('\nNames from the settings to the verdict:')
+for (const [concept, { has }] of Object.entries(CONCEPTS))
+  say(`  ${concept.padEnd(24)} ${has.length}: ${has.join(', ')}`)

@@ -11,7 +11,8 @@ const PLENTY = 1_000_000
 const limit = { default: { callsPerMinute: PLENTY, tokensPerMinute: PLENTY, inFlight: PLENTY } }
 const budget = { tokens: PLENTY, usd: PLENTY }
 
-function* oneWord(): Script {
+/** A script that asks one question. */
+export function* oneWord(): Script {
   yield* round([
     {
       ...{ stage: 'word', role: 'speaker', temperature: 0, maxTokens: 10 },

@@ -49,7 +49,7 @@ export interface ThreadRules {
   readonly rank: (thread: ThreadRef, id: string) => number
   /** Identifies the key of the ranks: with the same version, equal ids have equal ranks. */
   readonly samplingKeyVersion: string
-  /** A comment within the window that arrives after the final snapshot opens another revision. */
+  /** A comment from within `finalAge` that arrives after the final snapshot opens another revision. */
   readonly reopen: boolean
   /** Longest text kept of a post or comment, in characters. */
   readonly maxTextChars: number
@@ -91,7 +91,7 @@ export interface ThreadState {
   readonly overAuthor: number
   /** They were ranked under more than one key. Each keeps its first rank, so that the sample is still a fair one. */
   readonly rekeyed: boolean
-  /** Comments that were too late for the thread's window; not counted as accepted. */
+  /** Comments that were posted later than `finalAge`; not counted as accepted. */
   readonly late: number
   /** Comments that an earlier verdict counted and that had expired from their topic when the thread was brought back from it. */
   readonly missing: number

@@ -1,4 +1,4 @@
-import { cut, type CutAway } from '../domain/cut.ts'
+import { type CutAway, cut } from '../domain/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../domain/messages.ts'
 import type { Comment, Medium, Post } from '../domain/thread.ts'
 import type { ThreadRules } from '../ports/threads.ts'

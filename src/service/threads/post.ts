@@ -59,7 +59,7 @@ function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, 
   )
 }
 
-/** Comments that waited for the post but were posted after its window no longer count as accepted. */
+/** Comments that waited for the post but were posted later than `finalAge` after it no longer count as accepted. */
 function withoutLate(thread: Thread, end: number): Thread {
   const late = [...thread.comments].flatMap(([id, comment]) =>
     comment !== null && comment.createdAt > end ? [id] : [],
