@@ -11,7 +11,6 @@ import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { record, review } from './record.ts'
 import { TLS_IS_OFF, tls, tlsFiles } from './tls.ts'
-import { traces } from './traces.ts'
 import { ascending, byName, count, duration, wait } from './values.ts'
 
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
@@ -122,6 +121,14 @@ const ROLES: ReadonlySet<string> = new Set([
     ...[...roles, 'baseline'].map((role) => `${name}.${role}`),
   ]),
 ])
+
+/** Traces by OpenTelemetry: whether, and where to. */
+const traces = z.strictObject({
+  endpoint: z.union([z.literal(''), z.url({ protocol: /^https?$/ })]),
+  headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string()),
+  timeout: duration.refine((ms) => ms >= 100 && ms <= 60_000, 'between 100ms and 1m'),
+  evaluations: z.boolean(),
+})
 
 const allSettings = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, '1 to 64 letters, digits, dots, dashes or underscores'),

@@ -1,14 +1,15 @@
-import { Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { readTopic } from '../service/adapters/kafka/bounded-reader.ts'
 import { recordReaderOf } from '../service/adapters/record-store.ts'
+import { didYouMean } from '../service/domain/did-you-mean.ts'
 import { OperatorError } from '../service/domain/errors.ts'
 import { jsonOf } from '../service/domain/json-of.ts'
 import { type Verdict, verdict } from '../service/domain/verdict.ts'
+import { PROTOCOLS } from '../service/protocols/registry.ts'
 import { type VerdictAudit, verdictAudit } from '../service/recovery/audit.ts'
 import type { Command } from './command.ts'
-import { labelName, NO_LABEL } from './label-name.ts'
 import { positiveWhole, protocolName, time } from './options.ts'
 import { readingClient } from './reading-client.ts'
 import { counted, printable, printableJson, type Terminal } from './terminal.ts'
@@ -208,4 +209,14 @@ function newestOf(most: number) {
       return kept
     },
   }
+}
+
+/** What stands for verdicts without a label. */
+export const NO_LABEL = 'none'
+
+/** A label that a protocol gives, or the word for none; a list of all, and the one that was probably meant, for any other. */
+export function labelName(text: string): string {
+  const known = [...PROTOCOLS.flatMap(({ labels }) => (labels === undefined ? [] : Object.values(labels))), NO_LABEL]
+  if (known.includes(text)) return text
+  throw new InvalidArgumentError(`labels are ${known.join(', ')}.${didYouMean(text, known)}`)
 }

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { COSTS, MEASURED } from '../../src/kit/capacity/measured.ts'
-import { judgeRate, type Load, sizesFor } from '../../src/kit/capacity/model.ts'
+import { COSTS, judgeRate, type Load, MEASURED, sizesFor } from '../../src/kit/capacity/model.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 
 const load: Load = {

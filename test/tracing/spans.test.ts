@@ -8,7 +8,7 @@ import {
   transcript as transcriptSchema,
 } from '../../src/service/domain/verdict.ts'
 import type { TraceSpan } from '../../src/service/ports/traces.ts'
-import { evaluationsOf, labelledEvent } from '../../src/service/tracing/evaluations.ts'
+import { evaluationsOf, labelledEvent } from '../../src/service/tracing/reading.ts'
 import { spansOf, type Traceable } from '../../src/service/tracing/spans.ts'
 
 const T0 = Date.UTC(2026, 2, 1)

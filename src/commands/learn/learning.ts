@@ -5,12 +5,20 @@ import { readMessage } from '../../../consumers/read-message.ts'
 import { deadLetterOf } from '../../../producers/dead-letter.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { fileMessages } from '../../lab/evaluation/formats.ts'
+import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
 import type { Judged, Learnt } from '../../service/curator/feedback.ts'
+import { learner } from '../../service/curator/learn.ts'
 import { deadReason, type End, type Learning, type Tally, tallying } from '../../service/curator/tally.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
+import { fences } from '../../service/domain/fence.ts'
 import { type FeedbackMessage, feedbackMessage } from '../../service/domain/messages.ts'
+import { samplingRanks } from '../../service/domain/sampling-rank.ts'
 import { makeTopics } from '../../service/operations/make-topics.ts'
+import type { Library } from '../../service/ports/library.ts'
+import type { Model } from '../../service/ports/model.ts'
 import type { Incoming } from '../../service/ports/topic.ts'
+import { makeCurations, makeProtocols } from '../../service/protocols/make.ts'
+import { PROTOCOLS } from '../../service/protocols/registry.ts'
 import type { Invocation } from '../command.ts'
 import { judgedFile, judgedTopics } from '../judged.ts'
 import { watchedModel } from '../judging/watched-endpoint.ts'
@@ -18,7 +26,6 @@ import { isFailure, withLibrary } from '../library/with-library.ts'
 import { readingClient } from '../reading-client.ts'
 import { printable } from '../terminal.ts'
 import { withModel } from '../with-model.ts'
-import { learnerOf } from './parts.ts'
 
 type LearnIo = Pick<Invocation, 'terminal' | 'signal'>
 
@@ -190,4 +197,34 @@ function proposedLine({ proposal, was }: Extract<End, { outcome: 'proposed' }>):
   const { id, label, provenance } = proposal
   const change = `${printable(was ?? 'no label', 30)} → ${printable(label, 30)}`
   return `${id}  ${printable(provenance.verdictId, 80)}  ${change}  by ${printable(provenance.by, 40)}`
+}
+
+/** Most questions to the model in parallel. */
+const ASKED_AT_ONCE = 8
+
+/** The learner from feedback, which asks `model`; `all`: also from cases that the verdict got right. */
+function learnerOf(
+  settings: Settings,
+  { all, model }: { readonly all: boolean; readonly model: Model },
+  library: Library,
+) {
+  const secret = 'one run'
+  const clock = Date.now
+  const fence = fences(settings.fences.key || secret, settings.fences)
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const stores = memoryGatewayStores(settings, clock)
+  return learner({
+    protocols: makeProtocols(settings.protocols, fence, samplingRanks('learn')),
+    known: new Set(PROTOCOLS.map(({ name }) => name)),
+    library,
+    gateway: gatewayOf(settings, { stores, secret, clock, model, report: () => {} }),
+    curations: makeCurations(settings.protocols, fence),
+    clock,
+    settings: {
+      all,
+      atOnce: ASKED_AT_ONCE,
+      deadlineMs: settings.cases.deadline,
+      retries: { attempts, backoffMs: backoff },
+    },
+  })
 }

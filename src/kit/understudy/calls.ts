@@ -1,7 +1,7 @@
 import { answered, contentOf, MODEL } from './answer.ts'
 import { completionIn, questionIn, type Speaking } from './dialects/completion.ts'
 import { checkRequest } from './dialects/request.ts'
-import { embeddingData, embeddingRequest, textsOf } from './embedding-request.ts'
+import { embeddingData, embeddingRequest, textsOf } from './embeddings.ts'
 import { choiceOf, type Fault } from './faults.ts'
 import { parsed } from './http.ts'
 import { type ChatRequest, chatRequest, readQuestion, tokens } from './question.ts'

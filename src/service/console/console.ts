@@ -1,19 +1,18 @@
 import { hash } from 'node:crypto'
+import { type AuditEntry, MOST_AUDITED } from '../domain/audit.ts'
 import { type Named, type Right, tenantsOf } from '../domain/person-roles.ts'
 import type { Audit } from '../ports/audit.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnPage, type PublicUrl } from './gate.ts'
 import { layout } from './layout.ts'
-import { notSent } from './not-sent.ts'
-import { noter } from './noter.ts'
 import type { Answer, Asked, Page } from './page.ts'
 import { noting } from './seen.ts'
 import { seldom } from './seldom.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
-import { html, type Safe } from './view.ts'
+import { html, NOTHING, type Safe, words } from './view.ts'
 
 export interface Asset {
   readonly name: string
@@ -242,4 +241,52 @@ function newsAnswer(news: string | null): Response {
 
 function redirect(to: string): Response {
   return new Response(null, { status: 303, headers: { location: to } })
+}
+
+/** What was to be sent when the session had ended: all of it stands in the page, to be sent again after signing in elsewhere. */
+function notSent(path: string, form: URLSearchParams, session: Session | null): Safe {
+  const fields = [...form].filter(([name]) => name !== 'token')
+  return html`<h1>${TEXTS.notSent.title}</h1>
+    <p>${session === null ? TEXTS.notSent.ended : TEXTS.notSent.other}</p>
+    <dl class="fields">${fields.map(([name, value]) => html`<dt>${words(name, { most: 60 })}</dt><dd>${words(value, { most: 2_000 })}</dd>`)}</dl>
+    <form method="post" action="${path}">
+      ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+      <input type="hidden" name="token" value="${session?.token ?? form.get('token') ?? ''}">
+      ${session === null ? html`<a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a> ` : NOTHING}
+      <button class="main">${TEXTS.notSent.again}</button>
+    </form>`
+}
+
+interface Noted {
+  readonly session: Pick<Session, 'by' | 'name'>
+  readonly what: AuditEntry['what']
+  readonly page: string
+  readonly verdicts: readonly string[]
+  /** Of a file that was saved. */
+  readonly sha256?: string
+}
+
+/** Longest id that is noted: one in a form is whatever was sent. */
+const MOST_ID = 2_000
+
+/** Notes who saw and did what: whether it is kept; true where nobody keeps that. */
+function noter({ audit, clock, report }: { audit: Audit | null; clock: Clock; report: Report }) {
+  const unnoted = seldom()
+  return async ({ session, verdicts, ...rest }: Noted): Promise<boolean> => {
+    const named = verdicts.slice(0, MOST_AUDITED).map((id) => id.slice(0, MOST_ID))
+    const entry = {
+      ...rest,
+      at: new Date(clock()).toISOString(),
+      by: session.by,
+      session: session.name,
+      verdicts: named,
+    }
+    try {
+      await audit?.note({ schema: 1, ...entry, more: verdicts.length - named.length })
+      return true
+    } catch (error) {
+      unnoted(() => report('error', { where: 'console', error }))
+      return false
+    }
+  }
 }

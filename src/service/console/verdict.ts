@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { may } from '../domain/person-roles.ts'
 import type { Verdict } from '../domain/verdict.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -8,7 +9,6 @@ import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { CLOSED } from './closed.ts'
 import { decidedNotice, decideSection } from './decide-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
-import { fileName, toFile } from './file.ts'
 import { badge, findingOf, howDecided, type Kinds, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Answer, Page } from './page.ts'
@@ -210,4 +210,20 @@ function toolsOf({ row }: CaseFile, canDecide: boolean): Safe {
 function deletedBody({ row: { verdict }, story }: CaseFile): Safe {
   return html`<h1>${TEXTS.verdict.title}</h1><p class="notice">${TEXTS.verdict.deleted}</p>
 <dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(story.deletedAt)}</dd></dl>`
+}
+
+/** What a saved verdict is called. */
+function fileName({ id }: Pick<Verdict, 'id'>): string {
+  return `gavel-${id.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 100)}.html`
+}
+
+/** A page as one file: its style stands in it, and nothing of it is fetched or run. */
+function toFile(title: string, body: Safe, style: string): string {
+  const own = style.replaceAll('</', '<\\/')
+  const allowed = `default-src 'none'; style-src 'sha256-${hash('sha256', own, 'base64')}'`
+  const head = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${allowed}"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>`
+  // Addresses of the console lead nowhere from a file; words of strangers hold no quotes.
+  const inert = String(body).replaceAll(/ href="\/[^"]*"/g, '')
+  return `${head}<style>${own}</style></head><body><main>${inert}</main></body></html>\n`
 }

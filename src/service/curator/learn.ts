@@ -4,13 +4,11 @@ import type { SubjectKind } from '../domain/thread.ts'
 import { isCrossKind } from '../domain/verdict.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Library, Proposal } from '../ports/library.ts'
+import type { Library, Proposal, Proposer, Room } from '../ports/library.ts'
 import { type AskSettings, askingCurator, type LearnIo } from './ask-curator.ts'
 import type { Argument } from './case.ts'
 import { type Decided, type Judged, type Learnt, subjectKey } from './feedback.ts'
-import { inParallel } from './in-parallel.ts'
 import { type CaseToCurate, proposingLessons } from './propose-lesson.ts'
-import { roomsOf } from './rooms.ts'
 
 /** The part of a protocol that learning needs. */
 interface LearningProtocol {
@@ -166,4 +164,41 @@ function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, Feedb
     if (before === undefined || before.at <= one.at) said.set(key, one)
   }
   return said
+}
+
+/** Works on `atOnce` items at a time. After the first that throws no other is started; those that run end before it is thrown. */
+async function inParallel<Item>(items: readonly Item[], atOnce: number, work: (item: Item) => Promise<void>) {
+  const left = items.values()
+  let failure: { error: unknown } | undefined
+  const go = async () => {
+    for (const item of left) {
+      if (failure !== undefined) return
+      try {
+        await work(item)
+      } catch (error) {
+        failure ??= { error }
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, go))
+  if (failure !== undefined) throw failure.error
+}
+
+/** How much a batch of feedback may still propose. Each proposal counts towards every bound that applies to its author. */
+function roomsOf(library: Pick<Library, 'room'>) {
+  const bounds = new Map<string, readonly Room[]>()
+  const left = new Map<string, number>()
+  return {
+    /** Null where there is room, else why there is none. */
+    async take(proposer: Proposer): Promise<string | null> {
+      const key = JSON.stringify([proposer.shelf, proposer.tenant, proposer.by])
+      const known = bounds.get(key) ?? (await library.room(proposer))
+      bounds.set(key, known)
+      const leftOf = (room: Room) => left.get(room.of) ?? room.left
+      const none = known.find((room) => leftOf(room) <= 0)
+      if (none !== undefined) return none.why
+      for (const room of known) left.set(room.of, leftOf(room) - 1)
+      return null
+    },
+  }
 }

@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OperatorError } from '../domain/errors.ts'
 import type { Outcome } from '../domain/messages.ts'
-import { type ChosenProgress, chosenProgress } from './chosen-progress.ts'
+import { snapshot, type ThreadRef } from '../domain/thread.ts'
+import { snapshotOf, versionSeenBy } from '../engine/new-case.ts'
+import type { GroupProgress } from '../ports/topic.ts'
 import { type DecidedFound, decideAgain, readDecided, restoreDecided, standing } from './decided.ts'
 import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
-import { holdsAllVerdicts, readPublished } from './own-topics.ts'
+import { hasPublished, holdsAllVerdicts, readPublished } from './own-topics.ts'
+import { nothingNew, type PublishedSubject, seenIn, subjectKey } from './published.ts'
 import { readAgain } from './read-again.ts'
 import { endThreads, noteEarlierDeletions, restoreRevisions, splitByEnd } from './revisions.ts'
-import type { Run } from './run.ts'
-import { settleRevisions } from './settle.ts'
+import { type Run, sideBySide } from './run.ts'
 
 /** What a recovery found and did; for a dry run, what it would do. */
 export interface Restored {
@@ -160,4 +163,94 @@ async function holdServices({ hold, progress, signal }: Run): Promise<void> {
   const stoodStill = await hold.hold()
   const { alone } = await progress()
   if (!alone) await sleep(stoodStill ? HEARD_BY_ALL_MS : HEARD_AFTER_MS, undefined, { signal })
+}
+
+/** What counts as accepted because somebody said so; `isUnknown`: nobody did, and a dry run goes on without. */
+interface ChosenProgress {
+  readonly progress: GroupProgress
+  readonly isUnknown: boolean
+}
+
+/**
+ * What counts as accepted by a group that has no offsets: Kafka forgets them after a time, with their topic, and a new
+ * group has none. Null where the group's own offsets tell, and where nothing was ever published. Throws an
+ * `OperatorError` if somebody has to choose, or if what was chosen can't be noted.
+ */
+async function chosenProgress(run: Run): Promise<ChosenProgress | null> {
+  const { upTo, dryRun, group } = run
+  const { committed, alone } = await run.progress()
+  if ([...committed.values()].some(({ size }) => size > 0)) {
+    if (upTo === null) return null
+    throw new OperatorError(
+      `The group ${group} has offsets, which show what was accepted: leave out ${upTo === 'nothing' ? '--new-beginning' : '--up-to'}.`,
+    )
+  }
+  const nothing = { committed: new Map(), alone }
+  if (upTo === null) {
+    if (!(await hasPublished(run))) return null
+    if (!dryRun) throw new OperatorError(whatToChoose(group))
+    return { progress: nothing, isUnknown: true }
+  }
+  if (upTo === 'nothing') return { progress: nothing, isUnknown: false }
+  if (!dryRun && !alone)
+    throw new OperatorError(
+      `The group ${group} has members, and Kafka accepts offsets for it only while it has none. Restart the services with the role intake (they stay out of the group until Redis is recovered); then run this again.`,
+    )
+  const accepted = await Promise.all(
+    inputsOf(run).map(async (topic) => {
+      const all = await run.history.rangesOf(topic, upTo === 'end' ? null : upTo)
+      return [topic, new Map([...all].map(([at, { from, to }]) => [at, upTo === 'end' ? to : from]))] as const
+    }),
+  )
+  return { progress: { committed: new Map(accepted), alone }, isUnknown: false }
+}
+
+function whatToChoose(group: string): string {
+  return [
+    `The group ${group} has no offsets, so it is not known which messages were accepted before. Say it:`,
+    '  --up-to end        all that the topics hold now: what has its verdict is not judged again',
+    '  --up-to TIME       what was sent before this time (ISO 8601); what came later is read by the services',
+    '  --new-beginning    nothing: the services read everything again, and judge it under the numbers after the last ones',
+    '"gavel recover --dry-run" shows what would be judged, and the price.',
+  ].join('\n')
+}
+
+/** Notes what each revision has already seen, so that it is not judged again. */
+async function settleRevisions(
+  run: Run,
+  live: readonly PublishedSubject[],
+  touched: ReadonlyMap<string, ThreadRef>,
+): Promise<void> {
+  const known = new Map(live.map((subject) => [subjectKey(subject.ref), subject]))
+  const refs = new Map([...touched, ...live.map(({ ref }) => [subjectKey(ref), ref] as const)])
+  await sideBySide(run, [...refs], 'threads looked at', ([key, ref]) => settleSubject(run, ref, known.get(key)))
+}
+
+async function settleSubject(run: Run, ref: ThreadRef, known: PublishedSubject | undefined): Promise<void> {
+  const { threads, cases, store, protocols, settings } = run
+  const { checkpoints } = settings
+  const state = await threads.read(ref)
+  if (state === null || state.post === null) return
+  for (const [name, { revision, openId, final }] of state.revisions) {
+    const protocol = protocols.find((one) => one.name === name)
+    if (protocol === undefined) continue
+    const last = known?.last.get(name)
+    const record = openId === null ? undefined : (await cases.peek(openId))?.record
+    const openSaw = snapshot.safeParse(record?.subject)
+    const before =
+      record !== undefined && openSaw.success && record.revision === revision
+        ? seenIn(openSaw.data)
+        : last?.number === revision
+          ? last.seen
+          : null
+    const now = seenIn(snapshotOf(protocol, state, state.post, { checkpoints }).subject)
+    const sealed = protocol.subject === 'thread' && final && !checkpoints.reopen
+    if (nothingNew(before, now, sealed))
+      await store.settle(ref, {
+        protocol: name,
+        revision,
+        version: state.version,
+        seen: versionSeenBy(protocol, state),
+      })
+  }
 }

@@ -3,9 +3,11 @@ import type { DecidedRevision } from '../ports/decisions.ts'
 import type { Origin, Place, SaidThread, ThreadState, ThreadStatus } from '../ports/threads.ts'
 
 /**
- * A thread as its rules see it. Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files
- * beside this one; none has a clock or reads a store. The Lua scripts in `adapters/redis` state the same rules for Redis, and
- * `test/threads/` runs the same histories through both.
+ * A thread as its rules see it. Production runs the same rules in Lua (`adapters/redis/scripts/threads`); these are their twin,
+ * which the memory store, `gavel judge` and tests run. `test/threads/histories.test.ts` holds one to the other by random histories.
+ *
+ * Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files beside this one; none has a clock
+ * or reads a store.
  */
 export interface Thread extends SaidThread {
   readonly status: ThreadStatus

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root } from '../../../package-folder.js'
+import { isClone, root, userCache } from '../../../package-folder.js'
 import { findOnPath, runCommand } from './command.ts'
-import { defaultCacheDirectory } from './downloads.ts'
 import { describesCluster } from './kafka-probe.ts'
 import {
   freePort,
@@ -338,4 +338,10 @@ async function classPath({ folder }: Installation): Promise<string> {
   const jars = join(folder, 'jars')
   const names = (await readdir(jars)).filter((name) => name.endsWith('.jar')).sort()
   return names.map((name) => join(jars, name)).join(':')
+}
+
+/** Where downloads are kept for the next time unless the caller names another folder. Nothing is kept for a user without a home. */
+function defaultCacheDirectory(): string {
+  if (isClone) return join(root, '.cache')
+  return userCache() ?? mkdtempSync(join(tmpdir(), 'gavel-'))
 }

@@ -1,22 +1,28 @@
-import { basename } from 'node:path'
+import { rename, writeFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { loadSettings } from '../../../../config/load.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import type { Command, Invocation } from '../../../commands/command.ts'
 import { readingOf } from '../../../commands/file-options.ts'
-import { printable } from '../../../commands/terminal.ts'
+import { printable, type Terminal, table } from '../../../commands/terminal.ts'
 import { onTier } from '../../../commands/tier.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'
 import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { FORMATS } from '../../evaluation/formats.ts'
 import { makeFolder } from '../../evaluation/make-folder.ts'
+import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
-import type { Texts } from '../../evaluation/report/items.ts'
+import { mainTable } from '../../evaluation/report/cells.ts'
+import { csvTable } from '../../evaluation/report/csv.ts'
+import { itemsPage, type Texts } from '../../evaluation/report/items.ts'
+import { latexTable } from '../../evaluation/report/latex.ts'
+import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
+import { savingsTables } from '../../evaluation/report/savings-table.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
 import { type Compared, comparedWith, readBaseline } from './compared.ts'
 import { dataSet } from './data-sets.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
-import { printEvaluation } from './print.ts'
 import {
   type GivenData,
   kindNamed,
@@ -26,7 +32,6 @@ import {
   paperTable,
   protocolOf,
 } from './tables.ts'
-import { writeReports } from './write-reports.ts'
 
 export interface Evaluated {
   /** Null where only the cost of a change of settings was asked for. */
@@ -178,4 +183,75 @@ function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
     ...(split === undefined ? {} : { split }),
     ...(batch === undefined ? {} : { batch }),
   }
+}
+
+/** Prints an evaluation: as JSON whole, else what it says and its tables. */
+function printEvaluation(
+  evaluation: Evaluation,
+  compared: readonly Compared[],
+  { json, terminal }: { json: boolean; terminal: Terminal },
+): void {
+  if (json) {
+    terminal.out(JSON.stringify(compared.length === 0 ? evaluation : { ...evaluation, compared }))
+    return
+  }
+  const preset = PRESETS.find(({ name }) => name === evaluation.preset) ?? null
+  terminal.out(evaluation.title)
+  for (const sentence of evaluation.summary) terminal.out(`- ${printable(sentence, 1_000)}`)
+  const { head, rows } = mainTable(evaluation, preset)
+  terminal.out(
+    table(
+      head,
+      rows.map((cells) => cells.map((cell) => printable(cell, 80))),
+    ),
+  )
+  for (const { data, table: savings } of savingsTables(evaluation)) {
+    terminal.out(`${printable(data, 200)}: quality in points of macro-F1 (or ρ), less the best with a 95 % interval`)
+    terminal.out(
+      table(
+        savings.head,
+        savings.rows.map((cells) => cells.map((cell) => printable(cell, 200))),
+      ),
+    )
+  }
+  for (const note of preset?.notes ?? []) terminal.out(`- ${note}`)
+  for (const { data, comparison } of compared) {
+    for (const change of comparison.shown) terminal.out(`${data}: shown differently: ${change}`)
+    const changes = comparisonTable(comparison)
+    terminal.out(
+      table(
+        changes.head,
+        changes.rows.map((cells) => cells.map((cell) => printable(cell, 80))),
+      ),
+    )
+  }
+}
+
+/**
+ * Writes the evaluation into the folder, which is there: whole as JSON, as pages in Markdown and HTML, its main table as CSV and LaTeX,
+ * and a page of all items. A kill leaves no half of one. `texts` are shown where they are given. Says what was written.
+ */
+async function writeReports(
+  folder: string,
+  evaluation: Evaluation,
+  compared: readonly Compared[],
+  texts: Texts | null,
+): Promise<string> {
+  const preset = PRESETS.find(({ name }) => name === evaluation.preset) ?? null
+  // Loaded only here: what draws its pictures is large.
+  const { htmlReport } = await import('../../evaluation/report/html.ts')
+  const files = {
+    'report.json': `${JSON.stringify(evaluation)}\n`,
+    'report.md': markdownReport(evaluation, preset, compared),
+    'report.html': htmlReport(evaluation, preset, compared, texts),
+    'report.csv': csvTable(mainTable(evaluation, preset)),
+    'report.tex': latexTable(mainTable(evaluation, preset), evaluation.title),
+    'items.html': itemsPage(evaluation, texts),
+  }
+  for (const [name, text] of Object.entries(files)) {
+    const file = join(folder, name)
+    await writeFile(`${file}.new`, text)
+    await rename(`${file}.new`, file)
+  }
+  return `Written to ${folder}: ${Object.keys(files).join(', ')}.`
 }

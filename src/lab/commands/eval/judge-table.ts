@@ -4,11 +4,14 @@ import { join } from 'node:path'
 import type { Settings } from '../../../../config/schema.ts'
 import type { Invocation } from '../../../commands/command.ts'
 import { missingModels } from '../../../commands/judging/asked-models.ts'
-import { printable } from '../../../commands/terminal.ts'
+import { counted, printable, type Terminal } from '../../../commands/terminal.ts'
+import { timeInWords } from '../../../commands/time-in-words.ts'
 import { withModel } from '../../../commands/with-model.ts'
 import { sayRecorded } from '../../../commands/with-recording.ts'
 import { modelOf } from '../../../service/composition/gateway.ts'
+import { entryOf } from '../../../service/domain/entry-of.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'
+import { type Price, usdFor } from '../../../service/gateway/cost.ts'
 import type { Model } from '../../../service/ports/model.ts'
 import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
 import { type Cell, type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
@@ -16,12 +19,10 @@ import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { openRecording, type Recording } from '../../evaluation/recordings.ts'
 import { summaryOf } from '../../evaluation/summary.ts'
-import { evaluate } from './evaluation.ts'
+import { evaluate, type Progress } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
-import { progressLine } from './progress-line.ts'
 import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
-import { whatWouldBeAsked } from './what-if.ts'
 
 /** Judges the table. Null where `--what-if` only told what it would cost. */
 export async function judgeTable(
@@ -162,4 +163,39 @@ async function inScratch<Result>(work: (folder: string) => Promise<Result>): Pro
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** Shows how far an evaluation is: verdicts, money, and the time and money left at the pace so far. */
+function progressLine(terminal: Terminal, clock: () => number = Date.now): (so: Progress) => void {
+  const start = clock()
+  return ({ row, data, done, of, spent }) => {
+    const share = done / of
+    const left = share === 0 ? null : ((clock() - start) / share) * (1 - share)
+    const money = spent.usd === 0 ? '' : `, $${spent.usd.toFixed(4)} of about $${(spent.usd / share).toFixed(2)}`
+    const time = left === null ? '' : `, about ${timeInWords(left)} left`
+    terminal.progress(`${data}, ${row}: ${done} of ${of} verdicts, ${spent.calls} calls${money}${time}`)
+  }
+}
+
+/** Characters that a token of a prompt has on average. */
+const CHARACTERS_PER_TOKEN = 4
+
+/** What other settings would have asked that is not recorded, and about what it costs. */
+function whatWouldBeAsked(
+  { missing, meanCompletionTokens }: Pick<Recording, 'missing' | 'meanCompletionTokens'>,
+  prices: Readonly<Record<string, Price>>,
+  yes: boolean,
+): string {
+  if (missing.size === 0) return 'Every question is answered already: nothing would be asked.'
+  const questions = [...missing.values()]
+  const usd = questions.reduce((sum, { model, characters }) => {
+    const tokens = { prompt: characters / CHARACTERS_PER_TOKEN, completion: meanCompletionTokens() }
+    return sum + usdFor(tokens, entryOf(prices, model))
+  }, 0)
+  const kinds = [...Map.groupBy(questions, ({ what }) => what)].map(([what, of]) => `  ${of.length} times ${what}`)
+  return [
+    `${counted(missing.size, 'question')} would be asked, for about $${usd.toFixed(4)}; their answers may lead to more:`,
+    ...kinds,
+    ...(yes ? [] : ['Run it again with --yes to ask them.']),
+  ].join('\n')
 }

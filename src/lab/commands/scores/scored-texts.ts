@@ -1,6 +1,6 @@
 import type { Settings } from '../../../../config/schema.ts'
-import { gatewayOf, memoryGatewayStores } from '../../../service/composition/gateway.ts'
 import { scoringPart } from '../../../service/composition/door.ts'
+import { gatewayOf, memoryGatewayStores } from '../../../service/composition/gateway.ts'
 import type { Model } from '../../../service/ports/model.ts'
 import { ATTRIBUTES, type Attribute } from '../../../service/scoring/attributes.ts'
 import { NoScore, type Unscored } from '../../../service/scoring/score-text.ts'

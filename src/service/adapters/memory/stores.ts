@@ -4,17 +4,16 @@ import type { Clock } from '../../ports/clock.ts'
 import type { DecisionStore } from '../../ports/decisions.ts'
 import type { Erasures } from '../../ports/erasures.ts'
 import type { JudgeAgainStore } from '../../ports/judge-again.ts'
-import type { StreamMarks, ThreadStore } from '../../ports/threads.ts'
+import type { StreamMark, StreamMarks, ThreadStore } from '../../ports/threads.ts'
 import type { Webhooks } from '../../ports/webhooks.ts'
+import { askAgain, revive, turnAt } from '../../threads/judge-again.ts'
 import { memoryAnswers } from './answers.ts'
 import type { CaseTable } from './case-table.ts'
 import { memoryCases } from './cases.ts'
 import { memoryDecisions } from './decisions.ts'
 import { memoryErasures } from './erasures.ts'
-import { memoryJudgeAgain } from './judge-again.ts'
-import { memoryMarks } from './marks.ts'
 import { memoryOutbox, outboxEntries } from './outbox.ts'
-import { threadTable } from './thread-table.ts'
+import { type ThreadTable, threadTable } from './thread-table.ts'
 import { memoryThreads } from './threads.ts'
 import { memoryWebhooks } from './webhooks.ts'
 
@@ -55,5 +54,42 @@ export function memoryStores(
     answers,
     webhooks,
     decisions: memoryDecisions(threads, cases, entries),
+  }
+}
+
+/** How far the stream has been read, in memory. */
+function memoryMarks(): StreamMarks {
+  let marks: ReadonlyMap<string, StreamMark> = new Map()
+  return {
+    read: async () => marks,
+    async write(changed) {
+      marks = new Map([...marks, ...changed])
+    },
+  }
+}
+
+/** The steps of `gavel judge-again` on threads in memory, of which none is ever forgotten. */
+function memoryJudgeAgain(threads: ThreadTable): JudgeAgainStore {
+  const runs = new Map<string, number>()
+  let nextTurn = 0
+  return {
+    ask: async (ref, asked, now) => threads.step(ref, (thread) => askAgain(thread, asked, now)),
+    watch: async () => {},
+    revive: async (remembered, again, now) =>
+      threads.step(remembered.ref, (thread) => revive(thread, remembered, again, now)),
+    async turn(verdicts, perSecond, now) {
+      const at = turnAt(nextTurn, now)
+      nextTurn = at + (verdicts * 1_000) / perSecond
+      return Math.max(0, at - now)
+    },
+    begun: async (name) => runs.get(name) ?? null,
+    async begin(name, until) {
+      const begun = runs.get(name) ?? until
+      runs.set(name, begun)
+      return begun
+    },
+    async finish(name) {
+      runs.delete(name)
+    },
   }
 }

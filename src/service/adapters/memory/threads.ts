@@ -3,6 +3,7 @@ import { setAside } from '../../domain/kept-image.ts'
 import { shareOf } from '../../domain/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../domain/thread.ts'
 import type { ThreadStore } from '../../ports/threads.ts'
+import { putAsked } from '../../threads/asked.ts'
 import { takeComments } from '../../threads/comments.ts'
 import { askReview, restoredOnTheWay } from '../../threads/decisions.ts'
 import { wake } from '../../threads/due.ts'
@@ -17,7 +18,6 @@ import { type CaseTable, openedCase } from './case-table.ts'
 import { outcomeOf, reviewOf } from './decisions.ts'
 import type { MemoryErasures } from './erasures.ts'
 import type { OutboxEntries } from './outbox.ts'
-import { memoryRequests } from './requests.ts'
 import { nameOf, type ThreadTable } from './thread-table.ts'
 
 /**
@@ -188,4 +188,43 @@ function deleteWith(
     else entries.follow({ ref, protocol, caseId: after }, entry)
   }
   return outcome.kind
+}
+
+/** What was asked apart from the stream, in memory. */
+function memoryRequests({
+  threads,
+  requests,
+  answers,
+  webhooks,
+  withdrawCase,
+}: {
+  threads: ThreadTable
+  /** By subject: what was asked under its id. */
+  requests: Map<string, Map<string, ThreadRef>>
+  answers: AnswerTable
+  webhooks: { forget(ref: ThreadRef): void }
+  withdrawCase(openId: string | null): boolean
+}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
+  return {
+    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+      if (threads.find(subject)?.status === 'deleted') return 'deleted'
+      threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
+      answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
+      requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
+      return 'asked'
+    },
+    async dropAsked(ref) {
+      const known = threads.find(ref)
+      for (const { openId } of known?.revisions.values() ?? []) withdrawCase(openId)
+      threads.step(ref, () => ({ thread: null, outcome: null }))
+      for (const [subject, some] of requests) if (some.delete(nameOf(ref)) && some.size === 0) requests.delete(subject)
+      webhooks.forget(ref)
+      const wasAnswered = answers.erase(ref)
+      return known !== null || wasAnswered
+    },
+    askedAbout: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
+    async unlinkAsked(subject, some) {
+      for (const request of some) requests.get(nameOf(subject))?.delete(nameOf(request))
+    },
+  }
 }
