@@ -15,7 +15,7 @@ import { command as libraryHistory } from '../../src/commands/library/history.ts
 import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { memoryLibrary } from '../../src/service/adapters/memory/library.ts'
-import { libraryOf } from '../../src/service/composition/library.ts'
+import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
 import type { Judged, Learnt } from '../../src/service/curator/feedback.ts'
 import { learner } from '../../src/service/curator/learn.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { libraryOf } from '../../src/service/composition/library.ts'
+import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import {
   environmentOn,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { embedderRoles } from '../../src/service/composition/library.ts'
+import { embedderRoles } from '../../src/service/composition/gateway.ts'
 import { type AwayReason, PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
 import { lookups } from '../../src/service/gateway/lookups.ts'
 import type { Report } from '../../src/service/ports/report.ts'

@@ -9,7 +9,7 @@ import type { Tick } from '../../src/kit/bench/worker.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { type FileMessage, message } from '../../src/lab/evaluation/file-message.ts'
 import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { libraryOf } from '../../src/service/composition/library.ts'
+import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
 import { type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import { protocolsOn, settingsOf, startServers, tell } from '../support/pipeline.ts'
 

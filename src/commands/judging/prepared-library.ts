@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { libraryOf } from '../../service/composition/library.ts'
+import { libraryOf } from '../../service/adapters/lancedb/library.ts'
 import { fences } from '../../service/domain/fence.ts'
 import { samplingRanks } from '../../service/domain/sampling-rank.ts'
 import type { Library } from '../../service/ports/library.ts'

@@ -7,13 +7,11 @@ import { decisionsProducer } from '../../../producers/decisions.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { version } from '../../package-folder.js'
 import { serveDoor, type Unread } from '../adapters/door-server.ts'
-import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
 import { recordAt } from '../adapters/record-store.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
 import { placeholders } from '../domain/placeholders.ts'
-import type { SamplingRank } from '../domain/sampling-rank.ts'
 import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
@@ -25,7 +23,6 @@ import { problemOf, Refused } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
 import { type SubjectParts, subjectsRoute } from '../door/subjects.ts'
 import { asking } from '../engine/asking.ts'
-import type { Protocol } from '../engine/script.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { closable } from '../operations/closable.ts'
@@ -33,7 +30,6 @@ import type { Loops } from '../operations/loop.ts'
 import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
-import type { Memo } from '../ports/memo.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
 import { readPrompts } from '../protocols/prompts.ts'
@@ -41,7 +37,7 @@ import { SCORE_PROMPTS, type Scorer, scorer } from '../scoring/score-text.ts'
 import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
 import { threadRules } from '../threads/rules.ts'
 import { openerOf } from './intake.ts'
-import type { RedisPart } from './redis.ts'
+import type { Parts } from './parts.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -55,13 +51,8 @@ const DECISION_WAIT_MS = 15_000
 export function servedDoor(
   settings: Settings,
   parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
-    Pick<Parameters<typeof doorPart>[1], 'signals'> & {
-      redis: Pick<RedisPart, 'answers' | 'decisions'>
-      kafka: KafkaClient
-      topics: Topics
-      gateway: Parameters<typeof scoringPart>[1]['gateway']
-      secret: string
-    },
+    Pick<Parameters<typeof doorPart>[1], 'signals'> &
+    Pick<Parts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { secret: string },
 ) {
   const { redis, kafka, topics, signals, gateway, secret, ...judging } = parts
   const { threads, cases, loops, clock, report } = judging
@@ -193,14 +184,8 @@ function unread(problem: Unread) {
 /** Takes what clients ask to have judged apart from the stream, and opens its cases at once; other openers do so as well. */
 export function askingPart(
   settings: Settings,
-  parts: Parameters<typeof openerOf>[1] & {
-    memo: Pick<Memo, 'forget'>
-    answers: Pick<Answers, 'tellDropped'>
-    protocols: readonly Protocol[]
-    samplingRank: SamplingRank
-    watch: Pick<StoreWatch, 'problem'>
-    loops: Loops
-  },
+  parts: Parameters<typeof openerOf>[1] &
+    Pick<Parts, 'memo' | 'answers' | 'protocols' | 'samplingRank' | 'loops'> & { watch: Pick<StoreWatch, 'problem'> },
 ): Asking {
   const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
   const opener = openerOf(settings, { ...stream, onlyAsked: true })

@@ -11,6 +11,7 @@ import { namesOf, placeOf } from '../domain/model-name.ts'
 import type { EndpointNames } from '../domain/remedies.ts'
 import { MOST_DEADLINES } from '../engine/erase.ts'
 import { type Gateway, gateway } from '../gateway/gateway.ts'
+import { EMBEDDER_ROLE, type Lookups, lookups } from '../gateway/lookups.ts'
 import type { GatewayParts, GatewaySettings } from '../gateway/parts.ts'
 import { longestCallMs } from '../gateway/time-limits.ts'
 import type { BudgetSettings } from '../ports/budgets.ts'
@@ -133,4 +134,20 @@ export function endpointOf(settings: Settings, model: string): EndpointNames & {
 
 function endpointsOf({ openai, endpoints, models }: Settings): EndpointsSettings {
   return { openai, endpoints, dialects: models.dialects }
+}
+
+/** The embedder's chain, as a role beside those of `models.roles`; none where it is part of the process. */
+export function embedderRoles({ library }: Pick<Settings, 'library'>): GatewaySettings['roles'] {
+  return library.embedder === 'local' ? {} : { [EMBEDDER_ROLE]: [library.embedder] }
+}
+
+/** What holds lookups while the embedder does not answer; null where it is part of the process. */
+export function lookupsOf(
+  settings: Settings,
+  parts: { readonly clock: Clock; readonly report: Report },
+): Lookups | null {
+  const [embedder] = embedderRoles(settings)[EMBEDDER_ROLE] ?? []
+  if (embedder === undefined) return null
+  const { endpoint } = placeOf(embedder, settings.endpoints)
+  return lookups({ ...parts, embedder, endpoint, settings: settings.breaker })
 }

@@ -8,24 +8,16 @@ import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { type Input, type IntakeContext, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { laterErasures } from '../../../consumers/later-erasures.ts'
 import { posts } from '../../../consumers/posts.ts'
-import type { StoreWatch } from '../../../consumers/store-watch.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
-import type { KafkaClient } from '../adapters/kafka/client.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { decider } from '../engine/decide.ts'
 import { commentEraser } from '../engine/erase.ts'
 import { type OpenerSettings, opener } from '../engine/open.ts'
 import { subjectEraser } from '../engine/retraction.ts'
-import type { Router } from '../engine/routes.ts'
-import type { Protocol } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
-import type { Loops } from '../operations/loop.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Report } from '../ports/report.ts'
-import type { StreamMarks } from '../ports/threads.ts'
 import { threadRules } from '../threads/rules.ts'
-import type { RedisPart } from './redis.ts'
+import type { Parts } from './parts.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
@@ -42,18 +34,12 @@ const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
  */
 export function intakePart(
   settings: Settings,
-  parts: IntakeParts & {
-    marks: StreamMarks
-    kafka: KafkaClient
-    topics: Topics
-    opener: Opener
-    watch: StoreWatch
-    loops: Loops
-    /** What intake is paused by. */
-    signals: readonly (() => Promise<PressureSignal>)[]
-    clock: Clock
-    report: Report
-  },
+  parts: IntakeParts &
+    Pick<Parts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
+      opener: Opener
+      /** What intake is paused by. */
+      signals: readonly (() => Promise<PressureSignal>)[]
+    },
 ) {
   const { marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
@@ -147,16 +133,7 @@ function decisionsGroup({ kafka }: Pick<Settings, 'kafka'>): string {
 /** Reads what people decide, and carries it out. */
 export function decisionsPart(
   settings: Settings,
-  parts: {
-    readonly redis: Pick<RedisPart, 'decisions' | 'threads' | 'outbox'>
-    readonly kafka: KafkaClient
-    readonly topics: Pick<Topics, 'decisions'>
-    readonly protocols: readonly Protocol[]
-    readonly routes: Router
-    readonly watch: StoreWatch
-    readonly clock: Clock
-    readonly report: Report
-  },
+  parts: Pick<Parts, 'redis' | 'kafka' | 'topics' | 'protocols' | 'routes' | 'watch' | 'clock' | 'report'>,
 ) {
   const { redis, kafka, topics, protocols, routes, watch, clock, report } = parts
   return closable(async (keep) => {

@@ -9,27 +9,13 @@ import { reconciler } from '../engine/reconcile.ts'
 import type { Protocol } from '../engine/script.ts'
 import { shownCaseCleaner } from '../engine/shown-cases.ts'
 import { unworkedCases } from '../engine/unworked.ts'
-import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
-import type { Loops } from '../operations/loop.ts'
 import type { Answers } from '../ports/answers.ts'
-import type { CaseStore } from '../ports/cases.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Erasures } from '../ports/erasures.ts'
 import type { Library } from '../ports/library.ts'
-import type { Memo } from '../ports/memo.ts'
-import type { StageQueues } from '../ports/queues.ts'
-import type { Report } from '../ports/report.ts'
-import type { ThreadStore } from '../ports/threads.ts'
-import type { RedisPart } from './redis.ts'
+import type { Parts } from './parts.ts'
 
-interface JudgingParts {
-  readonly protocols: readonly Protocol[]
-  readonly cases: CaseStore
-  readonly gateway: Gateway
+interface JudgingParts extends Pick<Parts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
-  readonly clock: Clock
-  readonly report: Report
   readonly opened?: Pick<OpenedCases, 'use'>
   readonly holding?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'look'>
@@ -48,10 +34,7 @@ export function stagesOf(protocols: readonly Protocol[]) {
 }
 
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
-export function startJudging(
-  settings: Settings,
-  parts: JudgingParts & { readonly queues: StageQueues; readonly loops: Loops },
-): void {
+export function startJudging(settings: Settings, parts: JudgingParts & Pick<Parts, 'queues' | 'loops'>): void {
   const { protocols, cases, queues, clock, report, loops } = parts
   const work = judgeOf(settings, { ...parts, holding: settings.cases })
   queues.work(work)
@@ -67,17 +50,7 @@ export function startJudging(
 /** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
 export function queuesPart(
   settings: Settings,
-  {
-    redis,
-    protocols,
-    clock,
-    report,
-  }: {
-    redis: Pick<RedisPart, 'working' | 'keys'>
-    protocols: readonly Protocol[]
-    clock: Clock
-    report: Report
-  },
+  { redis, protocols, clock, report }: Pick<Parts, 'redis' | 'protocols' | 'clock' | 'report'>,
 ) {
   const queues = bullQueues({
     connection: redis.working,
@@ -103,18 +76,10 @@ const LOOK_MS = 250
 /** Erases what was deleted from the shelves, and from cases that were shown it. For processes that have the library. */
 export function startErasing(
   settings: Settings,
-  parts: {
-    threads: ThreadStore
-    cases: CaseStore
-    memo: Memo
-    erasures: Erasures
-    library: Library
-    protocols: readonly Protocol[]
-    queues: StageQueues
-    loops: Loops
-    clock: Clock
-    report: Report
-  },
+  parts: Pick<
+    Parts,
+    'threads' | 'cases' | 'memo' | 'erasures' | 'library' | 'protocols' | 'queues' | 'loops' | 'clock' | 'report'
+  >,
 ): void {
   const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
   const clean = shownCaseCleaner({ threads, cases, memo, owners: erasures, protocols, clock, settings })

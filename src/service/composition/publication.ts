@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
-import type { Topics } from '../../../config/topics.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { DeliveryContext } from '../../../producers/publisher/delivery.ts'
@@ -10,7 +9,6 @@ import type { TraceparentOf } from '../../../producers/publisher/records.ts'
 import { delivering } from '../../../producers/webhooks/delivering.ts'
 import { deliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { version } from '../../package-folder.js'
-import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { beginAtEnds } from '../adapters/kafka/offsets.ts'
 import { otlpSink } from '../adapters/otlp/sink.ts'
 import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
@@ -20,13 +18,9 @@ import { newestVerdict } from '../engine/routes.ts'
 import type { Protocol } from '../engine/script.ts'
 import type { Closable } from '../operations/closable.ts'
 import { closable } from '../operations/closable.ts'
-import type { Loops } from '../operations/loop.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Report } from '../ports/report.ts'
-import type { ThreadStore } from '../ports/threads.ts'
 import type { Webhooks } from '../ports/webhooks.ts'
 import { tracing } from '../tracing/reading.ts'
-import type { RedisPart } from './redis.ts'
+import type { Parts } from './parts.ts'
 
 /**
  * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what
@@ -34,24 +28,9 @@ import type { RedisPart } from './redis.ts'
  */
 export function publicationPart(
   settings: Settings,
-  {
-    redis,
-    protocols,
-    loops,
-    kafka,
-    topics,
-    clock,
-    report,
-  }: {
-    redis: Pick<RedisPart, 'threads' | 'outbox' | 'incarnation' | 'sentinels' | 'answers' | 'webhooks'>
-    protocols: readonly Protocol[]
-    loops: Loops
-    kafka: KafkaClient
-    topics: Topics
-    clock: Clock
-    report: Report
-  },
+  parts: Pick<Parts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
 ) {
+  const { redis, protocols, kafka, topics, loops, clock, report } = parts
   return closable(async (keep) => {
     // Before anything is published: what comes from now on has a trace.
     if (settings.traces.endpoint !== '')
@@ -85,14 +64,7 @@ function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): Trac
  */
 function tracesPart(
   settings: Settings,
-  deps: {
-    readonly kafka: KafkaClient
-    readonly topics: Pick<Topics, 'transcripts' | 'feedback'>
-    readonly threads: Pick<ThreadStore, 'read'>
-    readonly protocols: readonly Protocol[]
-    readonly clock: Clock
-    readonly report: Report
-  },
+  deps: Pick<Parts, 'kafka' | 'topics' | 'threads' | 'protocols' | 'clock' | 'report'>,
 ) {
   const { kafka, topics, threads, protocols, clock } = deps
   const { name: gavel, traces, intake } = settings
@@ -138,7 +110,7 @@ export function hookingOf(
 /** Sends verdicts to the receivers that the settings name; where they name none, nothing is looked for. */
 export function webhooksPart(
   { webhooks: settings }: Settings,
-  { webhooks, loops, clock, report }: { webhooks: Webhooks; loops: Loops; clock: Clock; report: Report },
+  { webhooks, loops, clock, report }: { webhooks: Webhooks } & Pick<Parts, 'loops' | 'clock' | 'report'>,
 ): Closable {
   if (Object.keys(settings.to).length === 0) return { close: async () => {} }
   const work = delivering({

@@ -1,16 +1,13 @@
 import type { Settings } from '../../../config/schema.ts'
-import { recordedTopics, type Topics } from '../../../config/topics.ts'
+import { recordedTopics } from '../../../config/topics.ts'
 import { recordConsumer } from '../../../consumers/record.ts'
-import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { recordStoreOf, reviewQueueOf } from '../adapters/record-store.ts'
 import { labelsForPeople } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
-import type { Loops } from '../operations/loop.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { RecordReader } from '../ports/record.ts'
-import type { Report } from '../ports/report.ts'
 import { weighed } from '../protocols/weighed.ts'
 import type { ProjectContext } from '../record/project.ts'
+import type { Parts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
@@ -21,9 +18,8 @@ const LONGEST_OWN = 16 * 2 ** 20
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordPart(
   settings: Settings,
-  deps: { kafka: KafkaClient; topics: Topics; loops: Loops; clock: Clock; report: Report },
+  { kafka, topics, loops, clock, report }: Pick<Parts, 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
 ) {
-  const { kafka, topics, loops, clock, report } = deps
   return closable(async (keep) => {
     const store = keep(await recordStoreOf(settings))
     const queue = keep(await reviewQueueOf(settings))

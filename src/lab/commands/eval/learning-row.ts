@@ -1,7 +1,7 @@
 import type { Settings } from '../../../../config/schema.ts'
+import { embedderOf } from '../../../service/adapters/embedders/make.ts'
 import { memoryLibrary } from '../../../service/adapters/memory/library.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../service/composition/gateway.ts'
-import { embedderOf } from '../../../service/composition/library.ts'
 import { askingCurator, CaseFailed } from '../../../service/curator/ask-curator.ts'
 import type { Argument } from '../../../service/curator/case.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'

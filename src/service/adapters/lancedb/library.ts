@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import { type LibraryOptions, libraryOver } from '../../library/library.ts'
 import { tableName } from '../../library/names.ts'
 import { DamagedFiles, type ShelfRecord, type Storage } from '../../library/storage.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { DeletedOwners } from '../../ports/erasures.ts'
 import type { Library } from '../../ports/library.ts'
+import { type EmbedderSettings, embedderOf } from '../embedders/make.ts'
 import { namesIn } from './files.ts'
 import { withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
@@ -160,4 +163,29 @@ async function orDamage<Result>(record: ShelfRecord, work: (record: ShelfRecord)
     if (isOfCutFiles(error)) throw DamagedFiles.ofShelf(record.name, error)
     throw error
   }
+}
+
+/** As in the settings. */
+export interface LibrarySettings extends EmbedderSettings {
+  readonly library: EmbedderSettings['library'] & {
+    readonly path: string
+    readonly shared: readonly string[]
+  } & Required<Pick<LibraryOptions, 'proposalsPerAuthor' | 'newProposals'>>
+}
+
+/**
+ * The library that the settings name; loaded only when it is first used. With `deleted` nothing of deleted subjects is shown or
+ * proposed, even before it is erased.
+ */
+export function libraryOf(settings: LibrarySettings, clock: Clock, deleted?: DeletedOwners): Library {
+  const { path, proposalsPerAuthor, newProposals, shared } = settings.library
+  return lanceLibrary({
+    path,
+    embedder: embedderOf(settings),
+    now: clock,
+    proposalsPerAuthor,
+    newProposals,
+    shared: new Set(shared),
+    ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
+  })
 }
