@@ -30,7 +30,7 @@ const SMALLEST_BYTES = 512
 
 /**
  * Sends entries, and marks in each the records that are on their topic. A record that a broker permanently refuses is
- * shortened if possible, and otherwise parked. With `atOnce` everything is first sent in one request; otherwise topic by
+ * shortened if possible, and otherwise becomes a dead letter. With `atOnce` everything is first sent in one request; otherwise topic by
  * topic, so that delivered records are not sent again. Rejects if a topic accepts nothing.
  */
 export async function deliver(
@@ -99,7 +99,7 @@ async function deliverRecords(context: DeliveryContext, all: readonly PendingRec
   for (const { one, record } of all) one.sent.add(record)
 }
 
-/** Sends a record that was refused in a shorter form that is accepted, or parks it. */
+/** Sends a record that was refused in a shorter form that is accepted, or as a dead letter. */
 async function deliverSmaller(
   context: DeliveryContext,
   { one: { entry }, record }: PendingRecord,
@@ -120,7 +120,7 @@ async function deliverSmaller(
   }
   // A topic that refuses even the shortest dead letter refuses them all: the topic is at fault, not the letter.
   if (entry.kind === 'dead-letter' && shortened(topics, entry, record, SMALLEST_BYTES) !== null) throw refusal
-  await park(context, record, refusal.message, entry)
+  await putDeadLetter(context, record, refusal.message, entry)
 }
 
 /** Null for a record that can't be shortened: a verdict, or an entry of another version. */
@@ -140,7 +140,7 @@ function shortened(topics: PublishedTopics, entry: OutboxEntry, record: Outgoing
  * Turns a record of this entry into a dead letter with the reason `refused`. A revision's number counts as used even if its
  * verdict became one.
  */
-export async function park(
+export async function putDeadLetter(
   { outbox, clock, report }: DeliveryContext,
   { topic, key, value }: Outgoing,
   detail: string,

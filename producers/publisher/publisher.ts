@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import { casesNamed, type PublishedKind } from '../../src/service/ports/report.ts'
-import { answerRequests, type DeliveryContext, deliver, hookVerdicts, park } from './delivery.ts'
+import { answerRequests, type DeliveryContext, deliver, hookVerdicts, putDeadLetter } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 
 /** Most entries sent together… */
@@ -117,7 +117,7 @@ async function readOutbox(publishing: Publishing): Promise<void> {
   }
 }
 
-/** Puts an entry into its queue; one that this version can't read is parked. */
+/** Puts an entry into its queue; one that this version can't read becomes a dead letter. */
 async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
   // A publisher may re-adopt its own entries after missing heartbeats.
   if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
@@ -133,7 +133,7 @@ async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
             ? entry.json
             : ''
     const record = { topic: topics.verdicts, key: entry.id, value: json }
-    await park(publishing, record, 'this version of Gavel can’t read it', entry)
+    await putDeadLetter(publishing, record, 'this version of Gavel can’t read it', entry)
     return outbox.done([entry])
   }
   const [verdicts, letters, answers, decisions] = publishing.queues

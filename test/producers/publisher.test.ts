@@ -392,7 +392,7 @@ describe('a topic that takes nothing', () => {
     expect(told['publication:held'][0]?.caseIds).toContain('rumor~p0~r1')
   })
 
-  test('parks nothing where it refuses even the shortest dead letter', async () => {
+  test('makes no dead letter where it refuses even the shortest dead letter', async () => {
     limits.dead = 50
     await stores.outbox.putDeadLetters([{ key: 'k', letter: letterOf('QUJD') }])
     await decide('p1')
