@@ -30,8 +30,8 @@ const SMALLEST_BYTES = 512
 
 /**
  * Sends entries, and marks in each the records that are on their topic. A record that a broker permanently refuses is
- * shortened if possible, and otherwise becomes a dead letter. With `atOnce` everything is first sent in one request; otherwise topic by
- * topic, so that delivered records are not sent again. Rejects if a topic accepts nothing.
+ * shortened if possible, and otherwise becomes a dead letter. With `atOnce` everything is first sent in one request;
+ * otherwise topic by topic, so that delivered records are not sent again. Rejects if a topic accepts nothing.
  */
 export async function deliver(
   context: DeliveryContext,

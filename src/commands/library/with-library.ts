@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
-import { knownDeletions } from '../../service/adapters/redis/erasures.ts'
 import { libraryOf } from '../../service/adapters/lancedb/library.ts'
+import { knownDeletions } from '../../service/adapters/redis/erasures.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
 import type { Library } from '../../service/ports/library.ts'
 
