@@ -3,7 +3,7 @@ import { hash } from './hash.ts'
 import { isPlain, stemOf, termsOf } from './terms.ts'
 
 /** Length of the understudy's vectors where the request names none. */
-export const DIMENSIONS = 64
+const DIMENSIONS = 64
 /** Words like `the` are in every text and should bring few together. */
 const PLAIN_WEIGHT = 0.15
 
