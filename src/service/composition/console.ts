@@ -9,7 +9,6 @@ import { decidePage } from '../console/decide.ts'
 import { Disturbing } from '../console/disturbing.ts'
 import { readAssets, runbooksIn } from '../console/files.ts'
 import { healthPage, type Standing } from '../console/health.ts'
-import type { Kinds } from '../console/kinds.ts'
 import { livePages } from '../console/live.ts'
 import { reviewPages } from '../console/review.ts'
 import { searchPage } from '../console/search.ts'
@@ -19,7 +18,6 @@ import { networksOf, type Way, whyLoopbackOnly } from '../console/sign-in.ts'
 import { Arriving } from '../console/stream.ts'
 import { verdictPages } from '../console/verdict.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { labelsForPeople } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Audit } from '../ports/audit.ts'
@@ -28,7 +26,7 @@ import type { Deciding } from '../ports/deciding.ts'
 import type { RecordReader } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
 import type { ReviewQueue } from '../ports/review.ts'
-import { PROTOCOLS } from '../protocols/registry.ts'
+import { sayingsForPeople } from '../protocols/registry.ts'
 import { everyProtocol } from './protocols.ts'
 
 /** How often is looked for what has come into the record, in ms. */
@@ -70,7 +68,7 @@ export function consolePart(
   const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
   const { host, hosts, port, session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
-    const kinds = kindsOf(settings)
+    const kinds = sayingsForPeople(everyProtocol(settings))
     const assets = readAssets()
     const style = assets
       .filter(({ name }) => name.endsWith('.css'))
@@ -137,22 +135,4 @@ function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => voi
 
 function addressOf(host: string): string {
   return host.includes(':') ? `[${host}]` : host
-}
-
-/** What protocols say of themselves to people, those that are switched off too. */
-function kindsOf(settings: Settings): Kinds {
-  return new Map(
-    everyProtocol(settings).map((protocol) => {
-      const { labels, reading } = PROTOCOLS.find(({ name }) => name === protocol.name) ?? {}
-      return [
-        protocol.name,
-        {
-          labels: labelsForPeople(protocol),
-          ...labels,
-          ...(reading === undefined ? {} : { reading }),
-          ...(protocol.meanings === undefined ? {} : { meanings: protocol.meanings }),
-        },
-      ]
-    }),
-  )
 }

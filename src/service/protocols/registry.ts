@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { labelsForPeople, type Protocol } from '../engine/script.ts'
 import * as all from './all.ts'
 import type { ProtocolKind } from './kind.ts'
 
@@ -33,3 +34,14 @@ export const protocolsSettings = z.strictObject(
     ]),
   ),
 )
+
+/** What these protocols say of themselves to people, by name. */
+export function sayingsForPeople(protocols: readonly Protocol[]) {
+  const said = protocols.map((protocol) => {
+    const { labels, reading } = PROTOCOLS.find(({ name }) => name === protocol.name) ?? {}
+    const { name, meanings } = protocol
+    const own = { ...(reading === undefined ? {} : { reading }), ...(meanings === undefined ? {} : { meanings }) }
+    return [name, { labels: labelsForPeople(protocol), ...labels, ...own }] as const
+  })
+  return new Map(said)
+}
