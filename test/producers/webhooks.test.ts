@@ -99,7 +99,7 @@ describe('a message to a receiver', () => {
 
   test('says why a receiver could not be reached', async () => {
     const whyOf = async (url: string, lookup = async (): Promise<readonly string[]> => []) =>
-      (await webhookSender({ timeoutMs: 5_000, lookup })({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)).why
+      (await webhookSender({ timeout: 5_000, lookup })({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)).why
     const plain = await receiver((_, response) => response.end())
     expect(await whyOf(plain.url.replace('http:', 'https:'))).toMatch(
       /^it could not be reached \((EPROTO|ERR_SSL_\w+)\)$/,
