@@ -87,7 +87,7 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
       })
       await run({
         command: 'npx gavel produce config/demo/event.jsonl --speed 200',
-        with: { 'speed 200': 'speed 50' },
+        with: { 'speed 200': 'speed 500' },
         prints: '268 sent',
       })
       await followed
