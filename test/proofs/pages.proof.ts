@@ -101,7 +101,7 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
           timeout: MINUTES,
           interval: 500,
         })
-        .toMatch(/40 of 40 comments/)
+        .toMatch(/(?:39 of 39|40 of 40) comments/)
       await runAll([
         { command: 'npx gavel show calvera-p4', prints: 'decided by consensus' },
         { command: 'npx gavel show calvera-p4 --transcript', prints: 'Round 1' },
