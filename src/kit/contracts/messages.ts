@@ -82,7 +82,7 @@ function post(): JsonSchema {
   }
 }
 
-/** A decision gives a label, or withdraws one. */
+/** A decision gives a label, or withdraws one; an opinion gives a label. */
 function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
   const { required = [], properties = {}, ...rest } = living(decisionMessage, title)
   const [given, other] = gives === 'label' ? (['label', 'withdraw'] as const) : (['withdraw', 'label'] as const)
@@ -93,6 +93,7 @@ function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
       ...properties,
       [given]: gives === 'label' ? { type: 'string', ...field } : field,
       [other]: { type: 'null' },
+      ...(gives === 'withdraw' && { opinion: { enum: [false, null], description: 'A second opinion has a label.' } }),
     },
     required: [...required, given],
   }
