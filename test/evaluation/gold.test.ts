@@ -18,7 +18,7 @@ const PROTOCOLS = {
   hate: { name: 'hate', labels: ['hate', 'non-hate'] },
   safety: { name: 'safety', labels: ['unsafe', 'safe'] },
 }
-const NOT_LOOKED_FOR = 'left out: nobody looked for it'
+const NOT_RATED = 'left out: not rated'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-gold-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -49,8 +49,8 @@ describe.skipIf(!hasData)('gold labels of public data', () => {
     ['hatecheck/cases', 'hatecheck', 'hate', { hate: 1267, 'non-hate': 558 }],
     ['kodoli/comments', 'kodoli', 'hate', { hate: 1380, 'non-hate': 2620 }],
     // Most prompts were labelled for some categories alone.
-    ['openai-moderation/samples', 'openai-moderation', 'safety', { unsafe: 256, safe: 161, [NOT_LOOKED_FOR]: 406 }],
-    ['openai-moderation/samples', 'openai-moderation', 'hate', { hate: 76, 'non-hate': 299, [NOT_LOOKED_FOR]: 448 }],
+    ['openai-moderation/samples', 'openai-moderation', 'safety', { unsafe: 256, safe: 161, [NOT_RATED]: 406 }],
+    ['openai-moderation/samples', 'openai-moderation', 'hate', { hate: 76, 'non-hate': 299, [NOT_RATED]: 448 }],
     ['airbench/only_text', 'airbench-text', 'safety', { unsafe: 73, safe: 77 }],
     ['airbench/only_img', 'airbench-image', 'safety', { unsafe: 69, safe: 81 }],
     ['airbench/text_img', 'airbench-both', 'safety', { unsafe: 62, safe: 88 }],

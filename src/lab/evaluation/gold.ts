@@ -157,6 +157,6 @@ async function* textGold(
       ...{ slices: { length: lengthOf(text), ...slices } },
       ...(said.length === 0 ? {} : { annotations: said }),
     }
-    yield label === null ? { ...gold, why: 'nobody looked for it' } : gold
+    yield label === null ? { ...gold, why: 'not rated' } : gold
   }
 }
