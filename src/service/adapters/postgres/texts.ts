@@ -107,10 +107,10 @@ const MOST_TEXTS = 32
 export const BLOCK_SPAN = 3_600 * PER_SECOND
 const MOST_GRAMS = 16_384
 /**
- * The index of blocks goes by so many bits of each gram: of rare ones, which are most of them, many share a key, so that it is
- * written in few places. What it finds wrongly has not all grams in whole.
+ * The index of blocks goes by so many bits of each gram: fewer are written in fewer places, but a block of some 4,000 grams is
+ * found wrongly for a rare one as often as 4,000 in 2^bits. What is found wrongly has not all grams in whole.
  */
-const INDEX_BITS = 16
+const INDEX_BITS = 22
 export const indexKeyOf = (gram: number) => gram & (2 ** INDEX_BITS - 1)
 
 interface Block {
