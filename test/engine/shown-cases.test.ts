@@ -187,6 +187,27 @@ describe('a case that was shown a subject that is deleted', () => {
     expect(entry?.transcript).toContain('"withdrawn":2')
   })
 
+  describe.each(['of a precedent', 'of its own post'])('asks nothing with words %s', (whose) => {
+    it.each(['this process', 'another'])('that were erased while %s waited to send the question', async (who) => {
+      const id = await open('p2')
+      const first = worker()
+      await first.go(id, 2)
+      const [brief] = asksIn(await first.advance(id))
+      if (brief === undefined) throw new Error('no brief')
+      // Here the question is known from memory, elsewhere it is read from the store.
+      const asker = who === 'another' ? worker() : first
+      const look = vi.spyOn(memo, 'look').mockImplementationOnce(async (keys) => {
+        await remove(whose === 'of a precedent' ? p1 : thread('p2'))
+        await erasing().cases()
+        clock.now += 1_000
+        return keys.map(() => ({ state: 'mine' }))
+      })
+      expect(await asker.answerOne(brief)).toMatchObject({ end: 'done' })
+      expect(look).toHaveBeenCalledOnce()
+      expect(asked).toEqual(['what stands alone'])
+    })
+  })
+
   it('keeps no answer of a question with its words, neither in the journal nor in the memo', async () => {
     const id = await open('p2')
     await worker().go(id, 3)

@@ -50,6 +50,9 @@ export function withheld(): RetryLaterError {
 }
 const WITHHELD_MS = 500
 
+/** An ask that has waited for longer, in ms, for a slot, images or limits, is looked at again before it is sent. */
+const FRESH_MS = 50
+
 /** An ask whose case has versions that this process does not have is retried after this time, in ms. */
 const OTHER_VERSION_MS = 1_000
 
@@ -93,7 +96,7 @@ function inMemory(parts: LocateParts, staged: StagedAsk): Located | null {
   const isOpen = parts.cases.isOpen(caseId, run, key)
   // Where nothing has to be sent nobody waits for it.
   isOpen.catch(() => {})
-  return located(parts, caseId, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
+  return located(parts, staged, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
 }
 
 async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
@@ -121,30 +124,35 @@ async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located |
   scripts.keep(taken, progress, open)
   const found = open.find((one) => one.key === key)
   if (found === undefined) return stale(open.every(({ round }) => round !== roundOf(asked, key)))
-  return located(parts, caseId, { asked: found, record, journal, answersInRound: asked.length })
+  const isOpen = Promise.resolve(true)
+  return located(parts, staged, { asked: found, record, journal, answersInRound: asked.length, isOpen })
 }
 
 function located(
-  { protocols, cases }: LocateParts,
-  caseId: string,
+  { protocols, cases, clock }: LocateParts,
+  { caseId, run, key }: StagedAsk,
   found: Pick<Located, 'record' | 'answersInRound'> & {
     readonly asked: KeyedAsk
     readonly journal: Journal
-    /** Whether it is still open, where that is not just read. */
-    readonly isOpen?: Promise<boolean>
+    /** Whether it was still open when it was found. */
+    readonly isOpen: Promise<boolean>
   },
 ): Located {
   const { record, answersInRound, isOpen } = found
   const { ask } = found.asked
   /** Whether the case was shown content of other subjects, which may be deleted. */
   const wasShown = [...found.journal.values()].some(({ shown = [] }) => shown.length > 0)
+  const foundAt = clock()
   return {
     ...{ ask, record, answersInRound },
     remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
     async mayAsk() {
-      if (isOpen !== undefined && !(await isOpen)) throw new Closed()
-      // Looked at just before it is sent: until then what the case was shown may be deleted.
-      if (wasShown && (await cases.isWithheld(caseId))) throw withheld()
+      // Read just before it is sent, the mark first: an erasure removes it once the case has restarted.
+      const isWithheld = wasShown && cases.isWithheld(caseId)
+      const isAsked = wasShown || clock() - foundAt > FRESH_MS ? cases.isOpen(caseId, run, key) : isOpen
+      const [mustWait, isStillOpen] = await Promise.all([isWithheld, isAsked])
+      if (!isStillOpen) throw new Closed()
+      if (mustWait) throw withheld()
     },
   }
 }
