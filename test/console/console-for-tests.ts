@@ -118,12 +118,12 @@ export function aConsole({
     bytes: new TextEncoder().encode(`/* ${name} */`),
   })
   const pages = [
-    ...livePages({ record: shown, arriving, ...lists, streams }),
+    ...livePages({ record: shown, arriving, blinds, ...lists, streams }),
     ...verdictPages({
       ...{ record: shown, kinds, blinds, canDecide: true, style: 'body{color:#111}' },
       ...{ clock: () => now, publicUrl },
     }),
-    searchPage({ record: shown, ...lists }),
+    searchPage({ record: shown, blinds, ...lists }),
     healthPage({ forPeople: async () => waiting, look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...(isAlone
       ? []

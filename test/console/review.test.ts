@@ -93,6 +93,12 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
     const page = await console.page(`${path}?id=${one.id}`, anna.cookie)
     expect([page.status, page.text.includes('zanzibar'), page.text.includes('marzipan')]).toEqual([409, false, false])
   }
+  for (const path of ['/live', '/search', '/search?q=zanzibar'])
+    for (const [who, sees] of [
+      [anna, false],
+      [await enter('ben'), true],
+    ] as const)
+      expect((await console.page(path, who.cookie)).text.includes(one.id)).toBe(sees)
   const outright = { id: one.id, label: 'rumor', why: 'x' }
   expect(await anna.to('/decide', outright)).toBe('')
   expect(await anna.to('/decide', { ...outright, label: '', withdraw: 'yes' })).toBe('')
@@ -100,6 +106,25 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
   await anna.to('/review/decide', outright)
   expect(decided).toMatchObject([{ label: 'rumor', opinion: true, by: 'anna' }])
   expect((await console.page(`/verdict?id=${one.id}`, anna.cookie)).text).toContain('marzipan')
+})
+
+it('who gives a second opinion is streamed no row of its subject for as long as the claim lasts', async () => {
+  const { console, enter } = await queued(0)
+  const human = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ben', against: null, of: '0@1' } } as const
+  await console.judged({ verdict: human })
+  const anna = await enter('anna')
+  const stream = await console.ask('/live/stream', { headers: { cookie: anna.cookie } })
+  const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
+  await reader?.read()
+  await anna.to('/review/next')
+  for (const verdict of [{ ...human, revision: 2 }, { subjectId: 'other' }]) await console.judged({ verdict })
+  await console.arriving.look()
+  expect((await reader?.read())?.value).toContain('"rumor~other~r1"')
+  console.pass(900_001)
+  const { id } = await console.judged({ verdict: { ...human, revision: 3 } })
+  await console.arriving.look()
+  expect((await reader?.read())?.value).toContain(id)
+  await reader?.cancel()
 })
 
 it('a form that a browser sends again, for its connection broke, has the next item as its answer', async () => {

@@ -90,12 +90,12 @@ export function consolePart(
       closing: closing.signal,
       isUnderstudy,
       pages: [
-        ...livePages({ record, arriving, ...lists, streams }),
+        ...livePages({ record, arriving, blinds, ...lists, streams }),
         ...verdictPages({
           ...{ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl },
           style: style.join(''),
         }),
-        searchPage({ record, ...lists }),
+        searchPage({ record, blinds, ...lists }),
         healthPage({
           look,
           runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),

@@ -25,6 +25,11 @@ export class Blinds {
   isClosed(by: string, subject: ThreadRef): boolean {
     return (this.#until.get(nameOf(by, subject)) ?? 0) > this.#clock()
   }
+
+  /** The rows that this person may read. */
+  openTo<Row extends { readonly subject: ThreadRef }>(by: string, rows: readonly Row[]): Row[] {
+    return rows.filter(({ subject }) => !this.isClosed(by, subject))
+  }
 }
 
 function nameOf(by: string, { tenant, kind, postId }: ThreadRef): string {

@@ -1,4 +1,5 @@
 import type { RecordedRow, RecordReader } from '../ports/record.ts'
+import type { Blinds } from './blinds.ts'
 import { filterOf } from './filter.ts'
 import type { Answer, Page } from './page.ts'
 import { box, field, type Lists, options, rowData, rowsOf, rowTemplate } from './rows.ts'
@@ -10,6 +11,7 @@ import { html, link, NOTHING, type Safe } from './view.ts'
 interface LiveParts extends Lists {
   readonly record: Pick<RecordReader, 'find'>
   readonly arriving: Arriving
+  readonly blinds: Blinds
   /** Most pages that are kept up to date at a time. */
   readonly streams: number
 }
@@ -27,7 +29,7 @@ const NOTED_MS = 10_000
 const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
-export function livePages({ record, arriving, kinds, disturbing, streams }: LiveParts): Page[] {
+export function livePages({ record, arriving, blinds, kinds, disturbing, streams }: LiveParts): Page[] {
   const eventOf = eventsOf({ kinds, disturbing })
   /** Streams that are open, from their answer on: of all, and of each session. */
   let opened = 0
@@ -40,7 +42,9 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
         const rows = await record.find(filter, MOST)
-        return { title: TEXTS.live.title, body: liveBody(rows, query, { kinds, disturbing }) }
+        const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
+        const readable = blinds.openTo(session.by, rows)
+        return { title: TEXTS.live.title, body: liveBody(readable, last, query, { kinds, disturbing }) }
       },
     },
     {
@@ -64,7 +68,12 @@ export function livePages({ record, arriving, kinds, disturbing, streams }: Live
           stream: eventStream({
             ...{ signal, session, left },
             noted: told,
-            listen: (hear) => arriving.listen({ filter, hear: (one) => hear(one, eventOf) }, after || null),
+            listen(hear) {
+              const hearOpen = (one: Told) => {
+                if (one.event !== 'row' || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
+              }
+              return arriving.listen({ filter, hear: hearOpen }, after || null)
+            },
           }),
         }
       },
@@ -183,9 +192,8 @@ function eventsOf(lists: Lists): (told: Told) => string {
   }
 }
 
-function liveBody(rows: readonly RecordedRow[], query: URLSearchParams, lists: Lists): Safe {
+function liveBody(rows: readonly RecordedRow[], last: string | undefined, query: URLSearchParams, lists: Lists): Safe {
   const given = (name: string) => query.get(name) ?? ''
-  const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
   const stream = link('/live/stream', Object.fromEntries(query))
   return html`<h1>${TEXTS.live.title}</h1>
 <form class="filters" method="get" action="/live">

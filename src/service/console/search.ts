@@ -1,4 +1,5 @@
 import type { RecordReader } from '../ports/record.ts'
+import type { Blinds } from './blinds.ts'
 import { filterOf } from './filter.ts'
 import type { Kinds } from './kinds.ts'
 import type { Answer, Page } from './page.ts'
@@ -18,9 +19,10 @@ const [MOST_SEARCHES, MOST_OF_ONE] = [5, 3]
 /** What is in the record, by words and by fields; all of it stands in the address. */
 export function searchPage({
   record,
+  blinds,
   kinds,
   disturbing,
-}: Lists & { record: Pick<RecordReader, 'find' | 'search'> }): Page {
+}: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: Blinds }): Page {
   const turns = new Turns()
   return {
     method: 'GET',
@@ -38,14 +40,15 @@ export function searchPage({
           : await turns.take(session.by, signal, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly } = result
+      const readable = blinds.openTo(session.by, found)
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
       return {
         title: TEXTS.search.title,
         body: html`<h1>${TEXTS.search.title}</h1>
 ${searchForm(query, asked, kinds)}
-<p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(found.length)}</p>
+<p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
-<ol class="rows">${rowsOf(found, { kinds, disturbing })}</ol>
+<ol class="rows">${rowsOf(readable, { kinds, disturbing })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },
