@@ -201,7 +201,6 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   "cat > .gavel/small-model/serve.py <<'END'": SMALL_MODEL,
   "cat > .gavel/small-model/grammar.yaml <<'END'": SMALL_MODEL,
   'export OPENAI_BASE_URL=http://127.0.0.1:8091/v1 OPENAI_API_KEY=none': SMALL_MODEL,
-  'node --input-type=module > .gavel/small-model/attacks.jsonl -e "': SMALL_MODEL,
   'jq -r \'.transcript.turns[] | select(.calls != []) | .stage + ": " +': SMALL_MODEL,
   'OTEL_EXPORTER_OTLP_ENDPOINT=http://otel-collector:4318 gavel run': 'proof: pages',
 }
