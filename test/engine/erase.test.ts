@@ -22,7 +22,7 @@ import { asksIn, GATEWAY, memoryParts, noImages, noLibrary } from '../support/pa
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
 const made = (settings: object = {}, samplingRank = plainRank): Protocol =>
   rumor.make({
-    settings: { ...shipped, batchSize: 4, k: 4, rounds: 1, perAuthor: null, ...settings },
+    settings: { ...shipped, batchSize: 4, k: 4, rounds: 1, perAuthor: null, ...under, ...settings },
     prompts: promptsOf('rumor'),
     fence: plainFence,
     samplingRank,
@@ -50,6 +50,7 @@ beforeEach(async () => {
   clock = { now: T0 }
   stores = memoryStores(() => clock.now)
   ;[requests, pushed] = [[], []]
+  under = {}
   memo = memoryMemo(() => clock.now)
   answering = Promise.resolve()
   secretScore = 0.9
@@ -61,6 +62,9 @@ beforeEach(async () => {
   await stores.threads.putComments(ref, comments, T0, RULES)
 })
 
+/** What is changed of the shipped settings in a group of tests. */
+let under: object = {}
+
 /** Scores what it is shown, odd ones for the claim, and repeats all that it was shown wherever it speaks. */
 function answerTo({ messages, stage }: ModelRequest & { stage?: string }): ModelReply {
   const asked = messages.at(-1)?.content ?? ''
@@ -70,10 +74,14 @@ function answerTo({ messages, stage }: ModelRequest & { stage?: string }): Model
     text === SECRET ? secretScore : Number(/\d+$/.exec(text)?.[0]) % 2 === 1 ? 0.9 : -0.9
   const read = [...asked.matchAll(/<(?:comment(?: \d+)?|parent)\|([^>]*)>/g)].map(([, text = '']) => text)
   const quoted = [...all.matchAll(/zebra in the fountain|words of number \d+/g)].join(', ')
-  const said = asked.includes('"scores"')
-    ? { scores: shown.map((text, at) => ({ comment: at + 1, reason: `of ${read.join(', ')}`, score: value(text) })) }
+  const scored = {
+    scores: shown.map((text, at) => ({ comment: at + 1, reason: `of ${read.join(', ')}`, score: value(text) })),
+  }
+  const subjectivity = { reason: quoted, answer: 'No' }
+  const said = asked.includes('(stance)')
+    ? { ...scored, subjectivity }
     : asked.includes('(subjectivity)')
-      ? { reason: 'r', answer: 'No' }
+      ? subjectivity
       : { reasoning: quoted, answer: all.includes('that support the claim') ? 'Fake' : 'Real' }
   const tokens = { promptTokens: 10, cachedTokens: 0, completionTokens: 5 }
   return { text: JSON.stringify(said), finish: 'stop', model: `m ${stage ?? ''}`.trim(), ...tokens }
@@ -183,13 +191,23 @@ const verdict = async (): Promise<{ verdict: Verdict; transcript: string }> => {
 const shown = () => requests.map(({ messages }) => messages.map(({ content }) => content).join('\n'))
 const stancesAsked = () => shown().filter((text) => text.includes('"scores"')).length
 
-describe('an open case of a thread, of which a comment is deleted', () => {
+/** As shipped, and where fewer calls ask as much: the settings, and the calls of two rounds. */
+const WAYS = [
+  ['by default', {}, 6],
+  ['under preset thrifty', { preset: 'thrifty' }, 5],
+] as const
+
+describe.each(WAYS)('an open case, of which a comment is deleted, %s', (_, settings, asked) => {
+  beforeEach(() => {
+    under = settings
+  })
+
   it('restarts without its words, and asks again only where they stood', async () => {
     const id = await open()
     await advance(id, 2)
     expect(JSON.stringify([...(await unpublished(id)).journal])).toContain(SECRET)
-    // Three batches of stances, one subjectivity, two opinions.
-    expect(requests).toHaveLength(6)
+    // Three batches of stances, one subjectivity unless it is in the first of them, two opinions.
+    expect(requests).toHaveLength(asked)
     const before = await unpublished(id)
     await remove()
     await expectNoWords(id)
@@ -207,10 +225,37 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect(shown().filter((text) => text.includes('(subjectivity)'))).toEqual([])
     const { verdict: given, transcript } = await verdict()
     expect(transcript).not.toContain(SECRET)
-    expect(given).toMatchObject({ id, counts: { accepted: 9, judged: 9 }, usage: { calls: 6 + requests.length } })
+    expect(given).toMatchObject({ id, counts: { accepted: 9, judged: 9 }, usage: { calls: asked + requests.length } })
     expect([...given.evidence.support, ...given.evidence.oppose]).not.toContain(GONE)
   })
 
+  it('learns no words from the memo, however soon it asks again', async () => {
+    const id = await open()
+    const worker = workerOf(made(), 20, true)
+    await advance(id, 2, worker)
+    await remove(GONE, [made()], stores.threads, (caseId) => advance(caseId, 1, worker))
+    await expectNoWords(id)
+    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
+  })
+
+  it('learns no words from a call that was under way', async () => {
+    const id = await open()
+    const worker = workerOf(made(), 20, true)
+    const model = Promise.withResolvers<void>()
+    answering = model.promise
+    const first = advance(id, 1, worker)
+    await vi.waitFor(() => expect(requests).not.toEqual([]))
+    await remove()
+    const asked = advance(id, 1, worker)
+    await vi.waitFor(async () => expect((await unpublished(id)).epoch).toBe(3))
+    model.resolve()
+    await Promise.all([first, asked])
+    await expectNoWords(id)
+    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
+  })
+})
+
+describe('an open case of a thread, of which a comment is deleted', () => {
   it('lets others have their turn between the questions that it may keep', async () => {
     const id = await open()
     await advance(id, 2)
@@ -269,31 +314,6 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     const { record } = (await read(id)) ?? {}
     expect(JSON.stringify(record)).not.toContain(SECRET)
     expect(await workerOf(made()).advance(id)).toMatchObject({ next: 'asks' })
-  })
-
-  it('learns no words from the memo, however soon it asks again', async () => {
-    const id = await open()
-    const worker = workerOf(made(), 20, true)
-    await advance(id, 2, worker)
-    await remove(GONE, [made()], stores.threads, (caseId) => advance(caseId, 1, worker))
-    await expectNoWords(id)
-    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
-  })
-
-  it('learns no words from a call that was under way', async () => {
-    const id = await open()
-    const worker = workerOf(made(), 20, true)
-    const model = Promise.withResolvers<void>()
-    answering = model.promise
-    const first = advance(id, 1, worker)
-    await vi.waitFor(() => expect(requests).not.toEqual([]))
-    await remove()
-    const asked = advance(id, 1, worker)
-    await vi.waitFor(async () => expect((await unpublished(id)).epoch).toBe(3))
-    model.resolve()
-    await Promise.all([first, asked])
-    await expectNoWords(id)
-    expect((await unpublished(id)).journal.size, 'it was answered').toBeGreaterThan(0)
   })
 
   it('leaves what else has come to its thread meanwhile to the next revision; where nothing has, none follows', async () => {
@@ -559,7 +579,11 @@ describe('a verdict that waits for Kafka, when one of its comments is deleted', 
   })
 })
 
-describe('what a published revision left to the next', () => {
+describe.each(WAYS)('what a published revision left to the next, %s', (_, settings) => {
+  beforeEach(() => {
+    under = settings
+  })
+
   /** One revision, published; then a comment goes and the next revision is made. */
   async function twice(gone: string) {
     await advance(await open(), 9)
@@ -595,10 +619,12 @@ describe('what a published revision left to the next', () => {
   })
 })
 
-describe('a comment that others answer, which is deleted', () => {
+describe.each(WAYS)('a comment that others answer, which is deleted, %s', (_, settings) => {
   // It is on no side itself: where its words stand, they stand as what another comment answers.
-  const all = made({ k: 20 })
+  let all = made()
   beforeEach(async () => {
+    under = settings
+    all = made({ k: 20 })
     secretScore = 0
     const replies = ['c11', 'c12'].map((id, at) =>
       said(id, { text: 'words of number 11', parentId: at === 0 ? GONE : 'c2', createdAt: T0 + 11 + at }),

@@ -304,7 +304,7 @@ describe('a text', () => {
     const trajectories = 'strict debater: 0.85 → 0.9\nloose debater: 0.4 → 0.75'
     expect(messagesOf(asked, 'arbitrate')).toEqual([
       system('text'),
-      user('arbitrate', { input, brief: BRIEF, log, trajectories }),
+      user('arbitrate', { input, brief: BRIEF, log, trajectories, moved: 'yes' }),
     ])
   })
 

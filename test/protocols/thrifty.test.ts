@@ -245,6 +245,9 @@ describe('safety', () => {
     const { asked, conclusion } = judged([strict, loose, 0.3, 0.2], { furtherRounds: 'straddling' })
     expect(asked.filter(({ ask }) => ask.stage === 'strict')).toHaveLength(rounds)
     expect(conclusion.ruling.rounds).toBe(rounds)
+    // Of one round no score has moved.
+    const ruling = wordsOf(asked.at(-1)?.ask.messages ?? [])
+    for (const words of ['strict debater: ', 'How their scores moved']) expect(ruling.includes(words)).toBe(rounds > 1)
     const lost = [strict, loose].some((one) => one instanceof Failed)
     expect(conclusion.ruling.label).toBe(lost ? null : 'safe')
   })
@@ -353,6 +356,7 @@ describe('safety', () => {
 
 describe('counterspeech, several aspects in one call', () => {
   const ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness']
+  const READ = { reasoning: 'r', score: 2 }
   const reply = post({ hateSpeech: 'They lie.' })
   const scored = (...scores: number[]) =>
     Object.fromEntries(ASPECTS.map((name, at) => [name, { reasoning: `of ${name}`, score: scores[at] }]))
@@ -377,6 +381,18 @@ describe('counterspeech, several aspects in one call', () => {
     expect(words.indexOf('<hate-speech|They lie.>')).toBeGreaterThan(
       words.indexOf('Evaluation steps of "suitableness"'),
     )
+  })
+
+  test('are as many in a call as is set, and the one that is left over is asked as by itself', () => {
+    const { asked, conclusion } = judged(
+      ({ order }) => (order === 0 ? { relevance: READ, aggressiveness: READ, coherence: READ } : READ),
+      { batchSize: 3 },
+    )
+    const alone = judged(() => READ, { batchSize: 1 })
+    expect(asked.map(({ ask }) => ask.label)).toEqual(['relevance, aggressiveness, coherence', 'suitableness'])
+    const [left, by] = [asked.at(-1), alone.asked.at(-1)].map((one) => one && withFormat(one.ask))
+    expect(left).toEqual(by)
+    expect(conclusion).toEqual(alone.conclusion)
   })
 
   test('are asked alone where their call can’t be read, or a weighted score is wanted', () => {
@@ -518,6 +534,7 @@ describe('rumor', () => {
       for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
       expect(words).toContain('That speaks for neither.')
       expect(words).not.toContain('another debater')
+      expect(words.split('if there are any.')).toHaveLength(3)
       expect(conclusion.ruling.evidence).toEqual(judged({}, thread(...texts)).conclusion.ruling.evidence)
     })
 

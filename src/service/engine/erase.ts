@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { setImmediate as others } from 'node:timers/promises'
+import type { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import type { ThreadRef } from '../domain/thread.ts'
@@ -303,7 +304,7 @@ async function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, delete
     for (let nth = 0; nth < batch.count; nth++) {
       if (deleted.has(about[nth] ?? '')) continue
       const picked = batch.pick(entry.answer, nth)
-      const read = batch.single.safeParse(besideDeleted ? wordless(picked) : picked)
+      const read = batch.single.safeParse(besideDeleted ? wordless(picked, batch.single) : picked)
       if (picked === undefined || !read.success) continue
       const model = entry.models?.[nth] || entry.model
       single.set(questionOf(batch.subset([nth])), { answer: read.data, model, startedAt: entry.startedAt })
@@ -334,12 +335,26 @@ async function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, delete
   }
 }
 
-/** The value with every text in it empty. */
-function wordless(value: unknown): unknown {
-  if (typeof value === 'string') return ''
-  if (Array.isArray(value)) return value.map(wordless)
+/** The value with every text in it empty, but for words that its form chooses from: those are nobody's own. */
+function wordless(value: unknown, form: z.ZodType): unknown {
+  const refused = form.safeParse(emptied(value)).error?.issues ?? []
+  return emptied(value, new Set(refused.flatMap(({ code, path }) => (code === 'invalid_value' ? [pathOf(path)] : []))))
+}
+
+/** The value with every text in it empty, but for those at these paths. */
+function emptied(
+  value: unknown,
+  kept: ReadonlySet<string> = new Set(),
+  path: readonly (string | number)[] = [],
+): unknown {
+  if (typeof value === 'string') return kept.has(pathOf(path)) ? value : ''
+  if (Array.isArray(value)) return value.map((inner, at) => emptied(inner, kept, [...path, at]))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, wordless(inner)]))
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, emptied(inner, kept, [...path, key])]))
+}
+
+function pathOf(path: readonly PropertyKey[]): string {
+  return JSON.stringify(path)
 }
 
 /** Equal for equal questions, whatever their keys are. */

@@ -15,7 +15,7 @@ import { applyPreset, COUNTERSPEECH_SAVINGS, counterspeechSettings } from './set
 import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 2
+const VERSION = 3
 
 /** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
 export const counterspeech = {

@@ -1,4 +1,4 @@
-import { type Answered, failure } from '../../domain/ask.ts'
+import { type Answered, type Ask, failure } from '../../domain/ask.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import type { FailureCode } from '../../domain/errors.ts'
 import type { Fence } from '../../domain/fence.ts'
@@ -83,16 +83,22 @@ function* scores(
   const batchSize = settings.score === 'weighted' ? 1 : settings.batchSize
   if (batchSize === 1) return [...(yield* round(wanted.map(alone)))]
   const batches = chunks(wanted, batchSize)
-  const replies = yield* round(batches.map((batch) => ask.scores(batch, pair)))
+  // The one that is left over is asked as one.
+  const asks = batches.map((batch): Ask<unknown> => {
+    const [only] = batch
+    return batch.length === 1 && only !== undefined ? alone(only) : ask.scores(batch, pair)
+  })
+  const replies: readonly Answered<unknown>[] = yield* round(asks)
   const answers = new Map<ScoredBy, Answered<Score>>()
   const again: ScoredBy[] = []
   for (const [at, batch] of batches.entries()) {
     const reply = replies[at]
     if (reply === undefined) throw new Error('a call without an answer')
-    if (!reply.ok && MENDED_ALONE.has(reply.code)) {
+    if (batch.length > 1 && !reply.ok && MENDED_ALONE.has(reply.code)) {
       degraded.push(`aspects in one call failed: ${failure(reply)}; each asked alone`)
       again.push(...batch)
-    } else for (const one of batch) answers.set(one, ofAspect(reply, one))
+    } else
+      for (const one of batch) answers.set(one, batch.length > 1 ? ofAspect(reply, one) : (reply as Answered<Score>))
   }
   const repeated = yield* round(again.map(alone))
   for (const [nth, one] of again.entries()) {
@@ -102,9 +108,9 @@ function* scores(
   return wanted.flatMap((one) => answers.get(one) ?? [])
 }
 
-function ofAspect(reply: Answered<Readonly<Record<string, Score>>>, { aspect }: ScoredBy): Answered<Score> {
+function ofAspect(reply: Answered<unknown>, { aspect }: ScoredBy): Answered<Score> {
   if (!reply.ok) return reply
-  const answer = entryOf(reply.answer, aspect.name)
+  const answer = entryOf(reply.answer as Readonly<Record<string, Score>>, aspect.name)
   if (answer === undefined) throw new Error(`an answer without ${aspect.name}`)
   return { ...reply, answer }
 }

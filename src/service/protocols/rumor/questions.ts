@@ -30,8 +30,8 @@ export const RUMOR_PROMPTS = {
   'stance-batch': ['claim', 'comments', 'replies?', 'reasons?'],
   subjectivity: ['claim', 'answers?'],
   'subjectivity-beside': ['answers'],
-  'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
-  'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'answers?'],
+  'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
+  'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
   debate: ['argument', 'answers?'],
   judge: [
     'claim',
@@ -51,7 +51,9 @@ export type Side = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
 
 /** The value of a place that only decides about a section. */
-const YES = 'yes'
+function yesIf(shown: boolean): string {
+  return shown ? 'yes' : ''
+}
 
 /** Share of the longest answer that a stance answer may use for one comment; under `paper` all of it. */
 const STANCE_SHARE = 80 / 700
@@ -65,9 +67,13 @@ export interface Questions {
   subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /**
    * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
-   * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's.
+   * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's;
+   * `lacking`: the other side has none.
    */
-  opening(kind: PromptKind, told: { comments: string; counts: string; oneSided: boolean }): ChatMessage[]
+  opening(
+    kind: PromptKind,
+    told: { comments: string; counts: string; oneSided: boolean; lacking: boolean },
+  ): ChatMessage[]
   /** `last`: no turn of this debater follows, whatever is said. */
   opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
   turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
@@ -111,7 +117,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
   const stanceTokens = (comments: number) => tokensForStances(comments, settings)
   const view = viewIn(turned)
   const offered = inOrder(FAKE_REAL, turned).join(', ')
-  const reasons = settings.stanceReasons === 'given' ? YES : ''
+  const reasons = yesIf(settings.stanceReasons === 'given')
   const listed = (comments: readonly Comment[], times: TimeOf) =>
     settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
 
@@ -170,10 +176,10 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [...system, ...render('subjectivity', { claim, answers: inOrder(YES_NO, turned).join(' or ') })],
       answer: subjectivityIn(turned),
     }),
-    opening: (kind, { comments, counts, oneSided }) => [
-      ...system,
-      ...render(`opinion-${kind}`, { claim, comments, counts, oneSided: oneSided ? YES : '', answers: offered }),
-    ],
+    opening: (kind, { oneSided, lacking, ...told }) => {
+      const also = { oneSided: yesIf(oneSided), lacking: yesIf(lacking), answers: offered }
+      return [...system, ...render(`opinion-${kind}`, { claim, ...told, ...also })]
+    },
     opinion: (label, messages, last) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
       ...{ label, messages, answer: view, repeated: last ? 0 : messages.length },
@@ -191,8 +197,8 @@ export function questions(post: Post, parts: QuestionParts): Questions {
           claim,
           supportArgument: argument(support),
           opposeArgument: argument(oppose),
-          supportFirst: turned ? '' : YES,
-          ...{ opinion: kind === 'subjective' ? YES : '', oneSided: oneSided ? YES : '', counts, comments },
+          supportFirst: yesIf(!turned),
+          ...{ opinion: yesIf(kind === 'subjective'), oneSided: yesIf(oneSided), counts, comments },
           answers: offered,
         }),
       ],
@@ -243,7 +249,7 @@ function listOf(fence: Fence, comments: readonly Comment[], parentOf: ParentOf, 
 }
 
 function repliesIn(comments: readonly Comment[], parentOf: ParentOf): string {
-  return comments.some((comment) => parentOf(comment) !== undefined) ? YES : ''
+  return yesIf(comments.some((comment) => parentOf(comment) !== undefined))
 }
 
 function parentIn(parent: Comment | undefined, fence: Fence): string {

@@ -21,11 +21,12 @@ export function toldOf(hearing: Hearing, { kind }: Scored, { weighed, sides }: E
   const oneSided = settings.counts && settings.stance && !isUndisputed
   const shown = (...of: readonly Side[]) =>
     isUndisputed ? '' : of.map((side) => sideIn(ask, side, sides[side], settings)).join('\n\n')
-  const opening = (side: Side) => ask.opening(kind, { comments: shown(side), counts, oneSided })
+  const opening = (side: Side) => ask.opening(kind, { comments: shown(side), counts, oneSided, lacking: false })
+  const lacking = settings.stance && (sides.support.length === 0 || sides.oppose.length === 0)
   return {
     support: opening('support'),
     oppose: opening('oppose'),
-    both: ask.opening(kind, { comments: shown('support', 'oppose'), counts, oneSided: false }),
+    both: ask.opening(kind, { comments: shown('support', 'oppose'), counts, oneSided: false, lacking }),
     judge: { kind, counts, oneSided, comments: strongest(hearing, sides) },
   }
 }
