@@ -8,7 +8,8 @@ import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
 import { RecordReads } from '../../src/service/adapters/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader } from '../../src/service/adapters/sqlite/record.ts'
 import { besides, putInPlace } from '../../src/service/adapters/sqlite/replace.ts'
-import { aTranscript, at, DAY, feed, KEEP } from '../contracts/record.ts'
+import { entriesOf } from '../../src/service/record/project.ts'
+import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const pathOf = () => join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
@@ -198,12 +199,74 @@ function inIndex(path: string, grams: readonly string[]): string[] {
   return grams.filter((gram) => terms.has(gram))
 }
 
+/** A record of so many verdicts of each tenant, those of the first the oldest, all with the word harbour. */
+async function harbours(path: string, counts: Record<string, number>): Promise<void> {
+  const store = await open(path)
+  const all = Object.entries(counts).flatMap(([tenant, count]) =>
+    Array.from({ length: count }, (_, n) => ({ tenant, subjectId: `p${n}` })),
+  )
+  for (const topic of ['verdicts', 'transcripts'] as const) {
+    const entries = all.flatMap((own, n) => {
+      const verdict = aVerdict(at(n), own)
+      const value = topic === 'verdicts' ? verdict : aTranscript(verdict.id, 'the harbour is closed')
+      return entriesOf(topic, incoming(topic, n, own.subjectId, value, n), CONTEXT).map((entry) => ({
+        offset: n,
+        entry,
+      }))
+    })
+    await store.apply({ topic, partition: 0, from: 0, next: all.length, entries })
+  }
+  await store.close()
+}
+
+it('a search in some tenants’ verdicts looks at no others’, however many have the word', async () => {
+  const path = pathOf()
+  await harbours(path, { acme: 1, 'böse "AND" name': 1, default: 120 })
+  let now = 0
+  const reads = new RecordReads(path, () => {
+    now += 600
+    return now
+  })
+  const search = (tenants: string[]) => {
+    const { found, stoppedEarly } = reads.search('harbour', { tenants }, 50)
+    return { tenants: found.map(({ tenant }) => tenant), stoppedEarly }
+  }
+  expect(search(['acme'])).toEqual({ tenants: ['acme'], stoppedEarly: false })
+  expect(search(['acme', 'böse "AND" name', 'nobody'])).toEqual({
+    tenants: ['böse "AND" name', 'acme'],
+    stoppedEarly: false,
+  })
+  expect(search(['nobody'])).toEqual({ tenants: [], stoppedEarly: false })
+  expect(search([])).toEqual({ tenants: [], stoppedEarly: false })
+  reads.close()
+})
+
+it('a file whose index was written by older rules is found by, and indexed anew by the process that writes it', async () => {
+  const path = pathOf()
+  const before = await open(path)
+  await feed(before).judged({ tenant: 'acme' }, 'the harbour is closed')
+  await before.close()
+  const older = new DatabaseSync(path)
+  older.exec(
+    "INSERT INTO found (found) VALUES ('delete-all'); INSERT INTO found (rowid, g) SELECT doc, 'har arb rbo bou our' FROM texts",
+  )
+  older.exec("UPDATE meta SET v = '1' WHERE k = 'grams'")
+  older.close()
+  const reader = await sqliteRecordReader(path, sameThreadHalf)
+  const found = async () => (await reader.search('harbour', { tenants: ['acme'] }, 5)).found.length
+  expect(await found()).toBe(1)
+  const store = await open(path)
+  expect(await found()).toBe(0)
+  await store.tidy(Date.parse(at(3_600)))
+  expect(await found()).toBe(1)
+  await feed(store).send('posts', 'p', { ...deletion, tenant: 'acme' }, 60)
+  expect(inIndex(path, ['har', 'bou'])).toEqual([])
+  await Promise.all([reader.close(), store.close()])
+})
+
 it('a search that goes on for too long stops, and says so', async () => {
   const path = pathOf()
-  const store = await open(path)
-  const topics = feed(store)
-  for (let n = 0; n < 120; n++) await topics.judged({ subjectId: `p${n}` }, 'the harbour is closed')
-  await store.close()
+  await harbours(path, { default: 120 })
   const search = (msALook: number) => {
     let now = 0
     const reads = new RecordReads(path, () => {

@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
 import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../domain/thread.ts'
-import { MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
+import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../../record/recorded.ts'
 import { guarded, reading } from './schema.ts'
 import { Sql } from './sql.ts'
+import { INDEX_VERSION, tenantToken } from './text-index.ts'
 
 /** One subject as the file has it; the JSON in it is parsed elsewhere. */
 export interface SubjectRows {
@@ -23,6 +24,9 @@ const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS su
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
 const [MOST_SEARCH_MS, LOOKS_A_TIME] = [500, 100]
+
+/** Of more, all tenants' texts are looked at. */
+const MOST_TENANTS = 50
 
 /** The kinds are named: by tenant and id alone every subject of the tenant would be looked at. */
 const SUBJECTS = `SELECT * FROM subjects WHERE tenant = ? AND kind IN (${SUBJECT_KINDS.map(() => '?').join(', ')}) AND id = ? ORDER BY kind`
@@ -135,8 +139,8 @@ export class RecordReads {
     )
     const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
     const erased = this.#sql.all<SubjectRow>(
-      'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq',
-      ...[since, upTo],
+      'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
+      ...[since, upTo, MOST_ERASED + 1],
     )
     const [left] = this.#sql.all<{ n: number }>(
       'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?)',
@@ -144,7 +148,7 @@ export class RecordReads {
     )
     return {
       rows: docs.flatMap(({ doc }) => this.#listed(doc)),
-      erased: erased.map(({ tenant, kind, id }) => ({ tenant, kind, postId: id })),
+      erased: erased.length > MOST_ERASED ? null : erased.map(({ tenant, kind, id }) => ({ tenant, kind, postId: id })),
       at: `${file}/${upTo}`,
       left: left?.n ?? 0,
     }
@@ -154,9 +158,9 @@ export class RecordReads {
   search(query: string, filter: RecordFilter, limit: number): { found: ListedRow[]; stoppedEarly: boolean } {
     const terms = termsOf(query)
     const until = this.#now() + MOST_SEARCH_MS
-    if (terms.length === 0) return { found: [], stoppedEarly: false }
+    if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
     const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
-    const match = [...grams].map((gram) => `"${gram}"`).join(' AND ')
+    const match = [[...grams].map((gram) => `"${gram}"`).join(' AND '), ...this.#ownOf(filter)].join(' AND ')
     const { sql, values } = conditionsOf(filter)
     const holds = terms.map(() => 'instr(texts.folded, ?) > 0').join(' AND ')
     const candidates = this.#sql.prepared(
@@ -174,6 +178,13 @@ export class RecordReads {
       }
       return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
     })
+  }
+
+  /** Finds texts of the filter's tenants alone. In a file that its writer has not indexed anew yet, all are looked at. */
+  #ownOf({ tenants = [] }: RecordFilter): string[] {
+    if (tenants.length === 0 || tenants.length > MOST_TENANTS) return []
+    const version = this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v
+    return version === INDEX_VERSION ? [`(${tenants.map(tenantToken).join(' OR ')})`] : []
   }
 
   transcript(verdictId: string): string | null {

@@ -14,14 +14,13 @@ import {
   type TranscriptEntry,
 } from '../../ports/record.ts'
 import { docAt, firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../../record/documents.ts'
-import { GRAMS_VERSION } from '../../record/grams.ts'
 import { saidOf } from '../../record/said-of.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { ANY, Erasures } from './erasures.ts'
 import { QueueRows } from './queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
-import { TextIndex } from './text-index.ts'
+import { INDEX_VERSION, TextIndex } from './text-index.ts'
 
 export interface TableSettings {
   readonly path: string
@@ -72,8 +71,8 @@ export class RecordTables {
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
     this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
     this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
-    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", String(GRAMS_VERSION))
-    if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== String(GRAMS_VERSION))
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
+    if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== INDEX_VERSION)
       this.#texts.indexAnew()
     this.#erasures.truncate()
   }
@@ -205,7 +204,7 @@ export class RecordTables {
     const standing = newest === undefined || newest.number < number
     if (standing && newest !== undefined) {
       this.#texts.unindex(newest.doc)
-      this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0 WHERE doc = ?', newest.doc)
+      this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0, seq = NULL WHERE doc = ?', newest.doc)
     }
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
     const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))

@@ -1,6 +1,15 @@
+import { hash } from 'node:crypto'
 import { folded, GRAMS_VERSION, gramsOf } from '../../record/grams.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { Sql } from './sql.ts'
+
+/** Raised, beside that of the grams, with every change of what the index has of a text. */
+export const INDEX_VERSION = `${GRAMS_VERSION}.tenants`
+
+/** Beside the grams of each text stands whose it is: others' texts are no candidates. It is longer than any gram. */
+export const tenantToken = (tenant: string) => `tenant${hash('sha256', tenant).slice(0, 16)}`
+
+const tokensOf = (text: string, tenant: string) => [tenantToken(tenant), ...gramsOf(text)].join(' ')
 
 /** The texts of standing verdicts, and the index of their grams. */
 export class TextIndex {
@@ -14,8 +23,8 @@ export class TextIndex {
   }
 
   index(doc: number): void {
-    const row = this.#sql.get<{ s: number; id: string; json: string }>(
-      'SELECT s, id, json FROM rulings WHERE doc = ?',
+    const row = this.#sql.get<{ s: number; id: string; tenant: string; json: string }>(
+      'SELECT s, id, tenant, json FROM rulings WHERE doc = ?',
       doc,
     )
     if (row === undefined) return
@@ -31,7 +40,7 @@ export class TextIndex {
     const text = folded(`${words ?? ''}\n${rationale}`)
     if (text !== '') {
       this.#sql.run('INSERT INTO texts VALUES (?, ?)', doc, text)
-      this.#sql.run('INSERT INTO found (rowid, g) VALUES (?, ?)', doc, [...gramsOf(text)].join(' '))
+      this.#sql.run('INSERT INTO found (rowid, g) VALUES (?, ?)', doc, tokensOf(text, row.tenant))
     }
     for (const mark of ['author', 'lang'] as const)
       this.#sql.run(
@@ -42,22 +51,25 @@ export class TextIndex {
   }
 
   unindex(doc: number): void {
-    const text = this.#sql.get<{ folded: string }>('SELECT folded FROM texts WHERE doc = ?', doc)
+    const text = this.#sql.get<{ folded: string; tenant: string }>(
+      'SELECT folded, tenant FROM texts JOIN rulings USING (doc) WHERE doc = ?',
+      doc,
+    )
     if (text === undefined) return
     this.#sql.run(
       "INSERT INTO found (found, rowid, g) VALUES ('delete', ?, ?)",
-      ...[doc, [...gramsOf(text.folded)].join(' ')],
+      ...[doc, tokensOf(text.folded, text.tenant)],
     )
     this.#sql.run('DELETE FROM texts WHERE doc = ?', doc)
   }
 
-  /** Another version of the grams: the index is made anew from the texts, which are made anew from what they were made of. */
+  /** Another version: the index is made anew from the texts, which are made anew from what they were made of. */
   indexAnew(): void {
     this.#sql.transaction(() => {
       this.#sql.exec(
         "INSERT INTO found (found) VALUES ('delete-all'); DELETE FROM texts; UPDATE rulings SET indexed = 0",
       )
-      this.#sql.run("UPDATE meta SET v = ? WHERE k = 'grams'", String(GRAMS_VERSION))
+      this.#sql.run("UPDATE meta SET v = ? WHERE k = 'grams'", INDEX_VERSION)
     })
   }
 }
