@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { Disturbing } from '../../src/service/console/disturbing.ts'
 import { Arriving, type Told } from '../../src/service/console/stream.ts'
+import { MOST_ERASED } from '../../src/service/ports/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function listening(filter = {}) {
@@ -118,6 +119,39 @@ it('an erasure is announced even if far more rows come than are shown', async ()
   await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: new Date(0).toISOString() }, 60)
   await arriving.look()
   expect(heard.filter(({ event }) => event === 'erase')).toMatchObject([{ subject: { id: 'p0' } }])
+})
+
+/** As many posts are deleted, in one step of the record. */
+async function deleteMany({ record }: ReturnType<typeof aConsole>, count: number, from = 0): Promise<void> {
+  const entries = Array.from({ length: count }, (_, n) => {
+    const subject = { tenant: 'default', postId: `d${from + n}`, kind: 'post' } as const
+    return { offset: from + n, entry: { what: 'deletion', subject, at: 60_000 } } as const
+  })
+  await record.apply({ topic: 'posts', partition: 0, from, next: from + count, entries })
+}
+
+it('a page that comes back behind more deletions than are named is told to load itself anew, at a place from where it goes on', async () => {
+  const console = aConsole()
+  const heard: Told[] = []
+  const { at: start } = await console.record.arrivals(null, 0)
+  await deleteMany(console, MOST_ERASED + 1)
+  await new Arriving(console.record).listen({ filter: {}, hear: (told) => void heard.push(told) }, start)
+  const { at: end } = await console.record.arrivals(null, 0)
+  expect(heard).toEqual([{ event: 'anew', at: end }])
+})
+
+it('a page that misses a deletion, because it reads nothing, is told to load itself anew', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  const stream = await console.ask('/live/stream', { headers: { cookie } })
+  for (const from of [0, 150]) {
+    await deleteMany(console, 150, from)
+    await console.arriving.look()
+  }
+  const text = await stream.text()
+  const events = [...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event)
+  expect(events.filter((event) => event === 'erase').length).toBeLessThan(300)
+  expect(events.at(-1)).toBe('anew')
 })
 
 /** The end of a stream, or a word that is not told there. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/service/domain/thread.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
-import { MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/service/ports/record.ts'
+import { MOST_ERASED, MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/service/ports/record.ts'
 import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
@@ -364,7 +364,11 @@ export function recordContract(
     describe('arrivals', () => {
       const of = async (after: string | null, most = 50) => {
         const { rows, erased, ...where } = await store.arrivals(after, most)
-        return { ...where, ids: rows.map(({ verdict }) => verdict.id), erased: erased.map(({ postId }) => postId) }
+        return {
+          ...where,
+          ids: rows.map(({ verdict }) => verdict.id),
+          erased: erased?.map(({ postId }) => postId) ?? null,
+        }
       }
 
       it('are what came since, each once its words are there, first come first', async () => {
@@ -393,6 +397,22 @@ export function recordContract(
         await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
         expect(await of(start)).toMatchObject({ ids: ['rumor~p~r1'], erased: ['q'] })
         expect(await store.find({ author: 'anna' }, 9)).toEqual([])
+      })
+
+      it('name a bounded number of deleted subjects, and tell that there are more', async () => {
+        const { at: start } = await of(null)
+        await topics.send('posts', 'first', { id: 'first', createdAt: at(0), deleted: true }, 60)
+        const { at: second } = await of(start)
+        const deleted = Array.from({ length: MOST_ERASED }, (_, n) => `d${n}`)
+        const entries = deleted.map((postId, n) => {
+          const subject = { tenant: 'default', postId, kind: 'post' } as const
+          return { offset: n + 1, entry: { what: 'deletion', subject, at: 60_000 } } as const
+        })
+        await store.apply({ topic: 'posts', partition: 0, from: 1, next: MOST_ERASED + 1, entries })
+        expect((await of(second)).erased).toEqual(deleted)
+        const { at: end } = await of(second)
+        expect(await of(start)).toEqual({ ids: [], erased: null, at: end, left: 0 })
+        expect((await of(end)).erased).toEqual([])
       })
 
       it('begin now for a place that is none, or in another file', async () => {

@@ -134,6 +134,7 @@ function eventStream(of: {
           left()
         }
         let missed = 0
+        let shownIsGone = false
         const hear: Hear = (told, eventOf) => {
           if (isOver) return
           if (!session.isOpen()) end()
@@ -144,10 +145,12 @@ function eventStream(of: {
             // All of a look is told before anything else runs.
             if (missed === 0)
               queueMicrotask(() => {
-                if (!isOver) write(eventOf({ event: 'far', at: told.at, left: missed }))
+                const { at } = told
+                if (!isOver) write(eventOf(shownIsGone ? { event: 'anew', at } : { event: 'far', at, left: missed }))
                 end()
               })
             missed += told.event === 'far' ? told.left : 1
+            shownIsGone ||= told.event === 'erase' || told.event === 'anew'
           }
         }
         signal.addEventListener('abort', end, { once: true })
@@ -182,14 +185,14 @@ function eventsOf(lists: Lists): (told: Told) => string {
     return json
   }
   return (told) => {
-    const data =
-      told.event === 'row'
-        ? rowJson(told.row)
-        : JSON.stringify(
-            told.event === 'far' ? { left: told.left } : { tenant: told.subject.tenant, subject: told.subject.id },
-          )
+    const data = told.event === 'row' ? rowJson(told.row) : JSON.stringify(fieldsOf(told))
     return `id: ${told.at}\nevent: ${told.event}\ndata: ${data}\n\n`
   }
+}
+
+function fieldsOf(told: Exclude<Told, { event: 'row' }>) {
+  if (told.event === 'far') return { left: told.left }
+  return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: told.subject.id }
 }
 
 function liveBody(rows: readonly RecordedRow[], last: string | undefined, query: URLSearchParams, lists: Lists): Safe {

@@ -5,6 +5,8 @@ export type Told =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
   /** So many came that are not told one by one. */
   | { readonly event: 'far'; readonly at: string; readonly left: number }
+  /** So much was deleted that it is not told one by one: what the page shows must be loaded anew. */
+  | { readonly event: 'anew'; readonly at: string }
   | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
 
 export interface Listening {
@@ -54,8 +56,13 @@ export class Arriving {
     const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
     // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
     const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }
+    const gone = erased === null || rest.erased === null ? null : [...erased, ...rest.erased]
     for (const one of to) {
-      for (const { tenant, postId: id } of [...erased, ...rest.erased])
+      if (gone === null) {
+        one.hear({ event: 'anew', at: rest.at })
+        continue
+      }
+      for (const { tenant, postId: id } of gone)
         if (allows(one.filter, tenant)) one.hear({ event: 'erase', at: rest.at, subject: { tenant, id } })
       for (const row of rows) if (fits(row, one.filter)) one.hear({ event: 'row', at: rest.at, row })
       if (left > 0) one.hear({ event: 'far', at: rest.at, left })

@@ -198,12 +198,15 @@ export interface RecordedRow extends RecordedVerdict {
   readonly cursor: string
 }
 
+/** Most deleted subjects that are named at once: no page shows more rows. */
+export const MOST_ERASED = 200
+
 /** The rows that came into the record since a place in it. */
 export interface Arrivals {
   /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
   readonly rows: readonly RecordedRow[]
-  /** Subjects that were deleted. */
-  readonly erased: readonly ThreadRef[]
+  /** Subjects that were deleted; null if they are more than `MOST_ERASED`: whoever shows rows reads them anew. */
+  readonly erased: readonly ThreadRef[] | null
   /** Where to go on. */
   readonly at: string
   /** How many more have come, counted up to 10,000. */

@@ -16,7 +16,7 @@ import type {
   SubjectRecord,
   TranscriptEntry,
 } from '../../ports/record.ts'
-import { MOST_WORDS } from '../../ports/record.ts'
+import { MOST_ERASED, MOST_WORDS } from '../../ports/record.ts'
 import type { ReviewQueue } from '../../ports/review.ts'
 import { folded, holdsTerms, termsOf } from '../../record/grams.ts'
 import type { Costs } from '../../record/queue.ts'
@@ -204,8 +204,8 @@ function arrivalsIn(
   const upTo = page.length < most ? now : (page.at(-1)?.seq ?? now)
   const gone = [...subjects.values()].filter(({ goneSeq }) => goneSeq > since && goneSeq <= upTo)
   gone.sort((a, b) => a.goneSeq - b.goneSeq)
-  const left = all.filter(({ seq }) => seq > upTo).length
-  return { rows: page.map(rowOf), erased: gone.map(({ ref }) => ref), at: `memory/${upTo}`, left }
+  const erased = gone.length > MOST_ERASED ? null : gone.map(({ ref }) => ref)
+  return { rows: page.map(rowOf), erased, at: `memory/${upTo}`, left: all.filter(({ seq }) => seq > upTo).length }
 }
 
 function beneath(rulings: ReadonlyMap<string, Ruling>, { subject, protocol, number }: RulingEntry): Ruling | undefined {

@@ -1,5 +1,5 @@
 import type { ThreadRef } from '../../domain/thread.ts'
-import { type Arrivals, MOST_WORDS, type RecordReader, type RecordSize } from '../../ports/record.ts'
+import { type Arrivals, MOST_ERASED, MOST_WORDS, type RecordReader, type RecordSize } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../../record/recorded.ts'
@@ -76,7 +76,7 @@ export function recordReads(db: Database): RecordReader {
     arrivals: (after, most) => arrivalsIn(db, after, most),
     async search(query, filter, limit) {
       const terms = termsOf(query)
-      if (terms.length === 0) return { found: [], stoppedEarly: false }
+      if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
       const hashes = await hashesNow()
       const [tenant, ...others] = filter.tenants ?? []
       const grams = hashes.grams(new Set(terms.flatMap((term) => [...gramsOf(term)])))
@@ -130,8 +130,8 @@ async function arrivalsIn(db: Database, after: string | null, most: number): Pro
   )
   const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
   const erased = await db.rows<SubjectRow>(
-    'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq',
-    ...[since, upTo],
+    'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
+    ...[since, upTo, MOST_ERASED + 1],
   )
   const [left] = await db.rows<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?) AS more',
@@ -144,7 +144,10 @@ async function arrivalsIn(db: Database, after: string | null, most: number): Pro
         docs.map(({ doc }) => doc),
       )
     ).map(recordedRow),
-    erased: erased.map(({ tenant, kind, id }): ThreadRef => ({ tenant, kind, postId: id })),
+    erased:
+      erased.length > MOST_ERASED
+        ? null
+        : erased.map(({ tenant, kind, id }): ThreadRef => ({ tenant, kind, postId: id })),
     at: `${file}/${upTo}`,
     left: left?.n ?? 0,
   }

@@ -139,7 +139,7 @@ async function standingOf(writing: Writing, fresh: readonly Open[]): Promise<Rea
   const fallen = [...newest.keys()].flatMap((key) => before.get(key)?.doc ?? [])
   await unindexed(writing, fallen, 'outlived')
   if (fallen.length > 0)
-    await sql.run('UPDATE rulings SET standing = 0, indexed = 0 WHERE doc = ANY (?::bigint[])', fallen)
+    await sql.run('UPDATE rulings SET standing = 0, indexed = 0, seq = NULL WHERE doc = ANY (?::bigint[])', fallen)
   return new Set(newest.values())
 }
 

@@ -37,6 +37,8 @@ function copying() {
 const MOST_ROWS = 200
 /** How many rows are shown in a second at most; the others wait. */
 const ROWS_A_SECOND = 20
+/** Within how long a page loads itself anew, in ms: those that are told so at once do it at different times. */
+const ANEW_WITHIN_MS = 5_000
 
 function live(list) {
   const template = document.querySelector('template')
@@ -135,6 +137,12 @@ function live(list) {
     hear('far', () => {
       isFar = true
       say(fresh.dataset.far)
+    })
+    hear('anew', () => {
+      list.replaceChildren()
+      waiting.length = 0
+      leave()
+      setTimeout(() => location.reload(), Math.random() * ANEW_WITHIN_MS)
     })
     hear('erase', ({ subject }) => {
       each('.row', (one) => one.dataset.subject === subject && one.remove(), list)
