@@ -200,19 +200,20 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await expect(postgresRecordReader(addressOf(besides(schema)))).rejects.toThrow('there is no schema')
   })
 
-  it('finds all by the index, newest first, in blocks that lie across each other; and keeps no gram of what was deleted', async () => {
+  it('finds all by the index, newest first, over days, in blocks that lie across each other; and keeps no gram of what was deleted', async () => {
     const address = addressOf()
     const store = await open(address)
-    // More than are walked through one by one; each batch has every third second.
+    // More than are walked through one by one, over four days; each batch has every third.
     const all = Array.from({ length: 720 }, (_, n) => n)
+    const secondOf = (n: number) => n * 400
     const wordOf = (n: number) => (n % 5 === 0 ? 'a harbour' : n === 31 ? 'Xylozebraquark' : 'a bridge')
     for (const third of [1, 0, 2]) {
       const own = all.filter((n) => n % 3 === third)
       for (const topic of ['verdicts', 'transcripts'] as const) {
         const entries = own.flatMap((n, at_) => {
-          const verdict = aVerdict(at(n), { subjectId: `s${n}`, tenant: n === 40 ? 'acme' : 'default' })
+          const verdict = aVerdict(at(secondOf(n)), { subjectId: `s${n}`, tenant: n === 40 ? 'acme' : 'default' })
           const value = topic === 'verdicts' ? verdict : aTranscript(verdict.id, wordOf(n))
-          const message = { ...incoming(topic, at_, `s${n}`, value, n), partition: third }
+          const message = { ...incoming(topic, at_, `s${n}`, value, secondOf(n)), partition: third }
           return entriesOf(topic, message, CONTEXT).map((entry) => ({ offset: at_, entry }))
         })
         expect(await store.apply({ topic, partition: third, from: 0, next: own.length, entries })).toBe('applied')
@@ -240,7 +241,7 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     const holding = () => db.rows<{ docs: number[] }>('SELECT docs FROM blocks WHERE grams @> ?::int[]', keys)
     expect(await holding()).toHaveLength(1)
     const [before] = await db.rows<{ n: number }>('SELECT sum(cardinality(docs))::int AS n FROM blocks')
-    await feed(store).send('posts', 's31', { id: 's31', createdAt: at(31), deleted: true }, 1_000)
+    await feed(store).send('posts', 's31', { id: 's31', createdAt: at(secondOf(31)), deleted: true }, secondOf(720))
     expect(await holding()).toEqual([])
     const [after] = await db.rows<{ n: number }>('SELECT sum(cardinality(docs))::int AS n FROM blocks')
     expect([before?.n, after?.n]).toEqual([720, 719])

@@ -1,4 +1,5 @@
 import type { RecordFilter } from '../../ports/record.ts'
+import { PER_DAY } from '../../record/documents.ts'
 import { MOST_CANDIDATES } from '../../record/recorded.ts'
 import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
@@ -10,6 +11,8 @@ const MOST_SEARCH_MS = 500
 const WALKED = 500
 /** Blocks of the first look by the index; each further one has four times as many. */
 const FIRST_LOOK = 50
+/** Days of the first look; once they are read, the next one has four times as many. */
+const FIRST_DAYS = 1
 /** Texts that are opened together. */
 const OPENED = 100
 
@@ -23,8 +26,8 @@ interface Sought {
 
 /**
  * The newest documents that hold all grams are looked at. First the very newest, one by one; then by the index, which has neighbours
- * in one row, day by day: an index of PostgreSQL's has no order, and is read for one day at a time, with all that the day has. Ends
- * early after `MOST_CANDIDATES`, or when it has gone on for long.
+ * in one row, some days at a time: an index of PostgreSQL's has no order, and is read with all that these days have. Ends early after
+ * `MOST_CANDIDATES`, or when it has gone on for long.
  */
 export async function searched(
   db: Database,
@@ -44,14 +47,18 @@ export async function searched(
   const before = newest.end
   // Blocks lie across each other: a document comes when no block that is left may hold a newer one.
   let waiting: number[] = []
-  let [after, looked]: [Pick<Found, 'hi' | 'block'>, number] = [
+  let [after, looked, days]: [Pick<Found, 'hi' | 'block'>, number, number] = [
     { hi: before + BLOCK_SPAN, block: 0 },
     newest.page.length,
+    FIRST_DAYS,
   ]
   for (let look = FIRST_LOOK; ; look *= 4) {
-    const blocks = await blocksOf(db, grams, before, after, look, until)
+    const from = (Math.ceil(after.hi / PER_DAY) - days) * PER_DAY
+    const blocks = await blocksOf(db, grams, { before, after, from }, look, until)
     if (blocks === null) return { docs, stoppedEarly: true }
-    const last = blocks.length < look ? undefined : blocks.at(-1)
+    const isRead = blocks.length < look
+    if (isRead) days *= 4
+    const last = !isRead ? blocks.at(-1) : from > newest.oldest ? { hi: from, block: 0 } : undefined
     const all = [...waiting, ...blocks.flatMap((block) => block.docs)]
     const isNext = (doc: number) => last === undefined || doc > last.hi
     waiting = all.filter((doc) => !isNext(doc))
@@ -107,7 +114,7 @@ async function within<Result>(
   }
 }
 
-/** Of the newest documents those with all grams, and the oldest that was looked at; that is null if there are no more. */
+/** Of the newest documents those with all grams; the oldest that was looked at, null if there are no more; and the oldest of all. */
 async function walked(db: Database, grams: readonly number[], before: number, until: number) {
   return within(db, until, ['enable_bitmapscan', 'enable_seqscan'], async (sql) => {
     const [last] = await sql.rows<{ doc: number }>(
@@ -118,27 +125,29 @@ async function walked(db: Database, grams: readonly number[], before: number, un
       'SELECT doc, k FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC',
       ...[last?.doc ?? 0, before, grams],
     )
-    return { page, end: last?.doc ?? null }
+    const [first] = await sql.rows<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT 1')
+    return { page, end: last?.doc ?? null, oldest: first?.doc ?? 0 }
   })
 }
 
-/** The next blocks that have all grams; of their documents some are before this one. */
+/** The next blocks, not beyond `from`, that have all grams; of their documents some are before this one. */
 async function blocksOf(
   db: Database,
   grams: readonly number[],
-  before: number,
-  { hi, block }: Pick<Found, 'hi' | 'block'>,
+  { before, after, from }: { before: number; after: Pick<Found, 'hi' | 'block'>; from: number },
   most: number,
   until: number,
 ) {
   // Only by the index of grams: the planner takes common ones for rare, as each alone were.
-  return within(db, until, ['enable_seqscan', 'enable_indexscan'], (sql) =>
-    sql.rows<Found>(
-      `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi <= ?::bigint AND (hi, block) < (?::bigint, ?::bigint)
-       AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
-      ...[grams.map(indexKeyOf), hi, hi, block, before, most],
-    ),
-  )
+  return within(db, until, ['enable_seqscan', 'enable_indexscan'], async (sql) => {
+    // Else the planner compares the grams of all blocks of a day wherever the index has a long list of what it has not sorted in yet.
+    await sql.rows("SELECT set_config('cpu_operator_cost', '1000', true)")
+    return sql.rows<Found>(
+      `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi >= ?::bigint AND hi <= ?::bigint
+       AND (hi, block) < (?::bigint, ?::bigint) AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
+      ...[grams.map(indexKeyOf), from, after.hi, after.hi, after.block, before, most],
+    )
+  })
 }
 
 /** Those of these documents that have all grams themselves, newest first. */
