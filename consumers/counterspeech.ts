@@ -40,7 +40,11 @@ async function handleReply(
   // Link first, so that a concurrent deletion of the post also deletes this reply.
   const linked =
     postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
-  if (linked === 'deleted') return 'deleted'
+  if (linked === 'deleted') {
+    // After Redis was lost the deletion may be read before the reply, which has a verdict already.
+    await eraseWithDependents(context, ref, heartbeat, later)
+    return 'deleted'
+  }
   if (linked === 'full') return refuse(context, from)
   const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())

@@ -201,6 +201,23 @@ describe('counterspeech', () => {
     expect(erased).toEqual(['p1', 'r0', 'r1'])
   })
 
+  it('goes with its post also where Redis was emptied after its verdict, and the deletion is read before it', async () => {
+    const { threads, outbox } = memoryStores(() => NOW)
+    const erased: string[] = []
+    const erase = async (ref: ThreadRef) => {
+      erased.push(`${ref.kind} ${ref.postId}`)
+      return threads.deletePost(ref, () => ({ caseId: '', verdict: '', transcript: '' }))
+    }
+    const context = intakeContext({ threads, outbox }, { erase })
+    const read = [readReply(replyJson({ postId: 'p1' })), readReply(replyJson({ postId: 'p1' }))]
+    await threads.deletePost({ tenant: 'default', postId: 'p1', kind: 'post' }, () => ({
+      ...{ caseId: '', verdict: '', transcript: '' },
+    }))
+    const taken = read.flatMap((one) => (one.ok ? [one] : []))
+    expect(await counterspeech.handle(context, taken, async () => {})).toEqual(['deleted', 'deleted'])
+    expect(new Set(erased)).toEqual(new Set(['reply r1']))
+  })
+
   it('is shown to the routes as it is kept', async () => {
     const { asked, take } = taking()
     await take(replyJson({ tenant: 'forum' }))
