@@ -52,7 +52,7 @@ function* briefed(): Script {
     carry: { said: brief.ok ? brief.answer.word : '' },
   }
 }
-const protocol: Protocol = protocolNamed('talk', { script: briefed })
+const protocol: Protocol = protocolNamed('talk', { script: briefed, prepare: () => preparing() })
 
 const [p1, p3] = [thread('p1'), thread('p3')]
 let stores: ReturnType<typeof memoryStores>
@@ -62,12 +62,15 @@ let clock: { now: number }
 /** What the model was asked, and the ids that got a job. */
 let asked: string[]
 let pushed: string[]
+/** What happens while a subject is prepared. */
+let preparing: () => Iterable<number>
 
 beforeEach(async () => {
   clock = { now: T0 }
   stores = memoryStores(() => clock.now)
   memo = memoryMemo(() => clock.now)
   ;[asked, pushed] = [[], []]
+  preparing = () => []
   library = memoryLibrary(wordEmbedder(), { now: () => clock.now, deletedAmong: stores.erasures.deletedAmong })
   const of = (ref: typeof p1) => ({ tenant: ref.tenant, id: ref.postId, kind: ref.kind })
   await library.add('precedents', [item(SECRET, 'bad', { subject: of(p1) })], 'ann', signal)
@@ -206,6 +209,19 @@ describe('a case that was shown a subject that is deleted', () => {
       expect(look).toHaveBeenCalledOnce()
       expect(asked).toEqual(['what stands alone'])
     })
+  })
+
+  it('asks nothing about a post that was deleted while its case was read and prepared for the question', async () => {
+    const id = await open('p2')
+    const [alone] = asksIn(await worker().advance(id))
+    if (alone === undefined) throw new Error('no question')
+    preparing = function* () {
+      void remove(thread('p2'))
+      clock.now += 3_000
+      yield 25_000
+    }
+    expect(await worker().answerOne(alone)).toMatchObject({ end: 'done' })
+    expect(asked).toEqual([])
   })
 
   it('keeps no answer of a question with its words, neither in the journal nor in the memo', async () => {

@@ -96,13 +96,16 @@ function inMemory(parts: LocateParts, staged: StagedAsk): Located | null {
   const isOpen = parts.cases.isOpen(caseId, run, key)
   // Where nothing has to be sent nobody waits for it.
   isOpen.catch(() => {})
-  return located(parts, staged, { asked, record, journal, answersInRound: progress.asked.length, isOpen })
+  const foundAt = parts.clock()
+  return located(parts, staged, { asked, record, journal, answersInRound: progress.asked.length, isOpen, foundAt })
 }
 
 async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
   const { protocols, cases, scripts, clock, settings } = parts
   const { caseId, run, key } = staged
   const stale = (advance: boolean): Ended => ({ end: 'done', advance, outcome: 'stale' })
+  // Before it is prepared, which may wait for other long subjects.
+  const foundAt = clock()
   const taken = await cases.peek(caseId)
   const protocol = taken === null ? undefined : protocolOf(protocols, taken.record)
   if (taken === null || protocol === undefined) return stale(false)
@@ -125,7 +128,7 @@ async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located |
   const found = open.find((one) => one.key === key)
   if (found === undefined) return stale(open.every(({ round }) => round !== roundOf(asked, key)))
   const isOpen = Promise.resolve(true)
-  return located(parts, staged, { asked: found, record, journal, answersInRound: asked.length, isOpen })
+  return located(parts, staged, { asked: found, record, journal, answersInRound: asked.length, isOpen, foundAt })
 }
 
 function located(
@@ -134,15 +137,15 @@ function located(
   found: Pick<Located, 'record' | 'answersInRound'> & {
     readonly asked: KeyedAsk
     readonly journal: Journal
-    /** Whether it was still open when it was found. */
+    /** Whether it was still open then, ms since 1970. */
     readonly isOpen: Promise<boolean>
+    readonly foundAt: number
   },
 ): Located {
-  const { record, answersInRound, isOpen } = found
+  const { record, answersInRound, isOpen, foundAt } = found
   const { ask } = found.asked
   /** Whether the case was shown content of other subjects, which may be deleted. */
   const wasShown = [...found.journal.values()].some(({ shown = [] }) => shown.length > 0)
-  const foundAt = clock()
   return {
     ...{ ask, record, answersInRound },
     remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
