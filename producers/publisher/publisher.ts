@@ -30,11 +30,21 @@ const ADOPT_EVERY_MS = 2_000
 /** The store forgets a publisher that has no entries and has taken none for this long, in ms. */
 const FORGOTTEN_MS = 600_000
 const FORGET_EVERY_MS = 60_000
+/** An entry that has waited for longer, in ms, is looked at again before it is sent: its subject may have been deleted. */
+const FRESH_MS = 2 * WAIT_MS
+
+/** An entry that this publisher has. */
+interface InHand extends PendingEntry {
+  /** When it was last looked whether it may be sent, ms since 1970. */
+  lookedAt: number
+  /** It may be on its topic already. */
+  isTried: boolean
+}
 
 /** Entries of one kind that wait to be sent, in order: for their own topics only, or for none, and not for those of other kinds. */
 interface Queue {
   readonly what: PublishedKind | 'answer'
-  readonly pending: PendingEntry[]
+  readonly pending: InHand[]
   /** The last delivery failed: a topic accepts nothing. */
   isBlocked: boolean
   /** Called when there is something to send, or to stop for. */
@@ -102,13 +112,16 @@ async function readOutbox(publishing: Publishing): Promise<void> {
       }
       if (clock() - adopted > ADOPT_EVERY_MS) {
         adopted = clock()
-        for (const entry of await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS)) await take(publishing, entry)
+        for (const entry of await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS))
+          await take(publishing, entry, { lookedAt: adopted, isTried: true })
       }
       if (clock() - forgot > FORGET_EVERY_MS) {
         forgot = clock()
         await outbox.forget(FORGOTTEN_MS)
       }
-      for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS)) await take(publishing, entry)
+      const lookedAt = clock()
+      for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS))
+        await take(publishing, entry, { lookedAt, isTried: false })
       report('loop:succeeded', { loop: 'publisher' })
     } catch (error) {
       report('error', { where: 'publisher', error })
@@ -118,7 +131,11 @@ async function readOutbox(publishing: Publishing): Promise<void> {
 }
 
 /** Puts an entry into its queue; one that this version can't read becomes a dead letter. */
-async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
+async function take(
+  publishing: Publishing,
+  entry: OutboxEntry,
+  state: Pick<InHand, 'lookedAt' | 'isTried'>,
+): Promise<void> {
   // A publisher may re-adopt its own entries after missing heartbeats.
   if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
   const { topics, outbox, traceparentOf } = publishing
@@ -140,7 +157,7 @@ async function take(publishing: Publishing, entry: OutboxEntry): Promise<void> {
   const isSaid = entry.kind === 'review' || entry.kind === 'outcome'
   const ruled = pending.answer === undefined ? verdicts : answers
   const queue = entry.kind === 'dead-letter' ? letters : isSaid ? decisions : ruled
-  queue.pending.push(pending)
+  queue.pending.push({ ...pending, ...state })
   queue.wake()
 }
 
@@ -165,7 +182,8 @@ async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
 /** Delivers the first `most` entries of a queue, and removes them from the outbox. */
 async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<void> {
   const { outbox, clock } = publishing
-  const first = queue.pending.slice(0, most)
+  const first = await firstToSend(publishing, queue, most)
+  if (first.length === 0) return
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
     else await deliver(publishing, first, !queue.isBlocked)
@@ -181,15 +199,39 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   for (const one of first) tellPublished(publishing, one, published)
 }
 
+/**
+ * The first `most` entries of a queue, about to be sent. Those that have waited and are erased, or held back, by now leave it: while
+ * a topic accepts nothing, that takes hours.
+ */
+async function firstToSend({ outbox, clock }: Publishing, queue: Queue, most: number): Promise<readonly InHand[]> {
+  const now = clock()
+  const waited = queue.pending.slice(0, most).filter(({ lookedAt }) => now - lookedAt > FRESH_MS)
+  if (waited.length > 0) {
+    const tried = new Set(waited.flatMap(({ entry, isTried }) => (isTried ? [entry.id] : [])))
+    const entries = waited.map(({ entry }) => entry)
+    const left = new Set((await outbox.stillToSend(entries, tried)).map(({ id }) => id))
+    for (const one of waited)
+      if (left.has(one.entry.id)) one.lookedAt = now
+      else queue.pending.splice(queue.pending.indexOf(one), 1)
+  }
+  const first = queue.pending.slice(0, most)
+  const known = first.findIndex(({ lookedAt }) => now - lookedAt > FRESH_MS)
+  const sendable = known < 0 ? first : first.slice(0, known)
+  for (const one of sendable) one.isTried = true
+  return sendable
+}
+
 /** Tries once to send what is queued and what the outbox still has, and leaves the publishers. */
 async function sendLast(publishing: Publishing): Promise<void> {
-  const { outbox, name, queues, report } = publishing
+  const { outbox, name, queues, clock, report } = publishing
   const attempt = (step: () => Promise<unknown>) =>
     step().catch((error: unknown) =>
       report('error', { where: 'publisher', error, ...casesNamed(caseIdsOf(inHand(publishing))) }),
     )
   await attempt(async () => {
-    for (const entry of await outbox.next(name, LAST_SENT_AT_ONCE, 0)) await take(publishing, entry)
+    const lookedAt = clock()
+    for (const entry of await outbox.next(name, LAST_SENT_AT_ONCE, 0))
+      await take(publishing, entry, { lookedAt, isTried: false })
   })
   await Promise.all(
     queues.map((queue) =>
@@ -226,7 +268,7 @@ function tellPublished({ report }: Publishing, { entry, verdict, proposal }: Pen
   })
 }
 
-function inHand({ queues }: Publishing): PendingEntry[] {
+function inHand({ queues }: Publishing): InHand[] {
   return queues.flatMap(({ pending }) => pending)
 }
 

@@ -98,6 +98,14 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(await sentToReceiver(stores)).toEqual(['retracted'])
       })
 
+      it('is not sent by a publisher in whose hand it has waited, and its retraction goes out', async () => {
+        await concluded()
+        const inHand = await stores.outbox.next('one', 10, 10)
+        await deletePost()
+        expect(await stores.outbox.stillToSend(inHand, new Set(inHand.map(({ id }) => id)))).toEqual([])
+        expect(await nextIds()).toEqual(['rumor~p1~r2'])
+      })
+
       it('has nothing left of a comment that is deleted after it, whoever has its verdict in hand', async () => {
         await concluded()
         await stores.outbox.next('one', 10, 10)

@@ -192,6 +192,35 @@ export function shownContract(name: string, make: MakeStores): void {
       expect(await clean(record.id)).toBe('in-flight')
     })
 
+    it('takes a verdict from its publisher that has waited in its hand, and lets the case begin again under its number', async () => {
+      const { record } = await shownCase()
+      expect(await conclude(record)).toBe(true)
+      const entries = await stores.outbox.next('one', 10, 10)
+      expect(await stores.outbox.stillToSend(entries, new Set())).toEqual(entries)
+      await remove()
+      expect(await stores.outbox.stillToSend(entries, new Set())).toEqual([])
+      expect(await stores.outbox.size()).toBe(0)
+      expect(await clean(record.id)).toBe('restarted')
+      expect((await stores.traces?.(SECRET)) ?? []).toEqual([])
+      await stores.erasures.release(10)
+      expect(await conclude(record)).toBe(true)
+      expect(await handed()).toEqual([record.id])
+    })
+
+    it('leaves it one that may be on its topic, until it is erased', async () => {
+      const { record } = await shownCase()
+      expect(await conclude(record)).toBe(true)
+      const entries = await stores.outbox.next('one', 10, 10)
+      await remove()
+      expect(await stores.outbox.stillToSend(entries, new Set(entries.map(({ id }) => id)))).toEqual(entries)
+      await stores.pass(20)
+      expect(await stores.outbox.adopt('two', 10, 10)).toEqual(entries)
+      expect(await stores.outbox.stillToSend(entries, new Set())).toEqual(entries)
+      expect(await clean(record.id)).toBe('in-flight')
+      expect(await stores.outbox.stillToSend(entries, new Set(entries.map(({ id }) => id)))).toEqual([])
+      expect(await stores.outbox.size()).toBe(0)
+    })
+
     it('has a verdict that a publisher has sent to receivers without its words, from the deletion on', async () => {
       const { record } = await shownCase()
       expect(await conclude(record)).toBe(true)

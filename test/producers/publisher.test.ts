@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { publisher } from '../../producers/publisher/publisher.ts'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
@@ -8,7 +9,7 @@ import type { Outbox, OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
 import { askedThread } from '../../src/service/threads/asked.ts'
-import { ARRIVAL, DECISION_TOPICS, endOf, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, DECISION_TOPICS, endOf, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
 
 const topics = { verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead', ...DECISION_TOPICS }
@@ -379,6 +380,21 @@ describe('a topic that takes nothing', () => {
     expect(on('transcripts')).toHaveLength(written)
     await expect.poll(() => told['publication:held'].at(-1)?.held, SOON).toBe(false)
     expect(told['message:dead']).toEqual([])
+  })
+
+  test('gets nothing, when it takes records again, of what was deleted while they waited for it', async () => {
+    down = new Set(['verdicts', 'transcripts'])
+    for (const id of ['p1', 'p2']) await decide(id)
+    start()
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    await stores.threads.deletePost(thread('p1'), retractionOf(thread('p1')))
+    await decide('p4')
+    await sleep(1_100)
+    down.clear()
+    await expect.poll(() => on('verdicts').map(({ key }) => key).toSorted(), SOON).toEqual(['p1', 'p2', 'p4'])
+    const { verdict, transcript: its } = retractionOf(thread('p1'))('rumor', 2)
+    expect(stands.flatMap(({ key, value }) => (key === 'p1' ? [value] : [])).toSorted()).toEqual([verdict, its].toSorted())
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
   })
 
   test('is told of with the cases that wait for it: how many, and the first five', async () => {

@@ -209,6 +209,12 @@ export interface Outbox {
   next(publisher: string, limit: number, waitMs: number): Promise<OutboxEntry[]>
   /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
+  /**
+   * Of entries that this publisher has had for a while, those that may still be sent. The others are out of the outbox, and nobody
+   * sends them: they were erased meanwhile, or are held back as `next` does it; not those that are among `tried`, or that another
+   * publisher has had, since they may be on their topic.
+   */
+  stillToSend(entries: readonly OutboxEntry[], tried: ReadonlySet<string>): Promise<OutboxEntry[]>
   /** A heartbeat: this publisher is still sending these entries. */
   heartbeat(publisher: string, ids: readonly string[]): Promise<void>
   /** Acknowledged by Kafka: the entries are removed, and their subjects may open the next revision. */

@@ -24,6 +24,8 @@ interface OnTheWay {
 interface InHand {
   readonly entry: OutboxEntry
   readonly publisher: string
+  /** Another publisher has had it, too. */
+  readonly isAdopted: boolean
   /** The publisher's last heartbeat, ms. */
   readonly at: number
   /** The case of the verdict, if it was erased meanwhile. */
@@ -159,7 +161,7 @@ export function memoryOutbox(
     async next(publisher, limit, waitMs) {
       if (waiting.length === 0) await entries.arrival(waitMs)
       const next = waiting.splice(0, limit).filter((entry) => !mustStay(entry))
-      for (const entry of next) inHand.set(entry.id, { entry, publisher, at: clock(), erased: null })
+      for (const entry of next) inHand.set(entry.id, { entry, publisher, isAdopted: false, at: clock(), erased: null })
       return next
     },
     async adopt(publisher, limit, idleMs) {
@@ -171,8 +173,18 @@ export function memoryOutbox(
         release(erased)
       }
       const left = idle.filter(({ erased }) => erased === null).slice(0, limit)
-      for (const one of left) inHand.set(one.entry.id, { ...one, publisher, at: clock() })
+      for (const one of left) inHand.set(one.entry.id, { ...one, publisher, isAdopted: true, at: clock() })
       return left.map(({ entry }) => entry)
+    },
+    async stillToSend(given, tried) {
+      return given.filter((entry) => {
+        const { erased = null, isAdopted = true } = inHand.get(entry.id) ?? {}
+        const isErased = erased !== null
+        if (!isErased && (isAdopted || tried.has(entry.id) || !mustStay(entry))) return true
+        inHand.delete(entry.id)
+        if (isErased && 'caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
+        return false
+      })
     },
     async heartbeat(publisher, ids) {
       for (const id of ids) {

@@ -154,7 +154,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   }
 
   /** Without the verdicts of withheld cases: those are taken out of the outbox, and their cases begin again. */
-  async function withoutWithheld(read: Read[]): Promise<Read[]> {
+  async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
     const kept = await Promise.all(
       read.map(async ({ entry, of }) => {
         if (of?.shown !== true || (entry.kind !== 'verdict' && entry.kind !== 'proposal')) return true
@@ -193,6 +193,17 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
         client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
       )
       return handOut(await claimedEntries(reply))
+    },
+    async stillToSend(entries, tried) {
+      const left = await erased.without([...entries])
+      const untried = left.flatMap((entry) =>
+        tried.has(entry.id) ? [] : [{ entry, of: handedOut.get(entry.id) ?? null }],
+      )
+      const kept = new Set((await withoutWithheld(untried)).map(({ entry }) => entry.id))
+      const sendable = left.filter(({ id }) => tried.has(id) || kept.has(id))
+      const isLeft = new Set(sendable.map(({ id }) => id))
+      for (const { id } of entries) if (!isLeft.has(id)) handedOut.delete(id)
+      return sendable
     },
     async heartbeat(publisher, ids) {
       if (ids.length === 0) return
