@@ -66,7 +66,7 @@ it('the record is not asked while nobody listens, and a stream ends when its cli
   const streams = await Promise.all(
     Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
   )
-  expect(console.arriving.listening).toBe(4)
+  await expect.poll(() => console.arriving.listening).toBe(4)
   expect((await console.ask('/live/stream', { headers: { cookie } })).status).toBe(503)
   await Promise.all(streams.map((stream) => stream.body?.cancel()))
   expect(console.arriving.listening).toBe(0)
@@ -152,6 +152,55 @@ it('a page that misses a deletion, because it reads nothing, is told to load its
   const events = [...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event)
   expect(events.filter((event) => event === 'erase').length).toBeLessThan(300)
   expect(events.at(-1)).toBe('anew')
+})
+
+const deleted = (id: string) => ({ id, deleted: true, createdAt: new Date(0).toISOString() })
+
+it('a row is not told after the erasure of its subject, which came while far more rows were read', async () => {
+  const { console, arriving, heard } = await listening()
+  for (let at = 0; at < 200; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
+  const { arrivals } = console.record
+  vi.spyOn(console.record, 'arrivals').mockImplementationOnce(async (...how) => {
+    const read = await arrivals(...how)
+    await console.topics.send('posts', 'p0', deleted('p0'), 60)
+    return read
+  })
+  await arriving.look()
+  const ofIt = heard.filter((told) => told.event === 'row' && told.row.verdict.subjectId === 'p0')
+  expect([heard.filter(({ event }) => event === 'erase').length, heard.length, ofIt]).toEqual([1, 1 + 149 + 1, []])
+})
+
+it('a page that begins to listen while the record is read for others misses nothing', async () => {
+  const { console, arriving, heard } = await listening()
+  await console.judged({ verdict: { subjectId: 'p' } })
+  await arriving.look()
+  const second: Told[] = []
+  const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { arrivals } = console.record
+  vi.spyOn(console.record, 'arrivals').mockImplementationOnce(async (...how) => {
+    await read.promise
+    return arrivals(...how)
+  })
+  const look = arriving.look().then(goOn.resolve)
+  const begins = arriving.listen({ filter: {}, hear: (told) => void second.push(told) }, heard.at(-1)?.at ?? null)
+  await new Promise((resolve) => setImmediate(resolve))
+  await console.topics.send('posts', 'p', deleted('p'), 60)
+  read.resolve()
+  await Promise.all([look, begins, goOn.promise])
+  await arriving.look()
+  expect([heard, second].map((all) => all.filter(({ event }) => event === 'erase').length)).toEqual([1, 1])
+})
+
+it('a page hears what is deleted between its first answer and its stream', async () => {
+  const console = aConsole()
+  const cookie = await console.signedIn()
+  await console.judged({ verdict: { subjectId: 'p' } })
+  const { text } = await console.page('/live', cookie)
+  await console.topics.send('posts', 'p', deleted('p'), 60)
+  const after = /data-after="([^"]+)"/.exec(text)?.[1] ?? ''
+  const stream = await console.ask(`/live/stream?after=${encodeURIComponent(after)}`, { headers: { cookie } })
+  console.close()
+  expect(await stream.text()).toContain('event: erase')
 })
 
 /** The end of a stream, or a word that is not told there. */

@@ -9,7 +9,7 @@ import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
 
 interface LiveParts extends Lists {
-  readonly record: Pick<RecordReader, 'find'>
+  readonly record: Pick<RecordReader, 'find' | 'arrivals'>
   readonly arriving: Arriving
   readonly blinds: Blinds
   /** Most pages that are kept up to date at a time. */
@@ -41,10 +41,12 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
       right: 'see',
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
+        // Before the rows: whatever comes, or is deleted, from here on is told to the page when it listens.
+        const { at } = await record.arrivals(null, 0)
         const rows = await record.find(filter, MOST)
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
         const readable = blinds.openTo(session.by, rows)
-        return { title: TEXTS.live.title, body: liveBody(readable, last, query, { kinds, disturbing }) }
+        return { title: TEXTS.live.title, body: liveBody(readable, { at, last }, query, { kinds, disturbing }) }
       },
     },
     {
@@ -195,7 +197,13 @@ function fieldsOf(told: Exclude<Told, { event: 'row' }>) {
   return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: told.subject.id }
 }
 
-function liveBody(rows: readonly RecordedRow[], last: string | undefined, query: URLSearchParams, lists: Lists): Safe {
+/** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */
+function liveBody(
+  rows: readonly RecordedRow[],
+  { at, last }: { readonly at: string; readonly last: string | undefined },
+  query: URLSearchParams,
+  lists: Lists,
+): Safe {
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
   return html`<h1>${TEXTS.live.title}</h1>
@@ -207,6 +215,6 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 <button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form>
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? html`<p class="none">${TEXTS.live.none}</p>` : NOTHING}
-<ol class="rows" data-stream="${stream}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
+<ol class="rows" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }

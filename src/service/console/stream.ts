@@ -1,3 +1,4 @@
+import type { ThreadRef } from '../domain/thread.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../ports/record.ts'
 
 /** What a page that is kept up to date hears. */
@@ -26,26 +27,35 @@ export class Arriving {
   readonly #record: Pick<RecordReader, 'arrivals'>
   readonly #listening = new Set<Listening>()
   #at: string | null = null
+  /** Reads one after the other: what comes while a page begins to listen is told to it as well. */
+  #reading: Promise<unknown> = Promise.resolve()
 
   constructor(record: Pick<RecordReader, 'arrivals'>) {
     this.#record = record
   }
 
   /** Looks once, if anybody listens. */
-  async look(): Promise<void> {
-    if (this.#listening.size === 0) {
-      this.#at = null
-      return
-    }
-    this.#at = await this.#tell(this.#at, [...this.#listening])
+  look(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#listening.size === 0) this.#at = null
+      else this.#at = await this.#tell(this.#at, [...this.#listening])
+    })
   }
 
   /** Listens from the place `after`, or from now on; the function that is returned ends it. */
-  async listen(one: Listening, after: string | null): Promise<() => void> {
-    this.#at ??= (await this.#record.arrivals(null, 0)).at
-    if (after !== null && after !== this.#at) await this.#tell(after, [one])
-    this.#listening.add(one)
-    return () => void this.#listening.delete(one)
+  listen(one: Listening, after: string | null): Promise<() => void> {
+    return this.#alone(async () => {
+      this.#at ??= (await this.#record.arrivals(null, 0)).at
+      if (after !== null && after !== this.#at) await this.#tell(after, [one])
+      this.#listening.add(one)
+      return () => void this.#listening.delete(one)
+    })
+  }
+
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#reading.then(work)
+    this.#reading = done.catch(() => {})
+    return done
   }
 
   get listening(): number {
@@ -57,6 +67,8 @@ export class Arriving {
     // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
     const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }
     const gone = erased === null || rest.erased === null ? null : [...erased, ...rest.erased]
+    const isGone = new Set(rest.erased?.map(nameOf))
+    const still = rows.filter(({ subject }) => !isGone.has(nameOf(subject)))
     for (const one of to) {
       if (gone === null) {
         one.hear({ event: 'anew', at: rest.at })
@@ -64,11 +76,15 @@ export class Arriving {
       }
       for (const { tenant, postId: id } of gone)
         if (allows(one.filter, tenant)) one.hear({ event: 'erase', at: rest.at, subject: { tenant, id } })
-      for (const row of rows) if (fits(row, one.filter)) one.hear({ event: 'row', at: rest.at, row })
+      for (const row of still) if (fits(row, one.filter)) one.hear({ event: 'row', at: rest.at, row })
       if (left > 0) one.hear({ event: 'far', at: rest.at, left })
     }
     return rest.at
   }
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return JSON.stringify([tenant, kind, postId])
 }
 
 function allows({ tenants }: RecordFilter, tenant: string): boolean {

@@ -45,7 +45,7 @@ function live(list) {
   const fresh = document.querySelector('.fresh')
   const pause = document.querySelector('.pause')
   const waiting = []
-  let [source, last, isPaused, isFar] = [null, '', false, false]
+  let [source, last, isPaused, isFar] = [null, list.dataset.after, false, false]
 
   const row = (data) => {
     const item = template.content.firstElementChild.cloneNode(true)
@@ -114,7 +114,7 @@ function live(list) {
   const connect = () => {
     if (source !== null || document.hidden) return
     const address = new URL(list.dataset.stream, location.href)
-    if (last !== '') address.searchParams.set('after', last)
+    address.searchParams.set('after', last)
     source = new EventSource(address)
     const hear = (name, take) =>
       source.addEventListener(name, (event) => {
