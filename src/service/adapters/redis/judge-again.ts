@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { setAside } from '../../domain/kept-image.ts'
@@ -18,7 +19,7 @@ const askAgain = script('judge-again/ask', {
 const reviveThread = script('judge-again/revive', {
   keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
   args: [
-    ...(['member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
+    ...(['watcher', 'member', 'now', 'keep', 'readVersion', 'at', 'version'] as const),
     ...(['fields[].name', 'fields[].value', 'aside[].hash', 'aside[].url'] as const),
     ...(['said[].id', 'said[].json', 'said[].rank', 'said[].author'] as const),
     ...(['known[].protocol', 'known[].revision', 'known[].seen', 'known[].final'] as const),
@@ -38,6 +39,7 @@ const KEEP_WATCH_MS = 3_600_000
 /** The steps of `gavel judge-again`. Throws `StoreSuspended` where data were lost that a recovery has to restore first. */
 export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombstoneMs: number }): JudgeAgainStore {
   const run = (name: string) => keys.under(`judge-again:${name}`)
+  const watcher = randomUUID()
   return {
     async ask(ref, asked, now) {
       const member = memberOf(ref)
@@ -46,7 +48,13 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
       return outcomesIn(await askAgain(client, { ...touched, member, now, asked: asked.map(rowOf) }))
     },
     async watch(refs) {
-      await Promise.all(refs.map((ref) => client.set(keys.watched(memberOf(ref)), 1, 'PX', KEEP_WATCH_MS)))
+      const batch = client.pipeline()
+      for (const ref of refs) {
+        const watched = keys.watched(memberOf(ref))
+        batch.sadd(watched, watcher)
+        batch.pexpire(watched, KEEP_WATCH_MS)
+      }
+      for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
     },
     async revive(given, { asked, known, readVersion }, now) {
       const { post, images: aside } = setAside(given.post)
@@ -58,6 +66,7 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
           due: keys.due,
           incarnation: keys.incarnation,
           watched: keys.watched(member),
+          watcher,
           member,
           now,
           keep: settings.keepTombstoneMs,

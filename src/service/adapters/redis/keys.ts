@@ -100,7 +100,7 @@ export interface Keys {
   decided(member: string): string
   /** String: what came of a decision, by its PARTITION@OFFSET, for whoever waits for that. */
   told(of: string): string
-  /** String: a forgotten thread whose messages are being read, to judge it again; nothing was said or deleted in it since. */
+  /** Set: the runs that read a forgotten thread's messages, to judge it again; nothing was said or deleted in it since. */
   watched(member: string): string
   /** Set: thread members of the replies to a post. */
   replies(member: string): string
@@ -151,7 +151,7 @@ export function keysUnder(prefix: string): Keys {
     revisions: (member) => `${root}:revisions:${member}`,
     decided: (member) => `${root}:decided:${member}`,
     told: (of) => `${root}:decisions/told:${of}`,
-    watched: (member) => `${root}:judge-again/watched:${member}`,
+    watched: (member) => `${root}:judge-again/watching:${member}`,
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
     answers: (member) => `${root}:answers:${member}`,

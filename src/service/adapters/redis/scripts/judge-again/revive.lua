@@ -17,6 +17,7 @@
 --@key due
 --@key incarnation
 --@key watched
+--@arg watcher           the caller's run
 --@arg member
 --@arg now               wall time, ms
 --@arg keep              how long numbers of revisions are kept, ms
@@ -46,7 +47,9 @@ local function all(outcome)
 end
 local gone, post, expired, now_version = unpack(redis.call('HMGET', thread, 'deleted', 'post', 'expired', 'version'))
 if gone then return all('deleted') end
-if redis.call('DEL', watched) == 0 then return all('changed') end
+-- Another run may watch it since: it has read what was said and deleted by then, and the caller has not.
+if redis.call('SISMEMBER', watched, watcher) == 0 then return all('changed') end
+redis.call('DEL', watched)
 if (post and not expired) or (now_version or '') ~= read_version then return all('changed') end
 for _, field in ipairs(redis.call('HKEYS', thread)) do
   if string.match(field, '^open:') then return all('changed') end
