@@ -3,11 +3,12 @@ import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
 import { RecordReads } from '../../src/service/adapters/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader } from '../../src/service/adapters/sqlite/record.ts'
 import { besides, putInPlace } from '../../src/service/adapters/sqlite/replace.ts'
+import { Sql } from '../../src/service/adapters/sqlite/sql.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -50,6 +51,44 @@ describe('the files of the record', () => {
     expect((await store.size()).erasingSince).toBeNull()
     await store.close()
     expect(written(path)).not.toMatch(/xylozebra|zebraquark/i)
+  })
+
+  it('show no other tenant’s verdict that is given the number of one which is erased while it is read', async () => {
+    const path = pathOf()
+    const store = await open(path)
+    const topics = feed(store)
+    await topics.judged({ subjectId: 'p' }, 'a claim')
+    const [mine] = await store.find({ tenants: ['default'] }, 10)
+    await topics.send('posts', 'p', deletion, 60)
+    await topics.judged({ subjectId: 'theirs', tenant: 'acme' }, 'their claim')
+    const [theirs] = await store.find({ tenants: ['acme'] }, 10)
+    expect(theirs?.cursor).toBe(mine?.cursor)
+
+    await topics.judged({ subjectId: 'q' }, 'a claim')
+    const [next] = await store.find({ tenants: ['default'] }, 10)
+    const beside = new DatabaseSync(path)
+    const { all } = Sql.prototype
+    for (const read of [
+      () => store.find({ tenants: ['default'] }, 10),
+      async () => [await store.verdict(next?.verdict.id ?? '', ['default'])].filter((row) => row !== null),
+    ]) {
+      const before = await read()
+      expect(before.map(({ subject }) => subject.postId)).toEqual(['q'])
+      beside.exec('BEGIN')
+      const spied = vi.spyOn(Sql.prototype, 'all').mockImplementation(function (this: Sql, ...how) {
+        spied.mockRestore()
+        const found = all.apply(this, how)
+        beside.exec(`UPDATE rulings SET doc = -1 WHERE doc = ${next?.cursor}`)
+        beside.exec(`UPDATE rulings SET doc = ${next?.cursor} WHERE doc = ${theirs?.cursor}`)
+        beside.exec('COMMIT')
+        return found as never
+      })
+      expect(await read()).toEqual([])
+      beside.exec(`UPDATE rulings SET doc = ${theirs?.cursor} WHERE doc = ${next?.cursor}`)
+      beside.exec(`UPDATE rulings SET doc = ${next?.cursor} WHERE doc = -1`)
+    }
+    beside.close()
+    await store.close()
   })
 
   it('keep what was erased in the log only while somebody else reads, and say since when', async () => {

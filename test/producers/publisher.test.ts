@@ -391,9 +391,19 @@ describe('a topic that takes nothing', () => {
     await decide('p4')
     await sleep(1_100)
     down.clear()
-    await expect.poll(() => on('verdicts').map(({ key }) => key).toSorted(), SOON).toEqual(['p1', 'p2', 'p4'])
+    await expect
+      .poll(
+        () =>
+          on('verdicts')
+            .map(({ key }) => key)
+            .toSorted(),
+        SOON,
+      )
+      .toEqual(['p1', 'p2', 'p4'])
     const { verdict, transcript: its } = retractionOf(thread('p1'))('rumor', 2)
-    expect(stands.flatMap(({ key, value }) => (key === 'p1' ? [value] : [])).toSorted()).toEqual([verdict, its].toSorted())
+    expect(stands.flatMap(({ key, value }) => (key === 'p1' ? [value] : [])).toSorted()).toEqual(
+      [verdict, its].toSorted(),
+    )
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
   })
 

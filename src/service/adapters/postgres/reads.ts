@@ -2,7 +2,7 @@ import type { ThreadRef } from '../../domain/thread.ts'
 import { type Arrivals, MOST_ERASED, MOST_WORDS, type RecordReader, type RecordSize } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import { MOST_LEFT, recordedRow, recordedWord } from '../../record/recorded.ts'
+import { MOST_LEFT, ofTenants, recordedRow, recordedWord } from '../../record/recorded.ts'
 import type { Database } from './connection.ts'
 import { type Hashing, hashing } from './grams-key.ts'
 import { listed, opened, recordsOf, type SaidSealed, type SubjectRow } from './opened.ts'
@@ -39,10 +39,11 @@ export function recordReads(db: Database): RecordReader {
     async verdict(id, tenants) {
       const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
       const found = await db.rows<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
-      const [row] = await listed(
+      const rows = await listed(
         db,
         found.map(({ doc }) => doc),
       )
+      const [row] = ofTenants(rows, tenants)
       return row === undefined ? null : recordedRow(row)
     },
     async word(id, tenants) {
@@ -66,12 +67,11 @@ export function recordReads(db: Database): RecordReader {
         ...(mark === undefined ? [] : [mark[0], hashes.mark(...mark)]),
         ...[...values, limit],
       )
-      return (
-        await listed(
-          db,
-          found.map(({ doc }) => doc),
-        )
-      ).map(recordedRow)
+      const rows = await listed(
+        db,
+        found.map(({ doc }) => doc),
+      )
+      return ofTenants(rows, filter.tenants).map(recordedRow)
     },
     arrivals: (after, most) => arrivalsIn(db, after, most),
     async search(query, filter, limit) {
@@ -83,7 +83,7 @@ export function recordReads(db: Database): RecordReader {
       if (tenant !== undefined && others.length === 0) grams.push(hashes.tenant(tenant))
       const sought = { terms, grams, filter, ...conditionsOf(filter, hashes.mark) }
       const { docs, stoppedEarly } = await searched(db, sought, limit)
-      return { found: (await listed(db, docs)).map(recordedRow), stoppedEarly }
+      return { found: ofTenants(await listed(db, docs), filter.tenants).map(recordedRow), stoppedEarly }
     },
     async transcript(verdictId) {
       const found = await db.rows<{ k: number; sealed: Buffer }>(

@@ -4,7 +4,14 @@ import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../domain/th
 import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../../record/recorded.ts'
+import {
+  type ListedRow,
+  MOST_CANDIDATES,
+  MOST_LEFT,
+  ofTenants,
+  type RulingRow,
+  type SaidRow,
+} from '../../record/recorded.ts'
 import { guarded, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, tenantToken } from './text-index.ts'
@@ -101,7 +108,7 @@ export class RecordReads {
   verdict(id: string, tenants: readonly string[] | undefined): ListedRow | null {
     const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
     const [row] = this.#sql.all<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
-    return (row === undefined ? undefined : this.#listed(row.doc)[0]) ?? null
+    return (row === undefined ? undefined : ofTenants(this.#listed(row.doc), tenants)[0]) ?? null
   }
 
   word(id: string, tenants: readonly string[] | undefined): SaidRow | null {
@@ -125,7 +132,7 @@ export class RecordReads {
       ...values,
       limit,
     )
-    return docs.flatMap(({ doc }) => this.#listed(doc))
+    return docs.flatMap(({ doc }) => ofTenants(this.#listed(doc), filter.tenants))
   }
 
   arrivals(after: string | null, most: number) {
@@ -176,7 +183,7 @@ export class RecordReads {
         stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
         if (stoppedEarly) break
       }
-      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
+      return { found: docs.flatMap((doc) => ofTenants(this.#listed(doc), filter.tenants)), stoppedEarly }
     })
   }
 
