@@ -94,6 +94,24 @@ it('counts an event in its own series alone', async () => {
   expect(changed).toEqual(['gavel_budget_refusals_total{scope="tenant",unit="usd",why="spent",gavel="g"} 1'])
 })
 
+it('counts requests at the door by route and outcome, and times its own work and its waiting apart', async () => {
+  const { listen, text } = metrics()
+  const route = '/v1/judge'
+  listen('door:answered', { route, outcome: 'answered', ownSeconds: 0.004, waitSeconds: 2 })
+  listen('door:answered', { route, outcome: 'busy', ownSeconds: 0.001, waitSeconds: 0 })
+  const counted = (await text())
+    .split('\n')
+    .filter((line) => /^gavel_door_(requests_total|\w+_(sum|count))\{/.test(line))
+  expect(counted.filter((line) => !line.endsWith(' 0'))).toEqual([
+    `gavel_door_requests_total{route="${route}",outcome="answered",gavel="g"} 1`,
+    `gavel_door_requests_total{route="${route}",outcome="busy",gavel="g"} 1`,
+    `gavel_door_own_seconds_sum{gavel="g",route="${route}"} 0.005`,
+    `gavel_door_own_seconds_count{gavel="g",route="${route}"} 2`,
+    `gavel_door_wait_seconds_sum{gavel="g",route="${route}"} 2`,
+    `gavel_door_wait_seconds_count{gavel="g",route="${route}"} 1`,
+  ])
+})
+
 /** The counters that alerts and objectives read. */
 const ALERTED = ['alerts.yml', 'objectives.yml'].flatMap((file) =>
   [...readFileSync(join(PROJECT, 'config', 'prometheus', file), 'utf8').matchAll(/gavel_\w+_total/g)].map(

@@ -143,6 +143,13 @@ describe('what is asked', () => {
     expect(sent.map(({ value }) => JSON.parse(String(value)).tenant)).toEqual(Array(4).fill('acme'))
   })
 
+  test('is what the last of two fields of one name says', async () => {
+    const { ask, asked } = judgingDoor()
+    const body = `{"post":{"text":"no","tenant":"other"},"wait":60,"wait":0,"post":${JSON.stringify(POST)}}`
+    expect((await ask('POST', '/v1/judge', body)).status).toBe(202)
+    expect(asked.map(({ asked: { post } }) => post.text)).toEqual([POST.text])
+  })
+
   test('names what nobody reads of its messages', async () => {
     const { ask } = judgingDoor()
     const comments = [{ text: 'a', stance: 'deny' }]

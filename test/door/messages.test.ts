@@ -212,6 +212,16 @@ describe('messages', () => {
     ])
   })
 
+  test('that name a field twice are checked and sent by the last', async () => {
+    const { ask, records } = testDoor()
+    const named = (...tenants: string[]) =>
+      JSON.stringify(POST).replace('{', `{${tenants.map((tenant) => `"tenant":"${tenant}",`).join('')}`)
+    expect((await ask('POST', '/v1/messages', named('other', 'acme'))).status).toBe(200)
+    expect(String(records[0]?.value).match(/"tenant":"\w+"/g)).toEqual(['"tenant":"acme"'])
+    expect((await ask('POST', '/v1/messages', named('acme', 'other'))).status).toBe(403)
+    expect(records).toHaveLength(1)
+  })
+
   test('begin with a byte order mark or not', async () => {
     const { ask } = testDoor()
     expect((await ask('POST', '/v1/messages', `\u{FEFF}${JSON.stringify([POST])}`)).body.accepted).toBe(1)

@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
+import { serveEmbedded } from '../../src/kit/embedded/serve-embedded.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { tell } from '../support/pipeline.ts'
@@ -90,6 +91,33 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
     await expect.poll(() => of('verdict.retracted').length, SOON).toBe(1)
   })
 
+  it('takes the same message again as the same, and another under its id as an edit', async () => {
+    const createdAt = new Date(Date.now() - 60_000).toISOString()
+    const verdicts = () =>
+      hooked.flatMap(({ body }) => {
+        const { subjectId, revision, label } = JSON.parse(body).data
+        return subjectId === 'p-edit' ? [[revision, label]] : []
+      })
+    const expected: unknown[] = []
+    const texts = ['The ferry is late.', 'The ferry is on time.', 'Those immigrants are vermin, all of them.']
+    for (const [at, text] of texts.entries()) {
+      const said = { type: 'post', id: 'p-edit', text, createdAt }
+      for (let time = 0; time < 2; time++) expect((await post('/v1/messages', said)).status).toBe(200)
+      expected.push([at + 1, at < 2 ? 'non-hate' : 'hate'])
+      await expect.poll(verdicts, SOON).toEqual(expected)
+    }
+  })
+
+  it('debates a comment that was scored, whose verdict follows by webhook', async () => {
+    const asked = { comment: { text: 'The lift is broken.' }, requestedAttributes: { TOXICITY: {} }, debate: ['hate'] }
+    const { status: scored, body } = await post('/v1alpha1/comments:analyze', asked)
+    const { debate } = (body as unknown as { gavel: { debate: Judged } }).gavel
+    expect(scored).toBe(200)
+    const followed = () => hooked.filter(({ body }) => body.includes(debate.id)).length
+    await expect.poll(followed, SOON).toBe(1)
+    expect(await status(`/v1/judgements/${debate.id}`)).toBe(200)
+  })
+
   it('shows the verdicts on sent messages, and nothing of deleted ones', async () => {
     const createdAt = new Date(Date.now() - 60_000).toISOString()
     const said = { type: 'post', id: 'p-told', text: 'The harbour is open.', createdAt }
@@ -120,6 +148,19 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
     expect(code.split('\n').filter((line) => line !== '')).toHaveLength(8)
     const said = await runCommand(python, ['-c', code.replace('http://127.0.0.1:8420', base)], 30_000)
     expect(said).toMatch(/^hate non-hate \S/)
+  })
+
+  it('says that it is one process, and what ends with it', async () => {
+    const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0', GAVEL_LOG_LEVEL: 'error' })
+    const said: string[] = []
+    const terminal = { say: (line: string) => void said.push(line) } as never
+    await serveEmbedded(settings, { terminal, stopped: Promise.resolve('SIGTERM') })
+    expect(said.join('\n')).toMatch(/in this process: no Kafka, no Redis, [\s\S]+\nWith it end all threads, verdicts/)
+  })
+
+  it('opens to nobody elsewhere, for whoever reaches it needs no key', async () => {
+    const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0', GAVEL_DOOR_HOST: '0.0.0.0' })
+    await expect(startEmbedded(settings, { report: () => {} })).rejects.toThrow(/0\.0\.0\.0\) is not loopback/)
   })
 
   it('forgets what was asked when its client erases it, or the subject of its id is deleted', async () => {

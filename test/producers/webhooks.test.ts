@@ -74,6 +74,18 @@ describe('a message to a receiver', () => {
     expect(received).toEqual([])
   })
 
+  test('goes to the address that was checked, whatever its name leads to later', async () => {
+    const { url, received } = await receiver((_, response) => response.end())
+    const looked: string[] = []
+    const lookup = async (host: string) => {
+      looked.push(host)
+      return ['127.0.0.1']
+    }
+    const to = { url: url.replace('127.0.0.1', 'pinned.invalid'), secrets: SECRETS, allowPrivate: true }
+    expect(await webhookSender({ timeout: 1_000, lookup })(to, MESSAGE)).toMatchObject({ status: 200 })
+    expect([looked, received.map(({ headers }) => headers.host)]).toEqual([['pinned.invalid'], [new URL(to.url).host]])
+  })
+
   test('follows no redirect', async () => {
     const inside = await receiver((_, response) => response.end())
     const { url } = await receiver((_, response) => response.writeHead(307, { location: inside.url }).end())
