@@ -1,4 +1,4 @@
-import type { LookReason, QueueFilter, ReviewItem } from '../ports/review.ts'
+import type { Claimed, LookReason, QueueFilter, ReviewItem } from '../ports/review.ts'
 
 /** What the last verdict of a subject and protocol says, as far as the queue goes by it. */
 export interface Standing {
@@ -118,6 +118,13 @@ export function mayTake(row: QueuedRow, person: string, now: number): 'yes' | 't
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
+/** Why a person can't claim this item, which they asked for by name; null if nothing is in the way. */
+export function inTheWay(row: QueuedRow | undefined, person: string, now: number): Claimed | null {
+  const may = row === undefined ? 'yes' : mayTake(row, person, now)
+  if (may === 'own') return { outcome: 'own' }
+  return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
+}
+
 /** Whether somebody has claimed this, and still has it. */
 export function holds({ holder, until }: QueuedRow, person: string, now: number): boolean {
   return holder === person && (until ?? 0) > now
@@ -141,6 +148,9 @@ export function ranked<Row extends QueuedRow>(
     .map((row) => ({ row, score: scoreOf(row, costs, now) }))
     .sort((a, b) => b.score - a.score || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1))
 }
+
+/** How often the first that wait are all taken by others before it is given up. */
+export const MOST_TRIES = 5
 
 /** Items of each order that are read first, and at most: as many of the heaviest as of the oldest. */
 export const [FIRST_RANKED, MOST_RANKED] = [256, 20_000] as const

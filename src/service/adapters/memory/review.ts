@@ -1,6 +1,6 @@
 import type { RulingEntry, SaidEntry, Shown } from '../../ports/record.ts'
 import { MOST_CLAIMS, type ReviewQueue, type ReviewState } from '../../ports/review.ts'
-import { type Costs, costsOf, holds, itemOf, lookAt, mayTake, type QueueRow, ranked } from '../../record/queue.ts'
+import { type Costs, costsOf, holds, inTheWay, itemOf, lookAt, type QueueRow, ranked } from '../../record/queue.ts'
 
 /** What the queue is made of. */
 export interface QueueSource {
@@ -85,11 +85,8 @@ export function memoryReview(
         ({ verdict, tenant }) => (item === null || verdict === item) && filter.tenants?.includes(tenant) !== false,
       )
       const [one] = wanted
-      if (item !== null && one !== undefined) {
-        const may = mayTake(one, filter.for, now)
-        if (may === 'own') return { outcome: 'own' }
-        if (may === 'taken') return { outcome: 'taken', by: one.holder ?? '', until: one.until ?? 0 }
-      }
+      const refused = item === null ? null : inTheWay(one, filter.for, now)
+      if (refused !== null) return refused
       const [first] = ranked(wanted, filter, own, now)
       const ruling = first === undefined ? undefined : claimOf(first.row.verdict)
       if (first === undefined || ruling === undefined) return { outcome: 'gone' }

@@ -10,9 +10,11 @@ import {
   costsOf,
   FIRST_RANKED,
   holds,
+  inTheWay,
   isSettled,
   itemOf,
   MOST_RANKED,
+  MOST_TRIES,
   mayTake,
   type QueuedRow,
   ranked,
@@ -20,9 +22,6 @@ import {
 } from '../../record/queue.ts'
 import type { Database } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
-
-/** How often the first that wait are all taken by others before it is given up. */
-const MOST_TRIES = 5
 
 type Row = QueuedRow & { readonly s: number }
 const QUEUED = 's, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
@@ -110,9 +109,8 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
         const [one] = await rowsOf(wanted, 'since', 1)
-        const may = one === undefined ? 'yes' : mayTake(one, filter.for, now)
-        if (may === 'own') return { outcome: 'own' }
-        if (may === 'taken') return { outcome: 'taken', by: one?.holder ?? '', until: one?.until ?? 0 }
+        const refused = inTheWay(one, filter.for, now)
+        if (refused !== null) return refused
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)
         for (const first of await bestOf(wanted, MOST_CLAIMS, now)) {

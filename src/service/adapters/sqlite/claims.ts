@@ -4,9 +4,11 @@ import {
   costsOf,
   FIRST_RANKED,
   holds,
+  inTheWay,
   isSettled,
   itemOf,
   MOST_RANKED,
+  MOST_TRIES,
   mayTake,
   type QueuedRow,
   type QueueRow,
@@ -15,9 +17,6 @@ import {
 } from '../../record/queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
-
-/** How often the first that wait are all taken by others before it is given up. */
-const MOST_TRIES = 5
 
 const QUEUED = 'verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
 
@@ -88,9 +87,8 @@ export class Claims {
   claim(item: string | null, filter: QueueFilter & { readonly for: string }, until: number, now: number): Claimed {
     if (item !== null) {
       const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1)
-      const may = one === undefined ? 'yes' : mayTake(one, filter.for, now)
-      if (may === 'own') return { outcome: 'own' }
-      if (may === 'taken') return { outcome: 'taken', by: one?.holder ?? '', until: one?.until ?? 0 }
+      const refused = inTheWay(one, filter.for, now)
+      if (refused !== null) return refused
     }
     const wanted = item === null ? filter : { ...filter, verdict: item }
     for (let tries = 0; tries < MOST_TRIES; tries++)
