@@ -1,6 +1,7 @@
 import { createReadStream, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { database } from '../../src/service/adapters/postgres/connection.ts'
@@ -10,7 +11,13 @@ import {
   postgresReviewQueue,
 } from '../../src/service/adapters/postgres/record.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
-import type { RecordBatch, RecordedTopic, RecordReader, RecordStore } from '../../src/service/ports/record.ts'
+import type {
+  RecordBatch,
+  RecordedTopic,
+  RecordFilter,
+  RecordReader,
+  RecordStore,
+} from '../../src/service/ports/record.ts'
 import type { ReviewQueue } from '../../src/service/ports/review.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
@@ -62,8 +69,8 @@ const GERMAN =
     ' ',
   )
 const RARE = { ko: '참새', ar: 'طَاوُوس', de: 'Regenbogenforellenzuchtanlage' }
-/** What is looked for: [which, term]. Vowel signs stand in the query and not in most texts, or the other way. */
-const TERMS: readonly (readonly [string, string])[] = [
+/** What is looked for: [which, term, in which verdicts]. Vowel signs stand in the query and not in most texts, or the other way. */
+const TERMS: readonly (readonly [which: string, term: string, filter?: RecordFilter])[] = [
   ['Korean, common, two syllables', '경찰'],
   ['Korean, rare, two syllables', RARE.ko],
   ['Arabic, common', 'الشرطة'],
@@ -74,7 +81,9 @@ const TERMS: readonly (readonly [string, string])[] = [
   ['German, common compound', 'Flüchtlingsheim'],
   ['German, rare, inside a compound', 'forellenzucht'],
   ['German, two words', 'Polizei Krankenhaus'],
+  ['Korean, common, of the tenant that has all', '경찰', { tenants: ['default'] }],
   ['none', 'Quastenflosser'],
+  ['none: of a tenant that has no verdict', '경찰', { tenants: ['acme'] }],
 ]
 
 /** A text of so many characters, in the language of its number; one in ten thousand has the rare word. */
@@ -159,7 +168,9 @@ interface Place {
   readonly open: () => Promise<RecordStore>
   readonly reader: () => Promise<RecordReader>
   readonly queue: (costs: Record<string, Record<string, number>>) => Promise<ReviewQueue>
-  /** Takes what was erased from the files, where that is not done in the same step. */
+  /** Within how long a deletion is out of the files, as the documents promise, in ms. */
+  readonly within: number
+  /** Until what was erased is out of the files, where that is not done in the same step. */
   readonly emptied: (store: RecordStore) => Promise<void>
   /** By what the words of the newest subject could be read, beside themselves: their keys, as latin1. */
   readonly newestKeys: () => Promise<readonly string[]>
@@ -179,6 +190,7 @@ const inSqlite: Place = {
   },
   reader: () => sqliteRecordReader(FILE),
   queue: (costs) => sqliteReviewQueue({ path: FILE, costs }),
+  within: 1_000,
   emptied: async () => undefined,
   newestKeys: async () => [],
   folder: dirname(FILE),
@@ -186,7 +198,8 @@ const inSqlite: Place = {
   close: async () => undefined,
 }
 
-const WITHIN = 3_600_000
+/** The least that `record.postgres.vacuumWithin` may be. */
+const WITHIN = 60_000
 let postgres: Awaited<ReturnType<typeof aPostgres>> = null
 const addressOf = () => {
   if (postgres === null) throw new Error('there is no PostgreSQL here')
@@ -202,10 +215,11 @@ const inPostgres: Place = {
   },
   reader: () => postgresRecordReader(addressOf()),
   queue: (costs) => postgresReviewQueue({ address: addressOf(), costs }),
+  within: WITHIN,
   async emptied(store) {
-    await store.tidy(Date.now() + WITHIN / 2)
     const db = database(addressOf(), 1)
-    expect(await db.rows('SELECT * FROM erasing')).toEqual([])
+    // As the service does, every second.
+    for (; (await db.rows('SELECT * FROM erasing')).length > 0; await sleep(1_000)) await store.tidy(Date.now())
     await db.run('CHECKPOINT')
     await db.close()
   },
@@ -271,13 +285,13 @@ describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
   it('finds the newest 50 of a rare and of a common term within 100 ms', { timeout: 600_000 }, async () => {
     const reader = await place.reader()
     const slow: string[] = []
-    for (const [which, term] of TERMS) {
-      const { found, stoppedEarly } = await reader.search(term, {}, 50)
-      const times = await timed(20, () => reader.search(term, {}, 50))
+    for (const [which, term, filter = {}] of TERMS) {
+      const { found, stoppedEarly } = await reader.search(term, filter, 50)
+      const times = await timed(20, () => reader.search(term, filter, 50))
       const said = `${which} (${term}): ${found.length} found${stoppedEarly ? ', stopped early' : ''}, p95 ${p95(times).toFixed(1)} ms, first ${times[0]?.toFixed(1)} ms`
       tell(said)
       if (p95(times) > MOST_MS) slow.push(said)
-      expect(found.length === 0, which).toBe(which === 'none')
+      expect(found.length === 0, which).toBe(which.startsWith('none'))
     }
     await reader.close()
     expect(slow).toEqual([])
@@ -312,7 +326,9 @@ describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
     expect(slow).toEqual([])
   })
 
-  it('erases a subject from its files within a second', { timeout: 600_000 }, async () => {
+  it(`erases a subject from all answers within a second, and from its files within ${place.within / 1_000} s`, {
+    timeout: 600_000,
+  }, async () => {
     const secret = `xylozebraquark${process.pid}`
     const positions = await store.positions()
     // None of those that were filled in, nor of an earlier run.
@@ -342,9 +358,10 @@ describe.each([inSqlite, inPostgres])('the record at size $where', (place) => {
     tell(`erased in ${took.toFixed(0)} ms`)
     expect(took).toBeLessThan(1_000)
     expect((await store.search(secret, {}, 9)).found).toEqual([])
-    const emptying = performance.now()
     await place.emptied(store)
-    tell(`gone from its files ${(performance.now() - emptying).toFixed(0)} ms later`)
+    const gone = performance.now() - before
+    tell(`gone from its files after ${gone.toFixed(0)} ms`)
+    expect(gone).toBeLessThan(place.within)
     for (const trace of [secret, ...keys]) expect(await found(trace, place)).toEqual([])
   })
 })
@@ -362,10 +379,15 @@ async function found(word: string, { folder, aside }: Place): Promise<string[]> 
   for (const file of filesOf(folder)) {
     if (aside.test(file)) continue
     let tail = ''
-    for await (const piece of createReadStream(file, { encoding: 'latin1', highWaterMark: 2 ** 22 })) {
-      const all = tail + piece
-      if (all.includes(word) || all.toLowerCase().includes(word)) holding.push(file)
-      tail = String(piece).slice(-64)
+    try {
+      for await (const piece of createReadStream(file, { encoding: 'latin1', highWaterMark: 2 ** 22 })) {
+        const all = tail + piece
+        if (all.includes(word) || all.toLowerCase().includes(word)) holding.push(file)
+        tail = String(piece).slice(-64)
+      }
+    } catch (error) {
+      // A database removes files while it runs.
+      if (existsSync(file)) throw error
     }
   }
   return holding
