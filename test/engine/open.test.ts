@@ -480,6 +480,21 @@ describe('a paused protocol', () => {
     expect((await caseOf('rumor~p1~r1')).final).toBe(true)
   })
 
+  test('stays final when the clock goes back: a comment that comes late opens a final revision, and one alone', async () => {
+    const { put, openAll, publish, say, caseOf } = setUp([rumor])
+    await put(p1)
+    streamNow = T0 + HOUR
+    expect(await openAll()).toEqual(['rumor~p1~r1'])
+    await publish('rumor~p1~r1')
+    streamNow = T0 + 20 * MINUTE
+    expect(await say(p1, 'c1')).toEqual(['late'])
+    expect(await openAll()).toEqual(['rumor~p1~r2'])
+    expect((await caseOf('rumor~p1~r2')).final).toBe(true)
+    await publish('rumor~p1~r2')
+    streamNow = T0 + 2 * HOUR
+    expect(await openAll()).toEqual([])
+  })
+
   test('makes no other protocol judge its final snapshot twice', async () => {
     const { put, openAll, threads, publish, caseOf } = setUp([rumor, hate])
     await threads.pause('hate')

@@ -410,6 +410,14 @@ describe('a recovery', () => {
     ])
   })
 
+  it('says how many records it could not read as verdicts, and knows of no revision for sure', async () => {
+    put(TOPICS.verdicts, { schema: 99, id: 'rumor~p~r7' })
+    const said: string[] = []
+    await recoverStore(runOf({ say: (line) => void said.push(line) }))
+    expect(said).toContainEqual(expect.stringMatching(/^1 records of \S+ are no verdicts that this version can read/))
+    expect(steps).toContain('complete false')
+  })
+
   it('does not take a verdicts topic for whole from which records are gone in the middle, and says so', async () => {
     put('verdicts', verdictOn('old', T0 + 2 * HOUR))
     put('verdicts', verdictOn('new', NOW - HOUR))

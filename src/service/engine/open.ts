@@ -107,8 +107,9 @@ export function opener(deps: {
     const { post } = state
     const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
     const isAsked = ref.kind === 'asked'
-    const checkpoint =
-      readsThread && !isAsked ? dueAt(post.createdAt, streamNow, settings.checkpoints) : { final: true, nextDue: null }
+    // Once final, whatever the clock says: it goes back when an idle partition is written to again.
+    const isFinal = isAsked || !readsThread || state.final
+    const checkpoint = isFinal ? { final: true, nextDue: null } : dueAt(post.createdAt, streamNow, settings.checkpoints)
     const judgedAgain = (protocol: Protocol) =>
       protocol.subject === 'thread' && state.revisions.get(protocol.name)?.final === true
     // Where everything is due at once there is no time to wait.

@@ -33,14 +33,17 @@ export async function readVerdicts(run: Reading) {
   const found = publishedRevisions(run.protocols)
   const ranges = await run.history.rangesOf(run.topics.verdicts, null)
   const cut = new Map([...ranges].filter(([, { from }]) => from > 0n).map(([at]) => [at, Number.POSITIVE_INFINITY]))
+  let unreadable = 0
   const missing = await everyRecord(run, run.topics.verdicts, (json, record) => {
     const { partition, timestamp } = record
     if (cut.has(partition)) cut.set(partition, Math.min(timestamp, cut.get(partition) ?? timestamp))
     const read = verdict.safeParse(json)
     if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
+    else unreadable++
   })
-  const wholeSince = missing > 0 ? Number.POSITIVE_INFINITY : Math.max(Number.NEGATIVE_INFINITY, ...cut.values())
-  return { ...found, missing, wholeSince }
+  const wholeSince =
+    missing + unreadable > 0 ? Number.POSITIVE_INFINITY : Math.max(Number.NEGATIVE_INFINITY, ...cut.values())
+  return { ...found, missing, unreadable, wholeSince }
 }
 
 /** What it takes to read what was published. */
@@ -60,6 +63,8 @@ export interface Published {
   readonly holdsProposals: boolean
   /** How many records of the verdicts topic are gone from between its first and its last. */
   readonly missing: number
+  /** How many of its records are no verdicts that this version can read. */
+  readonly unreadable: number
 }
 
 /** Whether a verdict was ever published, those included whose records have expired. */
@@ -83,10 +88,10 @@ export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boo
 /** Whether the verdicts topic still has every revision that was ever published, none of them expired or compacted. */
 export async function holdsAllVerdicts(
   { history, topics }: Run,
-  { missing }: Pick<Published, 'missing'>,
+  { missing, unreadable }: Pick<Published, 'missing' | 'unreadable'>,
 ): Promise<boolean> {
   const whole = await history.rangesOf(topics.verdicts, null)
-  return missing === 0 && [...whole.values()].every(({ from }) => from === 0n)
+  return missing + unreadable === 0 && [...whole.values()].every(({ from }) => from === 0n)
 }
 
 /** Resolves to how many offsets from the first to the last had no record. */

@@ -103,8 +103,9 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   const accepted = await acceptedRanges(run, progress)
 
   const published = await readPublished(run)
-  const { subjects, missing } = published
+  const { subjects, missing, unreadable } = published
   if (missing > 0) run.say(whatIsMissing(run.topics.verdicts, missing))
+  if (unreadable > 0) run.say(whatIsUnreadable(run.topics.verdicts, unreadable))
   const decided = await readDecided(run, published)
   const { over, live } = await splitByEnd(run, subjects, accepted)
   const forecast = dryRun || chosen !== null ? await forecastOf(run, published, accepted, over) : null
@@ -156,6 +157,10 @@ async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promis
 
 function whatIsMissing(topic: string, missing: number): string {
   return `${missing} of the offsets of ${topic} have no record, as after compaction. Their revisions are unknown, and their numbers may be given again. Set its cleanup.policy to delete.`
+}
+
+function whatIsUnreadable(topic: string, unreadable: number): string {
+  return `${unreadable} records of ${topic} are no verdicts that this version can read. Their revisions are unknown, and their numbers may be given again. If a newer version wrote them, run that version's "gavel recover".`
 }
 
 /** Puts the services on hold, and waits until all of them have noticed. */

@@ -147,7 +147,7 @@ async function startNode(
     args: [...JVM, ...flags, ERRORS_ONLY, '-cp', await classPath(kafka), 'kafka.Kafka', properties],
     temporaryFolder: directory === undefined ? folder : undefined,
     ready: () => describesCluster(address),
-    readyWithinMs: 60_000,
+    readyWithinMs: 180_000,
     stopWithinMs: 30_000,
     say,
   })

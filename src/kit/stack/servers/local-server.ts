@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OperatorError } from '../../../service/domain/errors.ts'
 import { lastLines } from './command.ts'
 
 /** Takes one line of progress, for a person. */
@@ -205,13 +206,15 @@ async function launch(command: ServerCommand): Promise<Running> {
       })
       if (ended !== undefined) {
         await Promise.race([streamsClosed, sleep(500)])
-        throw new Error(`${name} ended (${ended}) before it was ready:\n${lastLines(output)}`)
+        throw new OperatorError(`${name} ended (${ended}) before it was ready:\n${lastLines(output)}`)
       }
       if (ready) return
       await sleep(25)
     }
     const words = lastLines(output) || 'It wrote nothing.'
-    throw new Error(`${name} was not ready after ${command.readyWithinMs / 1000} s:\n${words}`, { cause: lastError })
+    throw new OperatorError(`${name} was not ready after ${command.readyWithinMs / 1000} s:\n${words}`, {
+      cause: lastError,
+    })
   }
 }
 
