@@ -261,7 +261,7 @@ module.exports = {
         path: '^(src|consumers|producers|config)/',
         pathNot: [
           '^src/service/protocols/$1/',
-          '^src/service/protocols/(chunks|prompts|preset|kind|faults|order|said|score|short-hash|unread|voices|yaml-file)\\.ts$',
+          '^src/service/protocols/(chunks|prompts|preset|kind|faults|images-told|order|said|score|short-hash|unread|voices|yaml-file)\\.ts$',
           '^src/service/domain/',
           '^src/service/engine/script\\.ts$',
         ],

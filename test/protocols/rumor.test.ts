@@ -1850,10 +1850,10 @@ describe('the prompts carry every point of the paper’s', () => {
   const rule = [
     /^Above 0, up to 1: the claim, or a main point of it, is true\./m,
     /^Below 0, down to -1: the claim, or a main point of it, is false or made up\./m,
-    /^0: neither\. Such are a question that leans to no answer, or a request for a source, .*; a feeling or a remark .*; another subject;/m,
-    /^0: .*0 as well if what it means seriously is plainly impossible/m,
+    /^0: neither\. Such are an open question, .*, or a request for a source; a feeling or a remark .*; another subject;/m,
+    /^0: .*0 as well if it seriously asserts something plainly impossible; to call the claim impossible is to deny it/m,
     /irony, a joke or a question that plainly means yes or no counts as that/,
-    /agrees with what the words it answers say of the claim, it takes their side; .* the opposite side; otherwise it scores 0/,
+    /speaks of the words that it answers, .* agrees with what they say of the claim, it takes their side; .* the opposite side; otherwise it scores 0/,
     /a reason of at most ten words, and (its|the) score\.$/,
   ]
   const points: Record<string, RegExp[]> = {
@@ -1869,7 +1869,7 @@ describe('the prompts carry every point of the paper’s', () => {
     'opinion-objective': [
       /\(1\).*consistent and reliable the supporting comments/,
       /specific facts, data or credible sources/,
-      /\(2\).*consistent and reliable.*rebut/,
+      /\(2\).*consistent and reliable.*opposing/,
       /valid point that raises doubt/,
       /\(3\).*common sense and general knowledge/,
       /At the end choose one of: Fake, Real/,

@@ -5,6 +5,7 @@ import type { Neighbour } from '../../src/service/domain/library.ts'
 import type { Post } from '../../src/service/domain/thread.ts'
 import type { ChatMessage } from '../../src/service/domain/verdict.ts'
 import type { Protocol } from '../../src/service/engine/script.ts'
+import { jsonSchema } from '../../src/service/gateway/format.ts'
 import { readAnswer } from '../../src/service/gateway/read-answer.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
 import { report } from '../../src/service/protocols/safety/answers.ts'
@@ -621,6 +622,9 @@ describe('the supporter', () => {
     expect(three?.safeParse(briefAnswer(4)).success).toBe(false)
     expect(three?.safeParse(briefAnswer(1, 1)).success).toBe(false)
     expect(three?.safeParse(briefAnswer()).success).toBe(false)
+    // All of them are asked for; fewer are read.
+    expect(three?.safeParse(briefAnswer(2)).success).toBe(true)
+    expect(JSON.stringify(three && jsonSchema(three))).toContain('"minItems":3')
   })
 
   test('says where the neighbours are weak', () => {
@@ -1024,7 +1028,7 @@ describe('the prompts carry every point of the paper’s', () => {
     ['loose', /Give your analysis, and then a risk score/],
     [
       'arbitrate',
-      /Give your reasoning,.*; the evidence.*; the rule;.*; a final risk score that fits the label; and the label that the rule gives\./,
+      /Give your reasoning,.*; the evidence.*; the rule, by its name;.*; a final risk score .* below 0\.5 if safe and above 0\.5 if unsafe, .*; and the label that the rule gives\./,
     ],
   ])('%s asks for the reasons before score and label', (name, order) => {
     expect(text(name)).toMatch(order)

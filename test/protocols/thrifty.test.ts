@@ -159,8 +159,24 @@ describe('hate, several perspectives in one call', () => {
       expect(words.split(criteria)).toHaveLength(2)
     }
     expect(words.split('<text|They are back.>')).toHaveLength(2)
+    expect(words).toContain('for 3 annotators')
     expect(conclusion.ruling).toMatchObject({ label: 'hate', scores: { hate: 2, nonHate: 1 } })
     expect(conclusion.ruling.rationale).toMatch(/r0\n.*r1$/)
+  })
+
+  test('stand in either order, by a draw of their own, and each has its own answer', () => {
+    const drawn = Array.from({ length: 24 }, (_, at) => {
+      const protocol = made('hate', { batchSize: 5, decide: 'majority', order: 'lot' })
+      const { asked, conclusion } = drive(protocol.script(post({ text: `Text ${at}.` }), null), () =>
+        each('Not hateful', 'Not hateful', 'Hateful'),
+      )
+      const [{ ask }] = asked as [Asked]
+      const [first] = ask.label?.split(', ') ?? []
+      // The last one asked is of another side than the verdict.
+      expect(conclusion.ruling.rationale.includes('UN Strategy')).toBe(first === 'un-strategy')
+      return `${first} ${wordsOf(withFormat(ask)).includes('["Hateful"')}`
+    })
+    expect(new Set(drawn).size).toBe(4)
   })
 
   test('are as many in a call as is set, and what is left over is asked alone', () => {
@@ -376,7 +392,12 @@ describe('counterspeech, several aspects in one call', () => {
   })
 
   test('have each criterion and its steps once, the static text before the reply', () => {
-    const words = wordsOf(judged([scored(4, 1, 5, 3)]).asked[0]?.ask.messages ?? [])
+    const told = (over: object = {}) => wordsOf(judged([scored(4, 1, 5, 3)], over).asked[0]?.ask.messages ?? [])
+    const words = told()
+    expect([words, told({ steps: 'zero-shot' })].map((one) => one.includes('evaluation steps, if'))).toEqual([
+      true,
+      false,
+    ])
     for (const name of ASPECTS) expect(words.split(`Evaluation steps of "${name}":\n1. `)).toHaveLength(2)
     expect(words.indexOf('<hate-speech|They lie.>')).toBeGreaterThan(
       words.indexOf('Evaluation steps of "suitableness"'),
@@ -494,6 +515,9 @@ describe('rumor', () => {
         expect(question(one.subset(items))).toEqual(question(other.subset(items) as typeof joined & object))
       const alone = one.subset([2])
       expect(wordsOf(alone.messages)).not.toContain('Comments:')
+      // Its form has it under this name; asked by itself it has none.
+      expect(wordsOf(alone.messages)).toContain('Under "subjectivity", say why')
+      expect(wordsOf(judged(WITH, thread()).asked[0]?.ask.messages ?? [])).toMatch(/\? Say why/)
       const scores = [1, 2].map((comment) => ({ comment, reason: `r${comment}`, score: comment / 10 }))
       const whole = { subjectivity: NO, scores }
       const picked = [0, 1, 2].map((nth) => one.pick(whole, nth))
@@ -524,19 +548,22 @@ describe('rumor', () => {
     const over = { oneSided: 'alone' }
 
     test.each([
-      ['support', ['yes 1', 'yes 2', 'hm']],
-      ['oppose it', ['no 1', 'hm', 'no 2']],
-    ])('is given by one agent that reads all of them: they %s', (_, texts) => {
-      const { asked, conclusion } = judged(over, thread(...texts))
-      expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
-      expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
-      const words = wordsOf(asked[2]?.ask.messages ?? [])
-      for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
-      expect(words).toContain('That speaks for neither.')
-      expect(words).not.toContain('another debater')
-      expect(words.split('if there are any.')).toHaveLength(3)
-      expect(conclusion.ruling.evidence).toEqual(judged({}, thread(...texts)).conclusion.ruling.evidence)
-    })
+      ['support', ['yes 1', 'yes 2', 'hm'], 'for every valid point that raises doubt.'],
+      ['oppose it', ['no 1', 'hm', 'no 2'], 'for every valid point that speaks for the claim.'],
+    ])(
+      'is given by one agent that reads all of them, and looks for the other side itself: they %s',
+      (_, texts, told) => {
+        const { asked, conclusion } = judged(over, thread(...texts))
+        expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
+        expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
+        const words = wordsOf(asked[2]?.ask.messages ?? [])
+        for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
+        expect(words).toContain('That speaks for neither.')
+        expect(words).not.toContain('another debater')
+        expect(words).toContain(told)
+        expect(conclusion.ruling.evidence).toEqual(judged({}, thread(...texts)).conclusion.ruling.evidence)
+      },
+    )
 
     test.each([
       ['comments take both sides', ['yes', 'no'], over],

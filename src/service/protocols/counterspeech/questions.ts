@@ -13,7 +13,7 @@ export const COUNTERSPEECH_PROMPTS = {
   score: ['criterion', 'steps', 'hateSpeech', 'counterspeech'],
   'score-without-steps': ['criterion', 'hateSpeech', 'counterspeech'],
   'system-several': [],
-  scores: ['metrics', 'hateSpeech', 'counterspeech'],
+  scores: ['metrics', 'hateSpeech', 'counterspeech', 'steps?'],
   metric: ['name', 'criterion', 'steps?'],
 } as const
 
@@ -96,7 +96,13 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         stage: 'score',
         role: 'scorer',
         label: all.map(({ aspect }) => aspect.name).join(', '),
-        messages: [...several, ...prompts.get('scores').render({ metrics: metrics.join('\n\n'), ...blocksOf(pair) })],
+        messages: [
+          ...several,
+          ...prompts.get('scores').render({
+            ...{ metrics: metrics.join('\n\n'), ...blocksOf(pair) },
+            steps: all.some(({ steps }) => steps !== undefined) ? 'yes' : '',
+          }),
+        ],
         answer: scoresOf(all.map(({ aspect }) => aspect)),
       }
     },

@@ -2,6 +2,7 @@ import type { Fence } from '../../domain/fence.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
 import type { Post } from '../../domain/thread.ts'
+import { imagesTold } from '../images-told.ts'
 import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts } from '../unread.ts'
@@ -24,6 +25,8 @@ export interface Hearing {
   readonly settings: HateSettings
   readonly perspectives: readonly Perspective[]
   readonly ask: Questions
+  /** Whether the last of several perspectives in one call comes first: those after the first may copy it. */
+  readonly lastFirst: boolean
   /** The sides, the one that opens the debate first. */
   readonly sides: readonly Side[]
   /** Parts of the text that no model reads, in words. */
@@ -45,7 +48,12 @@ export function hearing(post: Post, parts: HateParts): Hearing | null {
     : ['images without a description left out: this protocol reads words only']
   return {
     ...{ post, text, settings, perspectives, unread },
-    ask: questions(text, { ...parts, turned: settings.order === 'lot' && turned }),
+    ask: questions(text, {
+      ...{ ...parts, turned: settings.order === 'lot' && turned },
+      images: settings.preset === 'paper' ? '' : imagesTold(post),
+    }),
+    // By a draw of its own: else the order of annotators and that of labels would go together.
+    lastFirst: settings.order === 'lot' && isTurned(parts.samplingRank, `annotators\0${text}`),
     sides: inOrder(SIDES, settings.opens === 'lot' && turned),
     degraded: [...toldOdd(post.odd), ...unseen, ...unread],
   }

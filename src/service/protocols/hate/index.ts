@@ -15,7 +15,7 @@ import { predict } from './script.ts'
 import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 4
+const VERSION = 5
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {

@@ -18,6 +18,8 @@ const label = z.strictObject({
   /** How the data set spells it, so that the examples on the shelf can be shown under `name`. */
   shelf: z.array(text).default([]),
   criteria: z.array(text).min(1, 'has no point'),
+  /** In place of `criteria` under preset paper. */
+  paper: z.array(text).min(1, 'has no point').optional(),
 })
 
 const perspectiveFile = z

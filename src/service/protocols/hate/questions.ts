@@ -23,7 +23,7 @@ import { asksForPlatforms, type HateSettings } from './settings.ts'
 export const HATE_PROMPTS = {
   system: [],
   perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
-  perspectives: ['annotators', 'text'],
+  perspectives: ['annotators', 'text', 'count?'],
   annotator: ['number', 'criteria', 'examples?', 'similar?'],
   'perspective-criteria': ['criteria', 'text', 'labels?'],
   'perspective-examples': ['examples', 'text', 'labels?'],
@@ -105,12 +105,14 @@ interface QuestionParts {
   readonly fence: Fence
   /** Whether what is otherwise second comes first. */
   readonly turned: boolean
+  /** What is said of the post's images, after its words. */
+  readonly images: string
 }
 
 export function questions(words: string, parts: QuestionParts): Questions {
   const { settings, prompts, fence, turned } = parts
   const paper = settings.preset === 'paper'
-  const text = fence('text', words)
+  const text = `${fence('text', words)}${parts.images}`
   const system = prompts.get('system').render()
   const platforms = asksForPlatforms(settings) ? YES : ''
   const rules = contentOf(system)
@@ -156,7 +158,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
     perspective: (perspective, similar) => {
       const offered = inOrder(perspective.labels, turned)
       const values = {
-        criteria: criteriaOf(perspective, offered),
+        criteria: criteriaOf(perspective, offered, paper),
         examples: several('example', similar),
         similar: similar.length > 0 ? YES : '',
         text,
@@ -174,7 +176,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
       // As much for each as if it were asked alone.
       maxTokens: settings.answerTokens * all.length,
       label: all.map(({ perspective }) => perspective.name).join(', '),
-      messages: [...system, ...render('perspectives', { annotators: annotatorsIn(all, parts), text })],
+      messages: [...system, ...render('perspectives', { ...annotatorsIn(all, parts), text })],
       answer: stancesAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
     }),
     zeroShot: () => ({
@@ -225,20 +227,21 @@ export function questions(words: string, parts: QuestionParts): Questions {
   }
 }
 
-/** Each perspective under its number, with what it would be shown alone. */
-function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned }: QuestionParts): string {
-  return all
+/** Each perspective under its number, with what it would be shown alone; and how many they are. */
+function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned }: QuestionParts) {
+  const annotators = all
     .map(({ perspective, similar }, at) => {
       const shown = settings.show === 'both' ? similar : []
       const values = {
         number: String(at + 1),
-        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned)),
+        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned), false),
         examples: list(fence, 'example', shown),
         similar: shown.length > 0 ? YES : '',
       }
       return contentOf(prompts.get('annotator').render(values))
     })
     .join('\n\n')
+  return { annotators, count: String(all.length) }
 }
 
 function contentOf(messages: readonly ChatMessage[]): string {
@@ -267,8 +270,13 @@ function spoken(own: Argument): ChatMessage[] {
   return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
 }
 
-function criteriaOf({ terms, tie }: Perspective, labels: readonly Perspective['labels'][number][]): string {
-  const lists = labels.map(({ name, criteria }) => [`${name}:`, ...criteria.map((point) => `- ${point}`)].join('\n'))
+function criteriaOf(
+  { terms, tie }: Perspective,
+  labels: readonly Perspective['labels'][number][],
+  paper: boolean,
+): string {
+  const pointsOf = (one: Perspective['labels'][number]) => (paper ? (one.paper ?? one.criteria) : one.criteria)
+  const lists = labels.map((one) => [`${one.name}:`, ...pointsOf(one).map((point) => `- ${point}`)].join('\n'))
   return [...(terms === undefined ? [] : [terms]), ...lists, ...(tie === undefined ? [] : [tie])].join('\n')
 }
 

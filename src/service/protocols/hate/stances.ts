@@ -3,6 +3,7 @@ import { entryOf } from '../../domain/entry-of.ts'
 import type { FailureCode } from '../../domain/errors.ts'
 import { round, type SubScript } from '../../engine/script.ts'
 import { chunks } from '../chunks.ts'
+import { inOrder } from '../order.ts'
 import { annotator, type StanceAnswer } from './answers.ts'
 import type { Hearing } from './hearing.ts'
 import type { Perspective, Side } from './perspectives.ts'
@@ -46,13 +47,13 @@ const MENDED_ALONE: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'r
 
 /** What each perspective answers: asked alone, or `batchSize` in a call, and then alone where that call brought no answers. */
 export function* answersOf(
-  { ask, perspectives, settings, degraded }: Hearing,
+  { ask, perspectives, settings, degraded, lastFirst }: Hearing,
   similar: ReadonlyMap<Perspective, readonly Example[]>,
 ): SubScript<ReadonlyMap<Perspective, Answered<StanceAnswer>>> {
   const shown = (perspective: Perspective) => similar.get(perspective) ?? []
   const alone = (one: Perspective) => ask.perspective(one, shown(one))
   const answers = new Map<Perspective, Answered<StanceAnswer>>()
-  const batches = chunks(perspectives, batchSizeIn(settings))
+  const batches = chunks(perspectives, batchSizeIn(settings)).map((batch) => inOrder(batch, lastFirst))
   const asks = batches.map((batch) => {
     const [only] = batch
     return batch.length === 1 && only !== undefined

@@ -3,6 +3,7 @@ import type { Ask } from '../../domain/ask.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
+import { imagesTold } from '../images-told.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
@@ -28,7 +29,7 @@ export const RUMOR_PROMPTS = {
   system: [],
   stance: ['claim', 'comment', 'parent?', 'reasons?'],
   'stance-batch': ['claim', 'comments', 'replies?', 'reasons?'],
-  subjectivity: ['claim', 'answers?'],
+  subjectivity: ['claim', 'answers?', 'beside?'],
   'subjectivity-beside': ['answers'],
   'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
   'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
@@ -64,15 +65,16 @@ export interface Questions {
   stanceBatch(comments: readonly Comment[], label: string): Ask<StanceBatchAnswer>
   /** The same with the claim's subjectivity as its last item. */
   stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
-  subjectivity(): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
+  /** `beside`: the answer has a name, as where stances stand beside it. */
+  subjectivity(beside?: boolean): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /**
    * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
    * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's;
-   * `lacking`: the other side has none.
+   * `lacking`: what nobody says, where the other side has none.
    */
   opening(
     kind: PromptKind,
-    told: { comments: string; counts: string; oneSided: boolean; lacking: boolean },
+    told: { comments: string; counts: string; oneSided: boolean; lacking: string },
   ): ChatMessage[]
   /** `last`: no turn of this debater follows, whatever is said. */
   opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
@@ -103,7 +105,7 @@ export interface QuestionParts {
 
 export function questions(post: Post, parts: QuestionParts): Questions {
   const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
-  const claim = fence('claim', claimOf(post))
+  const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : imagesTold(post)}`
   const system = prompts.get('system').render()
   const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string, maxTokens: number) => ({
@@ -117,6 +119,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
   const stanceTokens = (comments: number) => tokensForStances(comments, settings)
   const view = viewIn(turned)
   const offered = inOrder(FAKE_REAL, turned).join(', ')
+  const kinds = inOrder(YES_NO, turned).join(' or ')
   const reasons = yesIf(settings.stanceReasons === 'given')
   const listed = (comments: readonly Comment[], times: TimeOf) =>
     settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
@@ -166,19 +169,19 @@ export function questions(post: Post, parts: QuestionParts): Questions {
     }),
     stancesAndKind: (comments, label) => {
       const plain = ask.stanceBatch(comments, label)
-      const more = render('subjectivity-beside', { answers: inOrder(YES_NO, turned).join(' or ') })
+      const more = render('subjectivity-beside', { answers: kinds })
       const messages = inTurns([...plain.messages, ...more])
       const asked = { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }
       return besideStances(ask, comments, asked, { reasons: settings.stanceReasons, turned })
     },
-    subjectivity: () => ({
+    subjectivity: (beside = false) => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
-      messages: [...system, ...render('subjectivity', { claim, answers: inOrder(YES_NO, turned).join(' or ') })],
+      messages: [...system, ...render('subjectivity', { claim, answers: kinds, beside: yesIf(beside) })],
       answer: subjectivityIn(turned),
     }),
     opening: (kind, { oneSided, lacking, ...told }) => {
-      const also = { oneSided: yesIf(oneSided), lacking: yesIf(lacking), answers: offered }
-      return [...system, ...render(`opinion-${kind}`, { claim, ...told, ...also })]
+      const also = { oneSided: yesIf(oneSided), answers: offered }
+      return [...system, ...render(`opinion-${kind}`, { claim, lacking, ...told, ...also })]
     },
     opinion: (label, messages, last) => ({
       ...asked('opinion', 'debater', settings.answerTokens),

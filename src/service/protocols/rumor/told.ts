@@ -21,14 +21,20 @@ export function toldOf(hearing: Hearing, { kind }: Scored, { weighed, sides }: E
   const oneSided = settings.counts && settings.stance && !isUndisputed
   const shown = (...of: readonly Side[]) =>
     isUndisputed ? '' : of.map((side) => sideIn(ask, side, sides[side], settings)).join('\n\n')
-  const opening = (side: Side) => ask.opening(kind, { comments: shown(side), counts, oneSided, lacking: false })
-  const lacking = settings.stance && (sides.support.length === 0 || sides.oppose.length === 0)
+  const opening = (side: Side) => ask.opening(kind, { comments: shown(side), counts, oneSided, lacking: '' })
+  const lacking = settings.stance ? lackingIn(sides) : ''
   return {
     support: opening('support'),
     oppose: opening('oppose'),
     both: ask.opening(kind, { comments: shown('support', 'oppose'), counts, oneSided: false, lacking }),
     judge: { kind, counts, oneSided, comments: strongest(hearing, sides) },
   }
+}
+
+/** What no comment says, where they all take one side. */
+function lackingIn({ support, oppose }: Sides): string {
+  if (oppose.length === 0) return 'raises doubt'
+  return support.length === 0 ? 'speaks for the claim' : ''
 }
 
 /** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Preset } from '../preset.ts'
 import { said, saidList } from '../said.ts'
 import { boundedScore } from '../score.ts'
 
@@ -26,19 +27,21 @@ export interface Brief {
 /**
  * A brief on the precedents numbered 1 to `count`: at least one of them, each at most once. An unreadable comparison is
  * left out, and affects no other; if the numbers are wrong, it is unclear which precedent each one means, and the whole
- * answer is unreadable.
+ * answer is unreadable. All of them are asked for, except under `paper`.
  */
-export function briefAnswer(count: number): z.ZodType<Brief> {
-  const known = briefAnswers.get(count)
+export function briefAnswer(count: number, preset: Preset = 'none'): z.ZodType<Brief> {
+  const least = preset === 'paper' ? 1 : count
+  const key = `${count} ${least}`
+  const known = briefAnswers.get(key)
   if (known !== undefined) return known
-  const made = briefAnswerOf(count)
-  briefAnswers.set(count, made)
+  const made = briefAnswerOf(count, least)
+  briefAnswers.set(key, made)
   return made
 }
 
-const briefAnswers = new Map<number, z.ZodType<Brief>>()
+const briefAnswers = new Map<string, z.ZodType<Brief>>()
 
-function briefAnswerOf(count: number): z.ZodType<Brief> {
+function briefAnswerOf(count: number, least: number): z.ZodType<Brief> {
   return z.object({
     summary: said,
     precedents:
@@ -53,7 +56,8 @@ function briefAnswerOf(count: number): z.ZodType<Brief> {
               .refine(
                 (all) => new Set(all.map(({ precedent }) => precedent)).size === all.length,
                 'a precedent comes twice',
-              ),
+              )
+              .meta({ minItems: least }),
           ),
     patterns: said,
   })

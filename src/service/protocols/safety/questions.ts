@@ -145,7 +145,7 @@ export function questions(
           known: precedents.length > 0 ? YES : '',
         }),
       ],
-      answer: briefAnswer(precedents.length),
+      answer: briefAnswer(precedents.length, settings.preset),
     }),
     opening: (side, { input, brief }, { words, spoken }) => [
       ...briefed,

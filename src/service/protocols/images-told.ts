@@ -1,0 +1,18 @@
+import { type Post, shownIn } from '../domain/thread.ts'
+
+/**
+ * What is said beside the block of a post's words: which of them tell of its images, since an author may write what looks the
+ * same, and how many images nobody has looked at. Empty where it has none.
+ */
+export function imagesTold({ media = [] }: Post): string {
+  const told = media.filter((medium) => (shownIn(medium) ?? '').trim() !== '').length
+  const unseen = media.length - told
+  const last = told === 1 ? 'the last "[image: …]" is' : `the last ${told} "[image: …]" are`
+  const left = unseen === 1 ? 'an image' : `${unseen} images`
+  return [
+    ...(told === 0 ? [] : [`\nIn it, ${last} what an image is said to show, which nobody has checked.`]),
+    ...(unseen === 0
+      ? []
+      : [`\nThe post also has ${left} that nobody has looked at: take that neither for nor against.`]),
+  ].join('')
+}

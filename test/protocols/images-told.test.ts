@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import type { Post } from '../../src/service/domain/thread.ts'
+import { imagesTold } from '../../src/service/protocols/images-told.ts'
+import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
+
+const post = (...alts: (string | undefined)[]): Post => ({
+  ...{ id: 'p', text: 'Look at them.', createdAt: 0 },
+  media: alts.map((alt) => ({ kind: 'image', ...(alt === undefined ? {} : { alt }) })),
+})
+
+test('an author can’t pass words of the text off as an image’s: it is said how many are, and how many images nobody has seen', () => {
+  expect(imagesTold(post())).toBe('')
+  expect(imagesTold(post('a sign'))).toMatch(/^\nIn it, the last "\[image: …\]" is what .*nobody has checked\.$/)
+  expect(imagesTold(post('a sign', 'a dog'))).toContain('the last 2 "[image: …]" are')
+  expect(imagesTold(post(undefined))).toMatch(/^\nThe post also has an image that nobody has looked at: .*\.$/)
+  expect(
+    imagesTold(post('a sign', ' ', undefined))
+      .split('\n')
+      .at(-1),
+  ).toContain('2 images')
+})
+
+test.each(['hate', 'rumor'])('%s says so after the words themselves', (name) => {
+  const { protocols } = loadSettings({})
+  const [made] = makeProtocols(
+    { [name]: { ...protocols[name], enabled: true } } as typeof protocols,
+    plainFence,
+    plainRank,
+  )
+  const subject = { post: post('a sign', undefined), comments: [], leftOut: 0 }
+  if (made === undefined) throw new Error('not made')
+  const { asked } = drive(made.script(subject, null), () => new Failed())
+  const words = wordsOf(asked[0]?.ask.messages ?? [])
+  expect(words).toContain(`\n[image: a sign]>${imagesTold(subject.post)}\n`)
+})
