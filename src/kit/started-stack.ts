@@ -1,13 +1,17 @@
 import { OperatorError } from '../service/domain/errors.ts'
-import { UnavailableError } from './stack/servers/local-server.ts'
+import { NotReadyError, UnavailableError } from './stack/servers/local-server.ts'
 import { startStack } from './stack/stack.ts'
 
-/** As {@link startStack}. Throws an `OperatorError`, which lists the ways to get it, where a server can't be had here. */
+/**
+ * As {@link startStack}. Throws an `OperatorError` where a server can't be had here, with the ways to get it, and where one does
+ * not start, with its last words.
+ */
 export async function startedStack(...given: Parameters<typeof startStack>): ReturnType<typeof startStack> {
   try {
     return await startStack(...given)
   } catch (error) {
-    if (error instanceof UnavailableError) throw new OperatorError(error.message, { cause: error })
+    if (error instanceof UnavailableError || error instanceof NotReadyError)
+      throw new OperatorError(error.message, { cause: error })
     throw error
   }
 }

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { OperatorError } from '../../../service/domain/errors.ts'
 import { lastLines } from './command.ts'
 
 /** Takes one line of progress, for a person. */
@@ -35,6 +34,11 @@ export interface RestartableServer extends LocalServer {
 /** This machine has not what the server takes. The message says what is missing and which ways lead on. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
+}
+
+/** A server ended before it was ready, or was not ready in time. The message has its last words. */
+export class NotReadyError extends Error {
+  override readonly name = 'NotReadyError'
 }
 
 export interface ServerCommand {
@@ -206,13 +210,13 @@ async function launch(command: ServerCommand): Promise<Running> {
       })
       if (ended !== undefined) {
         await Promise.race([streamsClosed, sleep(500)])
-        throw new OperatorError(`${name} ended (${ended}) before it was ready:\n${lastLines(output)}`)
+        throw new NotReadyError(`${name} ended (${ended}) before it was ready:\n${lastLines(output)}`)
       }
       if (ready) return
       await sleep(25)
     }
     const words = lastLines(output) || 'It wrote nothing.'
-    throw new OperatorError(`${name} was not ready after ${command.readyWithinMs / 1000} s:\n${words}`, {
+    throw new NotReadyError(`${name} was not ready after ${command.readyWithinMs / 1000} s:\n${words}`, {
       cause: lastError,
     })
   }
