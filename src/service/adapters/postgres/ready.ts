@@ -1,3 +1,4 @@
+import { setImmediate as others } from 'node:timers/promises'
 import type { RecordBatch, RulingEntry, TranscriptEntry } from '../../ports/record.ts'
 import { folded, gramsOf } from '../../record/grams.ts'
 import type { Hashing } from './grams-key.ts'
@@ -21,16 +22,24 @@ export interface TranscriptReady {
   readonly words: Searched
 }
 
+/** How long it is worked at a time, in ms: whoever has the turn waits for this thread with each answer of the server. */
+const WORKED_MS = 2
+
 /** What of a batch can be made before its step begins: the most work of all, for which nothing of the tables is needed. */
 export interface Ready {
   readonly rulings: ReadonlyMap<RulingEntry, Sealed>
   readonly transcripts: ReadonlyMap<TranscriptEntry, TranscriptReady>
 }
 
-export function readyOf(entries: RecordBatch['entries'], hashes: Hashing): Ready {
+export async function readyOf(entries: RecordBatch['entries'], hashes: Hashing): Promise<Ready> {
   const rulings = new Map<RulingEntry, Sealed>()
   const transcripts = new Map<TranscriptEntry, TranscriptReady>()
-  for (const { entry } of entries)
+  let until = performance.now() + WORKED_MS
+  for (const { entry } of entries) {
+    if (performance.now() > until) {
+      await others()
+      until = performance.now() + WORKED_MS
+    }
     if (entry.what === 'ruling') rulings.set(entry, sealed(entry.json))
     else if (entry.what === 'transcript')
       transcripts.set(entry, {
@@ -41,5 +50,6 @@ export function readyOf(entries: RecordBatch['entries'], hashes: Hashing): Ready
             : sealed(JSON.stringify({ author: entry.shown.author, begins: entry.shown.begins })),
         words: searchedOf(entry.words ?? '', hashes),
       })
+  }
   return { rulings, transcripts }
 }

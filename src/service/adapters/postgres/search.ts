@@ -13,6 +13,8 @@ const WALKED = 500
 const FIRST_LOOK = 50
 /** Days of the first look; once they are read, the next one has four times as many. */
 const FIRST_DAYS = 1
+/** Documents of blocks whose own grams are compared at a time, the newest first. */
+const COMPARED = 1_000
 /** Texts that are opened together. */
 const OPENED = 100
 
@@ -62,18 +64,17 @@ export async function searched(
     const all = [...waiting, ...blocks.flatMap((block) => block.docs)]
     const isNext = (doc: number) => last === undefined || doc > last.hi
     waiting = all.filter((doc) => !isNext(doc))
-    const page = await holding(
-      db,
-      grams,
-      all.filter((doc) => doc < before && isNext(doc)),
-      until,
-    )
-    if (page === null) return { docs, stoppedEarly: true }
-    docs.push(...(await fitting(db, sought, page, limit - docs.length, until)))
-    looked += page.length
-    if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
+    const next = all.filter((doc) => doc < before && isNext(doc)).sort((a, b) => b - a)
+    for (let at = 0; at < next.length; at += COMPARED) {
+      const page = await holding(db, grams, next.slice(at, at + COMPARED), until)
+      if (page === null) return { docs, stoppedEarly: true }
+      docs.push(...(await fitting(db, sought, page, limit - docs.length, until)))
+      looked += page.length
+      if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
+      if (looked >= MOST_CANDIDATES || performance.now() > until) return { docs, stoppedEarly: true }
+    }
     if (last === undefined) return { docs, stoppedEarly: performance.now() > until }
-    if (looked >= MOST_CANDIDATES || performance.now() > until) return { docs, stoppedEarly: true }
+    if (performance.now() > until) return { docs, stoppedEarly: true }
     after = last
   }
 }

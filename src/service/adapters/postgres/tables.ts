@@ -86,7 +86,7 @@ export class RecordTables {
 
   async apply(batch: RecordBatch): Promise<Applied> {
     // Before it waits for its turn: meanwhile the server does what others have begun.
-    const ready = readyOf(batch.entries, this.#own.hashes)
+    const ready = await readyOf(batch.entries, this.#own.hashes)
     return await this.#step((writing) => applied(writing, batch, ready))
   }
 
