@@ -131,7 +131,10 @@ describe('the examples', () => {
 
   test.each(Object.entries(TOPICS))('of %s are read by the code, and nothing of them is left out', (topic, schema) => {
     const { examples } = read(`${topic}.schema.json`)
+    const before = JSON.parse(text('test', 'schemas', 'released', `${topic}.schema.json`)).examples
     expect(examples).not.toEqual([])
+    for (const example of before)
+      expect(schema.safeParse(parseMessage(JSON.stringify(example))).error, 'of the last release').toBeUndefined()
     for (const example of examples) {
       const known = schema.safeParse(parseMessage(JSON.stringify(example)))
       expect(known.error).toBeUndefined()

@@ -2,18 +2,19 @@ import { entryOf } from '../../service/domain/entry-of.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /**
- * What a change of schema breaks, a line each; empty if nothing. `written`: others write by it, so all that was taken is taken
- * still. `read`: others read by it, so all that may come is what could come before, and no field is gone. Fields that are new are
- * no matter, for readers pass over them and nobody had written them. Throws at a keyword that it can't compare.
+ * What a change of schema breaks, a line each; empty if nothing. `written`: others write by it, so whatever was taken is still
+ * taken. `read`: others read by it, so whatever may come could come before, and no field is gone. Earlier records stay on the
+ * topic, and Gavel reads them again (recovery, record, commands): today's schema must take them too, so a new field is optional.
+ * Throws at a keyword that it can't compare.
  */
 export function breaks(released: JsonSchema, current: JsonSchema, side: 'written' | 'read'): string[] {
-  const narrowed = side === 'written' ? refused(released, current, '') : refused(current, released, '')
-  const how = side === 'written' ? 'is taken no longer' : 'was never given before'
-  return [
-    ...gone(released, current, '').map((path) => `${path || 'the message'} is gone`),
-    ...narrowed.map(({ path, why }) => `${path || 'the message'}: ${why} ${how}`),
-  ]
+  const told = (how: string) => (one: Refusal) => `${one.path || 'the message'}: ${one.why} ${how}`
+  const earlier = refused(released, current, '').map(told(side === 'written' ? 'is taken no longer' : EARLIER))
+  const later = side === 'written' ? [] : refused(current, released, '').map(told('was never given before'))
+  return [...gone(released, current, '').map((path) => `${path || 'the message'} is gone`), ...later, ...earlier]
 }
+
+const EARLIER = 'may be on the topic, and could no longer be read'
 
 interface Refusal {
   readonly path: string
