@@ -246,11 +246,13 @@ export class GroupConsumer {
       return
     }
     const current = this.#noted(Promise.all([before, ...working]).then(handledUpTo))
-      // As after a batch that failed: the next consumer reads these offsets again.
-      .catch((error) => this.fail(error))
-      .finally(() => {
+    current.then(
+      () => {
         if (this.#uncommitted.get(key) === current) this.#uncommitted.delete(key)
-      })
+      },
+      // It stays: nothing behind it is committed. As after a batch that failed, the next consumer reads these offsets again.
+      (error) => this.fail(error),
+    )
     this.#uncommitted.set(key, current)
   }
 

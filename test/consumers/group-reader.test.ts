@@ -233,6 +233,28 @@ describe('work that a batch begins for later', () => {
     await closing
     expect(last().steps.slice(-2)).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]', 'disconnect'])
   })
+
+  it('has nothing behind it committed where it fails while the consumer leaves its group', async () => {
+    const { reader, last } = setUp()
+    const working = Promise.withResolvers<void>()
+    const third = Promise.withResolvers<void>()
+    let begun = 0
+    await reader.start(async (_, __, later) => {
+      begun++
+      if (begun === 1) later(() => working.promise)
+      if (begun === 3) await third.promise
+    })
+    last().join()
+    await last().batch()
+    await last().batch(second() as unknown as Partial<EachBatchPayload>)
+    const inWork = last().batch(second() as unknown as Partial<EachBatchPayload>)
+    const closing = reader.close()
+    working.reject(new Error('Redis is away'))
+    await vi.advanceTimersByTimeAsync(500)
+    third.resolve()
+    await Promise.all([inWork, closing])
+    expect(last().steps.filter((step) => step.startsWith('commit'))).toEqual([])
+  })
 })
 
 it('resolves and commits nothing when the handling fails, and lets kafkajs know', async () => {
