@@ -286,11 +286,20 @@ describe('the choice of a Kafka', () => {
     `)
       expect(lines.at(-1)).toBe('memory')
       expect(lines.at(-2)).toBe(
-        'Not the Kafka that was asked for: Apache Kafka 4 takes Java 17 or newer, and there is no java on the PATH.',
+        'Not the Kafka that was asked for: Apache Kafka 4 takes Java 17 or newer, and there is no java on the PATH. To have it, install Java 17 and Maven, or set KAFKA_BROKERS to a Kafka that is running.',
       )
     },
     DOWNLOADS,
   )
+
+  it('does not fall back where data are to be kept, and says why', async () => {
+    const { lines } = await runElsewhere(
+      `await startKafka({ prefer: 'apache', say, directory: '/nowhere' }).catch((error) => say(error.name + ': ' + error.message))`,
+    )
+    expect(lines[0]).toMatch(
+      /^UnavailableError: .* no java on the PATH\. To have it, install Java 17 and Maven, or set/,
+    )
+  })
 
   it('lists the ways to a Redis where there is none', async () => {
     const { lines } = await runElsewhere(

@@ -502,8 +502,9 @@ describe('any question', () => {
     const labels = Array.from({ length: 40 }, (_, index) => {
       const request = asking('census', schema, user(fence('text', `a text ${index}`)))
       expect(answer(request)).toEqual(answer(request))
-      const { label, rules, cited } = parsed(unseen, request)
+      const { label, rules, cited, note } = parsed(unseen, request)
       expect([rules.length, cited.length]).toEqual([2, 0])
+      expect(note).toContain('a hash of the text chose the answer')
       return label
     })
     expect(new Set(labels).size).toBe(2)

@@ -7,6 +7,8 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
 type Filling = { readonly seed: number; readonly known?: unknown }
 
 const DEEPEST = 24
+/** What it says where none of its parts has anything to say. */
+const DRAWN = 'The understudy has no word list for this question: a hash of the text chose the answer.'
 
 /**
  * A small valid instance of a JSON Schema, its keys in the schema's order. Values in `known` are taken as they are,
@@ -118,7 +120,7 @@ function stringValue({ minLength, maxLength, format }: JsonSchema): string {
   if (format === 'uri' || format === 'url') return 'https://example.org/'
   if (format === 'uuid') return '00000000-0000-4000-8000-000000000000'
   if (format === 'email') return 'understudy@example.org'
-  return 'The understudy has counted the words.'.padEnd(bound(minLength, 0), '.').slice(0, bound(maxLength, Infinity))
+  return DRAWN.padEnd(bound(minLength, 0), '.').slice(0, bound(maxLength, Infinity))
 }
 
 function inside(place: Place, name: string): Place {

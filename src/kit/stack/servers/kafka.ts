@@ -18,6 +18,8 @@ export type KafkaKind = 'apache' | 'memory'
 
 export type LocalKafka = ApacheKafka | MemoryKafka
 
+const WAYS = 'To have it, install Java 17 and Maven, or set KAFKA_BROKERS to a Kafka that is running'
+
 /**
  * A private Kafka on 127.0.0.1, of the preferred kind; where this machine lacks what Apache Kafka takes the in-memory one
  * serves, and it is said why.
@@ -28,9 +30,11 @@ export async function startKafka({ prefer, say, ...options }: KafkaOptions): Pro
   try {
     return await startApacheKafka({ say, ...options })
   } catch (error) {
-    if (!(error instanceof UnavailableError) || options.directory !== undefined) throw error
+    if (!(error instanceof UnavailableError)) throw error
+    const reason = `${error.message}. ${WAYS}.`
+    if (options.directory !== undefined) throw new UnavailableError(reason, { cause: error })
     const kafka = await startMemoryKafka({ say, ...at })
-    say(`Not the Kafka that was asked for: ${error.message}.`)
+    say(`Not the Kafka that was asked for: ${reason}`)
     return kafka
   }
 }
