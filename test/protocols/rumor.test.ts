@@ -565,6 +565,16 @@ describe('separation by stance (equation 2)', () => {
     const { conclusion } = run(made(), thread(2, { post: { ...post, text: '', media } }), cast({}))
     expect(conclusion.ruling.degraded.join()).toMatch(/image/)
   })
+
+  test('has no label where the post has nothing but blanks, and asks nothing', () => {
+    const media = [{ kind: 'image' as const, url: 'https://example.org/arch.jpg', alt: ' ' }]
+    for (const blank of [{ text: ' \n' }, { text: '', media }]) {
+      const { asked, conclusion } = run(made(), thread(2, { post: { ...post, ...blank } }), cast({}))
+      expect([asked, conclusion.ruling.label]).toEqual([[], null])
+    }
+    const { conclusion } = run(made(), thread(2, { post: { ...post, media } }), cast({}))
+    expect(conclusion.ruling.degraded.join()).toMatch(/image/)
+  })
 })
 
 describe('agreement', () => {

@@ -681,6 +681,15 @@ describe('rumor', () => {
       expect(debates(next(texts))).toBe(true)
     })
 
+    test('is held where the claim is another, however little of the rest has changed', () => {
+      for (const texts of [BEFORE, []]) {
+        const { carry } = judged(over, thread(...texts)).conclusion
+        const edited = { ...thread(...texts), post: { ...thread().post, text: 'It stands after all.' } }
+        expect(debates(judged(over, edited, cast(), carry))).toBe(true)
+        expect(debates(next(texts, carry))).toBe(false)
+      }
+    })
+
     test('is held at any change where the switch is off', () => {
       const before = judged({}, thread(...BEFORE))
       expect(debates(judgedAgain(before.conclusion.carry, [...BEFORE, 'no 7']))).toBe(true)

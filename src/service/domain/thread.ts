@@ -56,6 +56,11 @@ export function shownIn({ description, alt }: Medium): string | undefined {
   return description ?? alt
 }
 
+/** Whether anything is known in words about what an image shows. */
+export function isDescribed(medium: Medium): boolean {
+  return (shownIn(medium) ?? '').trim() !== ''
+}
+
 export const comment = z.object({
   id: z.string(),
   parentId: z.string().optional(),

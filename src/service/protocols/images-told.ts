@@ -1,11 +1,11 @@
-import { type Post, shownIn } from '../domain/thread.ts'
+import { isDescribed, type Post } from '../domain/thread.ts'
 
 /**
  * What is said beside the block of a post's words: which of them tell of its images, since an author may write what looks the
  * same, and how many images nobody has looked at. Empty where it has none.
  */
 export function imagesTold({ media = [] }: Post): string {
-  const told = media.filter((medium) => (shownIn(medium) ?? '').trim() !== '').length
+  const told = media.filter(isDescribed).length
   const unseen = media.length - told
   const last = told === 1 ? 'the last "[image: …]" is' : `the last ${told} "[image: …]" are`
   const left = unseen === 1 ? 'an image' : `${unseen} images`

@@ -1,13 +1,13 @@
 import type { Fence } from '../../domain/fence.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
-import type { Post } from '../../domain/thread.ts'
+import { isDescribed, type Post } from '../../domain/thread.ts'
 import { imagesTold } from '../images-told.ts'
 import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts } from '../unread.ts'
 import { type Perspective, SIDES, type Side } from './perspectives.ts'
-import { isDescribed, type Questions, questions, wordsOf } from './questions.ts'
+import { type Questions, questions, wordsOf } from './questions.ts'
 import type { HateSettings } from './settings.ts'
 
 export interface HateParts {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
-import { type Medium, type Post, shownIn } from '../../domain/thread.ts'
+import { isDescribed, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
@@ -288,9 +288,4 @@ function choice(labels: readonly string[]): string {
 export function wordsOf(post: Post): string {
   const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
   return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
-}
-
-/** Whether anything is known in words about what the image shows. */
-export function isDescribed(medium: Medium): boolean {
-  return (shownIn(medium) ?? '').trim() !== ''
 }

@@ -2,7 +2,7 @@ import type { Answered } from '../../domain/ask.ts'
 import type { Comment } from '../../domain/thread.ts'
 import type { SubScript } from '../../engine/script.ts'
 import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
-import { evidenceHash, remembered } from './carry.ts'
+import { claimHash, evidenceHash, remembered } from './carry.ts'
 import type { Hearing } from './hearing.ts'
 import { changeOf, type Debated, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
@@ -100,6 +100,8 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
   const isNearly = (sides: Sides) =>
     settings.materialChange > 0 &&
     before?.debated !== undefined &&
+    // A decision about other words is about another claim.
+    before.claim === claimHash(hearing.thread.post) &&
     changeOf(before.debated, debatedIn(sides)) < settings.materialChange
   const holds = (sides: Sides) =>
     settings.keepUnlessEvidenceChanged &&

@@ -1,7 +1,7 @@
 import type { Fence } from '../../domain/fence.ts'
 import { toldOdd } from '../../domain/odd-fields.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
-import { type Comment, type Snapshot, shownIn } from '../../domain/thread.ts'
+import { type Comment, isDescribed, type Snapshot } from '../../domain/thread.ts'
 import { isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { oddInComments, partlyReadComments, unreadParts } from '../unread.ts'
@@ -67,7 +67,7 @@ export function hearing(thread: Snapshot, before: RumorCarry | null, parts: Rumo
 }
 
 function lacking({ post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snapshot, fence: Fence): string[] {
-  const undescribed = (post.media ?? []).some((medium) => shownIn(medium) === undefined)
+  const undescribed = !(post.media ?? []).every(isDescribed)
   return [
     ...toldOdd(post.odd),
     ...oddInComments(comments),

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
-import { type Comment, type Post, shownIn } from '../../domain/thread.ts'
+import { type Comment, isDescribed, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { imagesTold } from '../images-told.ts'
 import { inOrder } from '../order.ts'
@@ -261,9 +261,6 @@ function parentIn(parent: Comment | undefined, fence: Fence): string {
 
 /** What the post claims: its text, and what its images are said to show. */
 export function claimOf(post: Post): string {
-  const images = (post.media ?? []).flatMap((medium) => {
-    const words = shownIn(medium)
-    return words === undefined ? [] : [`[image: ${words}]`]
-  })
-  return [post.text, ...images].filter((words) => words !== '').join('\n')
+  const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
+  return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
 }
