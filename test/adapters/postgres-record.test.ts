@@ -45,6 +45,29 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     return Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))))
   }
 
+  it('merges what waits in the lists of its indexes of grams at each tidying', async () => {
+    const address = addressOf()
+    const store = await open(address, { keep: 4_000 * DAY })
+    await feed(store).judged({}, 'Xylophones and zebras')
+    const db = database(address, 1)
+    await db.run('CREATE EXTENSION IF NOT EXISTS pgstattuple SCHEMA pg_catalog')
+    const waiting = async () => {
+      const rows = await db.rows<{ n: number }>(
+        `SELECT (pgstatginindex(indexrelid)).pending_tuples AS n FROM pg_index
+         JOIN pg_inherits ON inhrelid = indrelid AND inhparent = to_regclass('blocks') JOIN pg_class ON oid = indexrelid
+         WHERE relam = (SELECT oid FROM pg_am WHERE amname = 'gin')`,
+      )
+      return rows.map(({ n }) => n)
+    }
+    expect(await waiting()).toEqual([expect.any(Number)])
+    expect(await waiting()).not.toEqual([0])
+    await store.tidy(Date.now())
+    expect(await waiting()).toEqual([0])
+    await db.close()
+    expect((await store.search('zebras', {}, 9)).found).toHaveLength(1)
+    await store.close()
+  })
+
   it('holds no word in the open, and no key of what was deleted once its time is over', async () => {
     const address = addressOf()
     const store = await open(address, { keep: 4_000 * DAY })

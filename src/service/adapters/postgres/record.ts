@@ -17,8 +17,8 @@ export interface PostgresSettings extends TableSettings {
   readonly drawKey?: string
 }
 
-/** Most connections of one process: for its steps and what they ask beside them, and to read. */
-const [WRITING, READING] = [STEPS + 1, 4]
+/** Most connections of one process: for its steps, what they ask beside them and the merging of grams, and to read. */
+const [WRITING, READING] = [STEPS + 2, 4]
 
 /** How often its size is measured, in ms, and from which share of its bounds on it is full. */
 const [MEASURE_MS, FULL] = [60_000, 0.98]

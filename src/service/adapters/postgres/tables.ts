@@ -16,6 +16,7 @@ import { saidOf } from '../../record/said-of.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
 import type { Hashing } from './grams-key.ts'
+import { PendingGrams } from './pending-grams.ts'
 import { settle } from './queue.ts'
 import { type Ready, readyOf } from './ready.ts'
 import { takeRulings } from './rulings.ts'
@@ -50,6 +51,7 @@ export class RecordTables {
   readonly #settings: TableSettings
   readonly #own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>
   readonly #days = new Days()
+  readonly #pending: PendingGrams
   /** A step may wait for long: not for a connection, which is given up soon. */
   readonly #turns = slots(() => STEPS)
   /** Up to which deleted subject it was looked whether anything is left of them. */
@@ -59,6 +61,7 @@ export class RecordTables {
 
   constructor(db: Database, settings: TableSettings, { draws, hashes }: { draws: string; hashes: Hashing }) {
     this.#db = db
+    this.#pending = new PendingGrams(db)
     this.#settings = settings
     this.#own = { hashes, days: this.#days, draw: hmac(draws), shares: settings }
   }
@@ -95,7 +98,7 @@ export class RecordTables {
     await this.#turns.acquire(NEVER)
     try {
       const isAfterFailure = this.#isAfterFailure
-      const done = await this.#db.transaction(async (sql) => {
+      const { result, grams } = await this.#db.transaction(async (sql) => {
         const writing = await writingOf(sql, this.#own)
         const result = await work(writing)
         if (isAfterFailure) await writing.seals.shredDead()
@@ -103,10 +106,11 @@ export class RecordTables {
         await settle(writing)
         await writing.seals.save()
         await writing.counters.save()
-        return result
+        return { result, grams: writing.indexed }
       })
       if (isAfterFailure) this.#isAfterFailure = false
-      return done
+      this.#pending.add(grams)
+      return result
     } catch (error) {
       this.#isAfterFailure = true
       this.#days.forget()
@@ -180,6 +184,7 @@ export class RecordTables {
         await this.#days.drop(sql, 'held', now - keep)
       }
     })
+    await this.#pending.merge()
   }
 
   /** Removes the transcripts of the oldest day; false if there is one day alone. */

@@ -123,7 +123,7 @@ interface Block {
 const arrayOf = (numbers: Iterable<number>) => `{${[...numbers].join(',')}}`
 
 /** `texts`: in the order of their documents. */
-async function written({ sql, counters, days }: Writing, texts: readonly Text[]): Promise<void> {
+async function written({ sql, counters, days, indexed: grams }: Writing, texts: readonly Text[]): Promise<void> {
   const blocks: Block[] = []
   const placed = texts.map((text) => {
     let block = blocks.at(-1)
@@ -155,6 +155,10 @@ async function written({ sql, counters, days }: Writing, texts: readonly Text[])
       5,
     ),
   )
+  for (const { hi, grams: own } of blocks) {
+    const day = Math.floor(hi / PER_DAY)
+    grams.set(day, (grams.get(day) ?? 0) + own.size)
+  }
 }
 
 function mayTake({ docs, grams }: Block, { doc, grams: more }: Text): boolean {

@@ -19,11 +19,14 @@ export interface Writing {
   readonly touched: Map<number, Set<string>>
   /** Blocks that texts were deleted from: the last document that each may hold, by its number. */
   readonly thinned: Map<number, number>
+  /** How many grams of each day it has put into the index. */
+  readonly indexed: Map<number, number>
 }
 
 export async function writingOf(sql: Sql, own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>): Promise<Writing> {
   const counters = await Counters.locked(sql)
-  return { ...own, sql, counters, seals: new Seals(sql, counters), touched: new Map(), thinned: new Map() }
+  const seals = new Seals(sql, counters)
+  return { ...own, sql, counters, seals, touched: new Map(), thinned: new Map(), indexed: new Map() }
 }
 
 export function touch({ touched }: Writing, s: number, protocol: string): void {
