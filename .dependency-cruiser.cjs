@@ -227,7 +227,7 @@ module.exports = {
         ...[
           'src/service/domain/',
           'src/service/ports/',
-          'src/service/engine/(open|generations|routes|script)\\.ts',
+          'src/service/engine/(deadline|generations|open|routes|script)\\.ts',
           'src/service/gateway/gateway\\.ts',
           'src/service/adapters/',
         ],

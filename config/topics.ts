@@ -29,9 +29,27 @@ export function keptForGood({ decisions, decisionOutcomes }: Topics): string[] {
   return [decisions, decisionOutcomes]
 }
 
+/**
+ * The consumer groups beside `kafka.group`, which reads what is judged: one's offsets say nothing of another's. The record has a
+ * group for each store, by the store's name.
+ */
+export function groupsOf({ kafka: { group } }: Pick<Settings, 'kafka'>) {
+  return {
+    decisions: `${group}-decisions`,
+    traces: `${group}-traces`,
+    record: (name: string) => `${group}-record-${name}`,
+  }
+}
+
 /** The topics of messages that are judged. */
 export function inputsOf({ posts, comments, counterspeech }: Topics): string[] {
   return [posts, comments, counterspeech]
+}
+
+/** The topics by the kinds of messages that the door takes. */
+export function topicsByMessage(topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback'>) {
+  const { posts: post, comments: comment, counterspeech, feedback } = topics
+  return { post, comment, counterspeech, feedback }
 }
 
 /** The recorded topics, by their names in Kafka. */

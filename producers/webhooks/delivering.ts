@@ -80,6 +80,11 @@ export function delivering(deps: {
     async look(): Promise<void> {
       for (const hook of Object.keys(hooks)) await fill(hook)
     },
+    /** Tells how much waits, and how much is parked. */
+    async count(): Promise<void> {
+      const { waiting, parked, oldestMs } = await webhooks.counts()
+      report('webhooks:counted', { waiting, parked, oldestSeconds: (oldestMs ?? 0) / 1_000 })
+    },
     /** What has begun ends. */
     async close(): Promise<void> {
       isClosing = true

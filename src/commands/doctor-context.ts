@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
+import { endpointOf } from '../service/adapters/openai/endpoints.ts'
 import type { LocalServer } from '../service/adapters/openai/listed-models.ts'
-import { endpointOf } from '../service/composition/gateway.ts'
 import type { Finding } from '../service/domain/finding.ts'
 import { FIRST, pasted } from './doctor-lines.ts'
 import type { ModelCheck } from './model-checks.ts'

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import { dialectsOf } from '../service/composition/gateway.ts'
+import { dialectsOf } from '../service/adapters/openai/endpoints.ts'
 import type { Finding } from '../service/domain/finding.ts'
 import type { Remark } from '../service/domain/verdict.ts'
 import { ENOUGH_CONTEXT } from './doctor-context.ts'

@@ -1,7 +1,7 @@
 import { budgetsInDollars, modelsWithoutKey } from '../../config/models.ts'
 import type { Settings } from '../../config/schema.ts'
+import { endpointOf } from '../service/adapters/openai/endpoints.ts'
 import { NO_IMAGES } from '../service/adapters/openai/learning.ts'
-import { endpointOf } from '../service/composition/gateway.ts'
 import type { Finding } from '../service/domain/finding.ts'
 import { placeOf } from '../service/domain/model-name.ts'
 import { printable } from '../service/domain/printable.ts'

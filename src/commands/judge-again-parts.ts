@@ -8,8 +8,9 @@ import { redisJudgeAgain } from '../service/adapters/redis/judge-again.ts'
 import { secretOf } from '../service/adapters/redis/shared-key.ts'
 import { type IntakeParts, inputOf } from '../service/composition/intake.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
-import { commandRedis, keepTimes } from '../service/composition/redis.ts'
+import { commandRedis } from '../service/composition/redis.ts'
 import { closable } from '../service/operations/closable.ts'
+import { keepTimes } from '../service/operations/keep-times.ts'
 import type { AgainParts, Staging } from '../service/recovery/judge-again.ts'
 
 /** The parts of `gavel judge-again`. Throws an `OperatorError` if Redis or Kafka is not reachable. */

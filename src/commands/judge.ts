@@ -156,12 +156,12 @@ export async function judgeFile(
   for (const line of otherModels(settings, kinds)) terminal.say(line)
   await withModel(settings, terminal, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
-      const [{ judgeFileSubjects }, { modelOf }, { metered }] = await Promise.all([
+      const [{ judgeFileSubjects }, { modelsOfEndpoints }, { metered }] = await Promise.all([
         import('./judging/file-judging.ts'),
-        import('../service/composition/gateway.ts'),
+        import('../service/adapters/openai/endpoints.ts'),
         import('../lab/commands/metered.ts'),
       ])
-      const meter = metered(modelOf(reachable), reachable.models, Number.POSITIVE_INFINITY, () => {})
+      const meter = metered(modelsOfEndpoints(reachable), reachable.models, Number.POSITIVE_INFINITY, () => {})
       const progress = judgingProgress(terminal, meter.spent)
       const model = recording?.model(meter.model) ?? meter.model
       try {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../config/schema.ts'
+import { dialectsOf, modelsOfEndpoints } from '../service/adapters/openai/endpoints.ts'
 import type { Lesson } from '../service/adapters/openai/learning.ts'
 import {
   type ContextLength,
@@ -7,7 +8,6 @@ import {
   listedModels,
   loadedContext,
 } from '../service/adapters/openai/listed-models.ts'
-import { dialectsOf, modelOf } from '../service/composition/gateway.ts'
 import type { Ask } from '../service/domain/ask.ts'
 import { entryOf } from '../service/domain/entry-of.ts'
 import { ParameterRefused, PermanentError, type Trial } from '../service/domain/errors.ts'
@@ -56,7 +56,7 @@ export interface ModelCheck {
 /** Asks each model of each role one tiny question in the role's own form, and reads the answer like any other. */
 export async function checkModels(settings: Settings, signal: AbortSignal): Promise<ModelCheck[]> {
   const lessons: Lesson[] = []
-  const model = modelOf(settings, (lesson) => lessons.push(lesson))
+  const model = modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) })
   const questions = roleQuestions(settings)
   const names = [...new Set(questions.flatMap(({ models }) => models))]
   const checks = await Promise.all(
@@ -158,7 +158,7 @@ async function stopsThinking(
   const dialects = Object.fromEntries([...others, [name, { ...entryOf(set, name), effort: 'none' }]])
   const there = { ...settings, models: { ...settings.models, dialects } }
   const refused = new Set<Lesson['parameter']>()
-  const model = modelOf(there, ({ parameter }) => refused.add(parameter))
+  const model = modelsOfEndpoints(there, { learnt: ({ parameter }) => refused.add(parameter) })
   const role = await checkRole(there, model, name, asked)
   return role.why === null && !hasThought(role) && !refused.has('effort') && !refused.has('temperature')
 }

@@ -7,8 +7,8 @@ import { DIALECTS, type DialectName } from '../../src/kit/understudy/dialects/al
 import type { Dialect } from '../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { type FileMessage, message } from '../../src/lab/evaluation/file-message.ts'
+import { modelsOfEndpoints } from '../../src/service/adapters/openai/endpoints.ts'
 import type { Lesson } from '../../src/service/adapters/openai/learning.ts'
-import { modelOf } from '../../src/service/composition/gateway.ts'
 import { ParameterRefused } from '../../src/service/domain/errors.ts'
 import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { Library } from '../../src/service/ports/library.ts'
@@ -125,7 +125,9 @@ async function judged(
   const { change = (it) => it } = options
   const settings = change(settingsFor(server, row, options.models))
   const lessons: Lesson[] = []
-  const { model, questions, mostOpen } = counted(modelOf(settings, (lesson) => lessons.push(lesson)))
+  const { model, questions, mostOpen } = counted(
+    modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) }),
+  )
   const verdicts: Verdict[] = []
   const failures: string[] = []
   await judgeFileSubjects(

@@ -105,7 +105,7 @@ test('a file of keys that changes is read again, and one that can’t be read ch
 
 test('a file of keys that may come later holds none until then', async () => {
   const path = join(ownFolder('keys'), 'keys.json')
-  const file = openKeyFile(path, () => NOW, true)
+  const file = openKeyFile(path, () => NOW, { mayCome: true })
   await file.look()
   expect(file.byId.size).toBe(0)
   const { kept } = newApiKey(OF_ACME)

@@ -45,7 +45,7 @@ async function twoEndpoints(chain: string[], first: UnderstudyOptions = {}, othe
   }
   const asking = gateway({
     ...memoryParts(Date.now),
-    model: modelsOfEndpoints({ openai: at(one), endpoints, dialects: {} }),
+    model: modelsOfEndpoints({ openai: at(one), endpoints, models: { dialects: {} } }),
     loadImage: noImages,
     settings: {
       ...GATEWAY,
@@ -148,7 +148,7 @@ describe('what a model is told to take', () => {
   const settings = (dialects = {}) => ({
     openai: at('https://api.openai.com/v1'),
     endpoints: { router: at('https://openrouter.ai/api/v1'), plain: at('http://127.0.0.1:1/v1', 'text') },
-    dialects,
+    models: { dialects },
   })
 
   test.each([

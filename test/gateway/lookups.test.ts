@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { embedderRoles } from '../../src/service/composition/gateway.ts'
 import { type AwayReason, PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
-import { lookups } from '../../src/service/gateway/lookups.ts'
+import { embedderRoles, lookups } from '../../src/service/gateway/lookups.ts'
 import type { Report } from '../../src/service/ports/report.ts'
 import { GATEWAY } from '../support/parts.ts'
 
@@ -64,6 +63,6 @@ test('what the library itself lacks is no fault of the embedder’s', async () =
 })
 
 test('an embedder has a role where it has an endpoint', () => {
-  const of = (embedder: string) => embedderRoles({ library: { embedder } } as Parameters<typeof embedderRoles>[0])
+  const of = (embedder: string) => embedderRoles({ library: { embedder } })
   expect([of('local'), of('other/bge')]).toEqual([{}, { embedder: ['other/bge'] }])
 })

@@ -5,7 +5,7 @@ import { type Format, sourceIdOf } from '../../lab/evaluation/formats.ts'
 import { heldOut } from '../../lab/evaluation/held-out.ts'
 import { LABELLED_FORMATS } from '../../lab/evaluation/labelled-sets.ts'
 import { memoryTopics } from '../../service/adapters/memory/topics.ts'
-import { endpointOf, modelOf } from '../../service/composition/gateway.ts'
+import { endpointOf, modelsOfEndpoints } from '../../service/adapters/openai/endpoints.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { deadLetter } from '../../service/domain/messages.ts'
 import { type Verdict, verdict } from '../../service/domain/verdict.ts'
@@ -68,7 +68,11 @@ export interface FileJudgingIo {
  */
 export async function judgeFileSubjects(given: Settings, judging: FileJudging, io: FileJudgingIo): Promise<void> {
   const { protocol, file, format } = judging
-  const endpoint = watchedEndpoint(judging.model ?? modelOf(given), (name) => endpointOf(given, name), Date.now)
+  const endpoint = watchedEndpoint(
+    judging.model ?? modelsOfEndpoints(given),
+    (name) => endpointOf(given, name),
+    Date.now,
+  )
   const stopped = () => io.signal.aborted || endpoint.dead() !== null
   // In a stream a thread ends at a set age; a file holds the whole thread.
   const settings = {

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { endpointOf, modelOf } from '../../service/composition/gateway.ts'
+import { endpointOf, modelsOfEndpoints } from '../../service/adapters/openai/endpoints.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
 import { type EndpointNames, remedyFor } from '../../service/domain/remedies.ts'
 import type { Clock } from '../../service/ports/clock.ts'
@@ -86,7 +86,7 @@ export function watchedEndpoint(
 
 /** The models of the settings' endpoints, watched. */
 export function watchedModel(settings: Settings, givenUp: () => void): WatchedEndpoint {
-  return watchedEndpoint(modelOf(settings), (name) => endpointOf(settings, name), Date.now, givenUp)
+  return watchedEndpoint(modelsOfEndpoints(settings), (name) => endpointOf(settings, name), Date.now, givenUp)
 }
 
 /** A URL without user and password. */

@@ -1,8 +1,8 @@
-import { recordedTopics, topicsOf } from '../../../config/topics.ts'
+import { groupsOf, recordedTopics, topicsOf } from '../../../config/topics.ts'
 import { topicHistory } from '../../service/adapters/kafka/bounded-reader.ts'
 import { groupProgress } from '../../service/adapters/kafka/offsets.ts'
 import { rebuildingOf, recordStoreOf } from '../../service/adapters/record-store.ts'
-import { projectOf, recordGroup } from '../../service/composition/record.ts'
+import { projectOf } from '../../service/composition/record.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import type { RecordSize } from '../../service/ports/record.ts'
 import { rebuild } from '../../service/record/rebuild.ts'
@@ -27,7 +27,7 @@ export const command: Command<object, RecordSize> = {
     const kafka = await readingClient(settings, terminal)
     const topics = recordedTopics(topicsOf(settings))
     const old = await rebuilding.old()
-    if (old !== null && !(await groupProgress(kafka, recordGroup(settings, old.name), [...topics.keys()])).alone)
+    if (old !== null && !(await groupProgress(kafka, groupsOf(settings).record(old.name), [...topics.keys()])).alone)
       throw new OperatorError('The role "record" runs, and writes this record. Stop it first.')
     await rebuilding.clear()
     let records = 0

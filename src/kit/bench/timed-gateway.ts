@@ -6,12 +6,14 @@ import type { connect } from '../../service/adapters/redis/connect.ts'
 import { keysUnder } from '../../service/adapters/redis/keys.ts'
 import { redisLimits } from '../../service/adapters/redis/limits.ts'
 import { redisMemo } from '../../service/adapters/redis/memo.ts'
-import { budgetSettings, gatewaySettings, limitLeaseMs } from '../../service/composition/gateway.ts'
+import { gatewaySettings } from '../../service/composition/gateway.ts'
 import type { Ask } from '../../service/domain/ask.ts'
 import type { Call } from '../../service/domain/case.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { askContext } from '../../service/gateway/context.ts'
 import { gateway } from '../../service/gateway/gateway.ts'
+import { limitLeaseMs } from '../../service/gateway/time-limits.ts'
+import { budgetSettings } from '../../service/operations/capacity.ts'
 import type { Model } from '../../service/ports/model.ts'
 import type { Report } from '../../service/ports/report.ts'
 import { percentiles } from './percentiles.ts'
@@ -80,7 +82,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
     memo: timed('memo', redisMemo(redis, keys.under), ['look', 'keep']),
     limits: timed(
       'limits',
-      redisLimits(redis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+      redisLimits(redis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings.models) }),
       ['reserve', 'settle'],
     ),
     budgets: timed('budgets', redisBudgets(redis, keys.under, budgetSettings(settings)), ['reserve', 'settle']),

@@ -10,12 +10,15 @@ import { memoryRecord } from '../../service/adapters/memory/record.ts'
 import { memoryStores } from '../../service/adapters/memory/stores.ts'
 import { memoryTopics, type Outgoing } from '../../service/adapters/memory/topics.ts'
 import { askingPart, doorPart, scoringPart } from '../../service/composition/door.ts'
-import { gatewayOf, lookupsOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
+import { gatewayOf, memoryGatewayStores } from '../../service/composition/gateway.ts'
 import { inputOf, openerOf } from '../../service/composition/intake.ts'
-import { stagesOf, startErasing, startJudging } from '../../service/composition/judging.ts'
+import { startErasing, startJudging } from '../../service/composition/judging.ts'
 import { protocolsOf } from '../../service/composition/protocols.ts'
 import { hookingOf, webhooksPart } from '../../service/composition/publication.ts'
 import { projectOf } from '../../service/composition/record.ts'
+import { openAllDue } from '../../service/engine/open.ts'
+import { stagesOf } from '../../service/engine/script.ts'
+import { lookupsOf } from '../../service/gateway/lookups.ts'
 import { closable } from '../../service/operations/closable.ts'
 import { identityOf } from '../../service/operations/identity.ts'
 import { namedLoops } from '../../service/operations/loop.ts'
@@ -98,9 +101,7 @@ export function startEmbedded(
     })
     const stream = { routes, threads, marks, cases, queues, clock, report, partitions: null }
     const opener = openerOf(settings, stream)
-    const opening = loops.start('opener', settings.clock.poll, async () => {
-      while ((await opener.openDue()) > 0);
-    })
+    const opening = loops.start('opener', settings.clock.poll, () => openAllDue(opener))
     const subjects = { threads, cases, outbox, queues, protocols, routes, memo, samplingRank, clock, report }
     const taking = intake({ reader, ...inputOf(settings, topics, subjects), marks, handled: opening.wake })
     await taking.start()

@@ -136,6 +136,8 @@ export async function serveDoor(
   answersTo = namesOf(address, [host, ...hosts], { elsewhere: hosts.length > 0 })
   return {
     port,
+    /** Where it is asked. */
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
     isLoopback: isLoopbackAddress(address),
     /**
      * Takes no more connections, and ends idle ones; resolves when what was asked is answered, or cut off after so many ms. A request

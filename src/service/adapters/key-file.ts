@@ -17,6 +17,7 @@ import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiKey, type ApiKeys, apiKeys } from '../domain/api-key.ts'
 import { OperatorError } from '../domain/errors.ts'
+import type { Report } from '../ports/report.ts'
 
 /** Longest wait for another command that changes the keys, in ms, and for how long its lock counts. */
 const LOCK_MS = 5_000
@@ -27,7 +28,7 @@ export interface KeyFile {
   readonly byId: ReadonlyMap<string, ApiKey>
   /** When the file was last seen to be as it was read, ms since 1970. */
   readonly seenAt: number
-  /** Reads it again if it has changed. Rejects if it can't be read: then the keys stay as they are. */
+  /** Reads it again if it has changed, and reports how many there are and how old they are. Rejects if it can't be read: then the keys stay as they are. */
   look(): Promise<void>
 }
 
@@ -35,7 +36,11 @@ export interface KeyFile {
  * The keys of a file that may change at any time. Throws an `OperatorError` if it can't be read at the start; one that `mayCome`
  * later is no fault, and holds no key until then.
  */
-export function openKeyFile(path: string, now: () => number, mayCome = false): KeyFile {
+export function openKeyFile(
+  path: string,
+  now: () => number,
+  { mayCome = false, report = () => {} }: { mayCome?: boolean; report?: Report } = {},
+): KeyFile {
   let mark = markOf(path)
   let byId: ReadonlyMap<string, ApiKey> = mayCome && mark === NO_FILE ? new Map() : byIdOf(readKeys(path))
   let seenAt = now()
@@ -47,12 +52,16 @@ export function openKeyFile(path: string, now: () => number, mayCome = false): K
       return seenAt
     },
     async look() {
-      const found = markOf(path)
-      if (found !== mark) {
-        byId = byIdOf(readKeys(path))
-        mark = found
+      try {
+        const found = markOf(path)
+        if (found !== mark) {
+          byId = byIdOf(readKeys(path))
+          mark = found
+        }
+        seenAt = now()
+      } finally {
+        report('keys:read', { keys: byId.size, ageSeconds: Math.max(0, now() - seenAt) / 1000 })
       }
-      seenAt = now()
     },
   }
 }

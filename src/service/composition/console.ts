@@ -7,7 +7,8 @@ import { Blinds } from '../console/blinds.ts'
 import { consoleOf } from '../console/console.ts'
 import { decidePage } from '../console/decide.ts'
 import { Disturbing } from '../console/disturbing.ts'
-import { readAssets, runbooksIn } from '../console/files.ts'
+import { readAssets, runbooksIn, styleOf } from '../console/files.ts'
+import { servedAs } from '../console/gate.ts'
 import { healthPage, type Standing } from '../console/health.ts'
 import { livePages } from '../console/live.ts'
 import { reviewPages } from '../console/review.ts'
@@ -19,6 +20,7 @@ import { Arriving } from '../console/stream.ts'
 import { verdictPages } from '../console/verdict.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { closable } from '../operations/closable.ts'
+import { requestsDrain } from '../operations/drain.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Audit } from '../ports/audit.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -31,10 +33,8 @@ import { everyProtocol } from './protocols.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
-/** Longest time in which a request must have arrived, and that an idle connection is kept, in ms; most connections at a time. */
-const [REQUEST_MS, KEEP_ALIVE_MS, CONNECTIONS] = [30_000, 75_000, 1_000]
-/** Of the drain, what is left for the parts that close after the console. */
-const DRAIN_SHARE = 0.8
+
+/** A link by which somebody signs in. */
 export interface Link {
   readonly person: string
   /** Prints the address of a link, where the operator sees it. */
@@ -66,13 +66,11 @@ export function consolePart(
 ) {
   const { look, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
   const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
-  const { host, hosts, port, session, streams, publicUrl, people } = settings.console
+  const { session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
     const kinds = sayingsForPeople(everyProtocol(settings))
     const assets = readAssets()
-    const style = assets
-      .filter(({ name }) => name.endsWith('.css'))
-      .map(({ bytes }) => Buffer.from(bytes).toString('utf8'))
+    const style = styleOf(assets)
     const sessions = new Sessions(session, clock)
     const arriving = new Arriving(record)
     const blinds = new Blinds(clock)
@@ -81,8 +79,7 @@ export function consolePart(
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
     const closing = new AbortController()
     const printLink = () => {
-      const own = publicUrl === '' ? `http://${addressOf(host)}:${server.port}` : publicUrl
-      link?.print(`${own}/sign-in/link?t=${sessions.link(link.person)}`)
+      link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
     }
     const { fetch } = consoleOf({
       ...{ assets, sessions, people, publicUrl, audit, clock, report },
@@ -91,10 +88,7 @@ export function consolePart(
       isUnderstudy,
       pages: [
         ...livePages({ record, arriving, blinds, ...lists, streams }),
-        ...verdictPages({
-          ...{ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl },
-          style: style.join(''),
-        }),
+        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style }),
         searchPage({ record, blinds, ...lists }),
         healthPage({
           look,
@@ -109,20 +103,20 @@ export function consolePart(
             ]),
       ],
     })
-    const limits = { requestTime: REQUEST_MS, keepAlive: KEEP_ALIVE_MS, connections: CONNECTIONS }
     const server = await serveDoor(
-      { host, hosts: publicUrl === '' ? hosts : [...hosts, new URL(publicUrl).hostname], port, ...limits },
+      servedAs(settings.console),
       { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
       { whose: 'The console’s', portIn: 'GAVEL_CONSOLE_PORT' },
     )
     keep({
       close() {
         closing.abort()
-        return server.close(settings.drain * DRAIN_SHARE)
+        return server.close(requestsDrain(settings.drain))
       },
     })
     const refusal = server.isLoopback ? null : whyLoopbackOnly(settings.console)
-    if (refusal !== null) throw new OperatorError(`console.host (${host}) is not loopback, and ${refusal}`)
+    if (refusal !== null)
+      throw new OperatorError(`console.host (${settings.console.host}) is not loopback, and ${refusal}`)
     return { port: server.port, printLink }
   })
 }
@@ -131,8 +125,4 @@ function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => voi
   if (signIn === 'oidc') return { way: 'oidc', provider: openIdProvider(oidc) }
   if (signIn === 'proxy') return { way: 'proxy', ...proxy, peers: networksOf(proxy.peers) }
   return { way: 'link', print }
-}
-
-function addressOf(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
 }

@@ -1,17 +1,15 @@
-import { loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
-import type { Topics } from '../../../config/topics.ts'
+import { type Topics, topicsByMessage } from '../../../config/topics.ts'
 import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
 import type { StoreWatch } from '../../../consumers/store-watch.ts'
 import { decisionsProducer } from '../../../producers/decisions.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { version } from '../../package-folder.js'
-import { serveDoor, type Unread } from '../adapters/door-server.ts'
+import { serveDoor } from '../adapters/door-server.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
 import { recordAt } from '../adapters/record-store.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { fences } from '../domain/fence.ts'
-import { placeholders } from '../domain/placeholders.ts'
 import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
@@ -19,31 +17,31 @@ import { debateOf, type JudgeParts, judgeRoutes } from '../door/judge.ts'
 import { messagesRoute } from '../door/messages.ts'
 import { moderationsRoute } from '../door/moderations.ts'
 import { perspectiveRoutes } from '../door/perspective.ts'
-import { problemOf, Refused } from '../door/problem.ts'
+import { unreadable } from '../door/problem.ts'
 import { sending } from '../door/sending.ts'
 import { type SubjectParts, subjectsRoute } from '../door/subjects.ts'
 import { asking } from '../engine/asking.ts'
+import { openAllDue } from '../engine/open.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
 import { closable } from '../operations/closable.ts'
+import { requestsDrain } from '../operations/drain.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/deciding.ts'
 import type { Report } from '../ports/report.ts'
 import type { TopicWriter } from '../ports/topic.ts'
+import { promptsOf } from '../protocols/make.ts'
 import { readPrompts } from '../protocols/prompts.ts'
 import { SCORE_PROMPTS, type Scorer, scorer } from '../scoring/score-text.ts'
-import { keptComment, keptPost, keptReply } from '../threads/kept.ts'
+import { keeping } from '../threads/kept.ts'
 import { threadRules } from '../threads/rules.ts'
 import { openerOf } from './intake.ts'
 import type { Parts } from './parts.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
-/** Of the drain, what is left for the parts that close after the door. */
-const DRAIN_SHARE = 0.8
-
 /** How long the door waits for what comes of a decision, in ms. */
 const DECISION_WAIT_MS = 15_000
 
@@ -98,43 +96,22 @@ export function doorPart(
   const { writer, topics, signals, asking, answers, scoring, subjects, deciding, loops, clock, report } = parts
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
-    const keys = openKeyFile(settings.door.keys, clock, settings.door.openOnLoopback)
-    loops.start('keys', KEYS_MS, async () => {
-      await keys
-        .look()
-        .finally(() =>
-          report('keys:read', { keys: keys.byId.size, ageSeconds: Math.max(0, clock() - keys.seenAt) / 1000 }),
-        )
-    })
+    const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
+    loops.start('keys', KEYS_MS, keys.look)
     const pressure = pressureWatch(signals, settings.intake)
     loops.start('door backlog', PRESSURE_MS, pressure.look)
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
-      topics: {
-        post: topics.posts,
-        comment: topics.comments,
-        counterspeech: topics.counterspeech,
-        feedback: topics.feedback,
-      },
+      topics: topicsByMessage(topics),
       limits: settings.intake,
       items: settings.door.items,
       pressure: pressure.why,
       clock,
     }
-    const { maxTextChars } = settings.threads
     const { waiting, waitingPerTenant } = settings.door
-    const kept = { maxTextChars, isPlaceholder: placeholders(settings.threads.placeholders) }
-    const judging: JudgeParts = {
-      ...given,
-      ...{ asking, answers, report },
-      kept: {
-        post: (message) => keptPost(message, kept),
-        comment: (message) => keptComment(message, kept),
-        reply: (message) => keptReply(message, kept),
-      },
-      ...{ waiting, waitingPerTenant },
-    }
+    const kept = keeping(settings.threads)
+    const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
     const { fetch } = door({
       settings: settings.door,
       routes: [
@@ -160,11 +137,11 @@ export function doorPart(
       clock,
       report,
     })
-    const server = await serveDoor(settings.door, { fetch, refuse: (problem) => unread(problem) })
+    const server = await serveDoor(settings.door, { fetch, refuse: unreadable })
     keep({
       close() {
         closing.abort()
-        return server.close(settings.drain * DRAIN_SHARE)
+        return server.close(requestsDrain(settings.drain))
       },
     })
     if (settings.door.openOnLoopback && !server.isLoopback)
@@ -176,11 +153,6 @@ export function doorPart(
   })
 }
 
-function unread(problem: Unread) {
-  const refused = new Refused(problem, 'it could not be read as a request')
-  return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
-}
-
 /** Takes what clients ask to have judged apart from the stream, and opens its cases at once; other openers do so as well. */
 export function askingPart(
   settings: Settings,
@@ -189,9 +161,8 @@ export function askingPart(
 ): Asking {
   const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
   const opener = openerOf(settings, { ...stream, onlyAsked: true })
-  const opening = loops.start('opener requests', settings.clock.poll, async () => {
-    while (watch.problem === null && (await opener.openDue()) > 0);
-  })
+  const mayOpen = () => watch.problem === null
+  const opening = loops.start('opener requests', settings.clock.poll, () => openAllDue(opener, mayOpen))
   const { threads, routes, clock } = stream
   return asking({
     ...{ threads, memo, answers, protocols, routes, clock },
@@ -206,8 +177,7 @@ export function scoringPart(
   settings: Settings,
   { gateway, secret, clock }: { gateway: Pick<Gateway, 'ask'>; secret: string; clock: Clock },
 ): { readonly scorer: Scorer; readonly promptsHash: string } {
-  const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
-  const prompts = readPrompts(new Map(files), SCORE_PROMPTS)
+  const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
   const fence = fences(secret, settings.fences)
   return {
     scorer: scorer({

@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { inputsOf, type Topics } from '../../../config/topics.ts'
+import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
 import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { comments } from '../../../consumers/comments.ts'
 import { counterspeech } from '../../../consumers/counterspeech.ts'
@@ -13,7 +13,7 @@ import type { SamplingRank } from '../domain/sampling-rank.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import { decider } from '../engine/decide.ts'
 import { commentEraser } from '../engine/erase.ts'
-import { type OpenerSettings, opener } from '../engine/open.ts'
+import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../engine/open.ts'
 import { subjectEraser } from '../engine/retraction.ts'
 import { closable } from '../operations/closable.ts'
 import { threadRules } from '../threads/rules.ts'
@@ -48,16 +48,10 @@ export function intakePart(
     const opening = loops.start(
       'opener',
       poll,
-      async () => {
-        while (watch.problem === null && (await opener.openDue()) > 0);
-      },
+      () => openAllDue(opener, () => watch.problem === null),
       QUIET_POLLS * poll,
     )
-    // Threads that changed while a protocol was off everywhere are due for it now.
-    loops.start('protocols that were off', WAKE_MS, async () => {
-      const paused = await threads.paused()
-      for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
-    })
+    loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
     const input = inputOf(settings, topics, parts)
     const taking = intake({ reader, ...input, marks, store: watch, handled: opening.wake })
@@ -125,11 +119,6 @@ export function openerOf(
 }
 export type Opener = ReturnType<typeof openerOf>
 
-/** The consumer group of decisions, beside that of the intake: one's offsets say nothing of the other's. */
-function decisionsGroup({ kafka }: Pick<Settings, 'kafka'>): string {
-  return `${kafka.group}-decisions`
-}
-
 /** Reads what people decide, and carries it out. */
 export function decisionsPart(
   settings: Settings,
@@ -137,7 +126,7 @@ export function decisionsPart(
 ) {
   const { redis, kafka, topics, protocols, routes, watch, clock, report } = parts
   return closable(async (keep) => {
-    const reading = { ...settings.kafka, group: decisionsGroup(settings), topics: [topics.decisions] }
+    const reading = { ...settings.kafka, group: groupsOf(settings).decisions, topics: [topics.decisions] }
     const { decisions, threads, outbox } = redis
     const consumer = decisionsConsumer({
       ...{ decisions, outbox, limits: settings.intake, clock, report, store: watch },

@@ -6,10 +6,11 @@ import { eraser } from '../engine/eraser.ts'
 import { judge } from '../engine/judge.ts'
 import type { OpenedCases } from '../engine/opened-cases.ts'
 import { reconciler } from '../engine/reconcile.ts'
-import type { Protocol } from '../engine/script.ts'
+import { stagesOf } from '../engine/script.ts'
 import { shownCaseCleaner } from '../engine/shown-cases.ts'
 import { unworkedCases } from '../engine/unworked.ts'
 import type { Lookups } from '../gateway/lookups.ts'
+import { callsDrain } from '../operations/drain.ts'
 import type { Answers } from '../ports/answers.ts'
 import type { Library } from '../ports/library.ts'
 import type { Parts } from './parts.ts'
@@ -26,11 +27,6 @@ interface JudgingParts extends Pick<Parts, 'protocols' | 'cases' | 'gateway' | '
 export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   return judge({ protocols: byName, ...parts, settings: settings.cases })
-}
-
-/** The stages of these protocols; each has a queue. */
-export function stagesOf(protocols: readonly Protocol[]) {
-  return protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage })))
 }
 
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
@@ -62,12 +58,7 @@ export function queuesPart(
     clock,
     report,
   })
-  return { queues, close: () => queues.close(settings.drain - closingMs(settings.drain)) }
-}
-
-/** The part of the drain time, in ms, that is left for recording and closing after calls in flight have been cut off. */
-function closingMs(drain: number): number {
-  return Math.min(3_000, drain / 3)
+  return { queues, close: () => queues.close(callsDrain(settings.drain)) }
 }
 
 /** How often to look for what was deleted, in ms: it is gone from shelves and cases within two seconds. */

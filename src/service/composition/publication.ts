@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
+import { groupsOf } from '../../../config/topics.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { DeliveryContext } from '../../../producers/publisher/delivery.ts'
@@ -15,9 +16,8 @@ import { fencedOutbox } from '../adapters/redis/fenced-outbox.ts'
 import { webhookSender } from '../adapters/webhook-sender.ts'
 import { traceparentOf } from '../domain/trace.ts'
 import { newestVerdict } from '../engine/routes.ts'
-import type { Protocol } from '../engine/script.ts'
-import type { Closable } from '../operations/closable.ts'
-import { closable } from '../operations/closable.ts'
+import { ofReplies, type Protocol } from '../engine/script.ts'
+import { type Closable, closable } from '../operations/closable.ts'
 import type { Webhooks } from '../ports/webhooks.ts'
 import { tracing } from '../tracing/reading.ts'
 import type { Parts } from './parts.ts'
@@ -48,11 +48,6 @@ export function publicationPart(
   })
 }
 
-/** The group of the processes that send traces. */
-function tracesGroup({ kafka }: Pick<Settings, 'kafka'>): string {
-  return `${kafka.group}-traces`
-}
-
 /** What records of a verdict say of its trace; undefined where none are sent. */
 function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): TraceparentOf | undefined {
   return traces.endpoint === '' ? undefined : (id) => traceparentOf(name, id)
@@ -70,7 +65,7 @@ function tracesPart(
   const { name: gavel, traces, intake } = settings
   const report = besideIntake(deps.report)
   return closable(async (keep) => {
-    const group = tracesGroup(settings)
+    const group = groupsOf(settings).traces
     const read = [topics.transcripts, ...(traces.evaluations ? [topics.feedback] : [])]
     await beginAtEnds(kafka, group, read)
     const reader = groupReader({ kafka, settings: { ...settings.kafka, group, topics: read }, clock, report })
@@ -100,10 +95,10 @@ export function hookingOf(
   webhooks: Pick<Webhooks, 'put'>,
   protocols: readonly Protocol[],
 ): Pick<DeliveryContext, 'hook' | 'judgesReplies'> {
-  const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
+  const replies = ofReplies(protocols)
   return {
     hook: async (published) => webhooks.put(deliveriesOf(to, published)),
-    judgesReplies: (protocol) => ofReplies.has(protocol),
+    judgesReplies: (protocol) => replies.has(protocol),
   }
 }
 
@@ -118,9 +113,6 @@ export function webhooksPart(
     send: webhookSender(settings),
   })
   loops.start('webhooks', LOOK_MS, work.look)
-  loops.start('webhooks count', COUNT_MS, async () => {
-    const { waiting, parked, oldestMs } = await webhooks.counts()
-    report('webhooks:counted', { waiting, parked, oldestSeconds: (oldestMs ?? 0) / 1_000 })
-  })
+  loops.start('webhooks count', COUNT_MS, work.count)
   return work
 }

@@ -1,19 +1,17 @@
 import type { Settings } from '../../../config/schema.ts'
-import { recordedTopics } from '../../../config/topics.ts'
+import { groupsOf, recordedTopics } from '../../../config/topics.ts'
 import { recordConsumer } from '../../../consumers/record.ts'
 import { recordStoreOf, reviewQueueOf } from '../adapters/record-store.ts'
-import { labelsForPeople } from '../engine/script.ts'
+import { labelsForPeople, ofReplies } from '../engine/script.ts'
 import { closable } from '../operations/closable.ts'
 import type { RecordReader } from '../ports/record.ts'
 import { weighed } from '../protocols/weighed.ts'
-import type { ProjectContext } from '../record/project.ts'
+import { LONGEST_OWN_BYTES, type ProjectContext } from '../record/project.ts'
 import type { Parts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
-/** No message of Gavel's own is longer, in bytes. */
-const LONGEST_OWN = 16 * 2 ** 20
 
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordPart(
@@ -26,7 +24,7 @@ export function recordPart(
     const consumer = keep(
       recordConsumer({
         ...{ kafka, settings: settings.kafka, store, clock, report },
-        groupOf: (name) => recordGroup(settings, name),
+        groupOf: groupsOf(settings).record,
         topics: recordedTopics(topics),
         project: projectOf(settings),
       }),
@@ -42,20 +40,15 @@ export function recordPart(
   })
 }
 
-/** The Kafka group of the processes that write the record of this name. */
-export function recordGroup({ kafka }: Settings, name: string): string {
-  return `${kafka.group}-record-${name}`
-}
-
 /** How the record reads messages, also of protocols that are switched off now. */
 export function projectOf(settings: Settings): ProjectContext {
   const { record, intake } = settings
   const protocols = everyProtocol(settings)
   return {
-    ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
+    ofReplies: ofReplies(protocols),
     labels: new Map(protocols.map((one) => [one.name, new Set(labelsForPeople(one))])),
     weigh: weighed,
     indexChars: record.indexChars,
-    maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN),
+    maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN_BYTES),
   }
 }

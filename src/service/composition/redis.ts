@@ -10,28 +10,15 @@ import { redisLimits } from '../adapters/redis/limits.ts'
 import { redisMemo } from '../adapters/redis/memo.ts'
 import { sentinelWatch } from '../adapters/redis/sentinel-watch.ts'
 import { secretOf } from '../adapters/redis/shared-key.ts'
-import { type KeepTimes, redisStores } from '../adapters/redis/stores.ts'
+import { redisStores } from '../adapters/redis/stores.ts'
 import { keptImages } from '../adapters/redis/threads.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { MOST_DEADLINES } from '../engine/erase.ts'
+import { limitLeaseMs } from '../gateway/time-limits.ts'
+import { budgetSettings } from '../operations/capacity.ts'
 import { closable } from '../operations/closable.ts'
+import { keepTimes } from '../operations/keep-times.ts'
 import type { Report } from '../ports/report.ts'
-import { budgetSettings, type GatewayStores, limitLeaseMs } from './gateway.ts'
-
-/** How long the stores keep things, in ms. */
-export function keepTimes({ threads, cases, door, checkpoints, memo, traces }: Settings): KeepTimes {
-  // For as long as deadlines are put off for what was deleted, and asks are held.
-  const longestCase = MOST_DEADLINES * cases.deadline + cases.mostHeld
-  return {
-    keepTombstoneMs: threads.keepTombstone,
-    keepAfterFinalMs: threads.keepAfterFinal,
-    keepAskedMs: door.keepAnswers + longestCase,
-    keepShownMs: longestCase + Math.max(cases.keepJournal, memo.keep),
-    keepJournalMs: cases.keepJournal,
-    keepAnswersMs: door.keepAnswers,
-    keepLinksMs: traces.endpoint === '' ? null : checkpoints.finalAge + threads.keepAfterFinal,
-  }
-}
+import type { GatewayStores } from './gateway.ts'
 
 /**
  * Redis for the service, and the stores in it: one fail-fast connection for intake, and retrying ones for the parts that
@@ -63,13 +50,7 @@ export function redisPart(settings: Settings, report: Report) {
     })
     keep(stores.answers)
     return {
-      ...clients,
-      keys,
-      time,
-      incarnation,
-      sentinels,
-      secret,
-      findings,
+      ...{ ...clients, keys, time, incarnation, sentinels, secret, findings },
       find: () => redisFindings(failFast, settings.redis),
       exporter: redisExporter(failFast, keys),
       ...stores,
@@ -103,7 +84,7 @@ export function redisGatewayStores(
 ): GatewayStores {
   return {
     memo: redisMemo(working, keys.under),
-    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings) }),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings.models) }),
     budgets: redisBudgets(working, keys.under, budgetSettings(settings, now)),
     keptImage: keptImages(working, keys),
   }

@@ -1,4 +1,4 @@
-import { modelsInUse, unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
+import { modelsInUse, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { ageOfNextDue, backlogSignals } from '../../../consumers/backpressure.ts'
@@ -10,6 +10,7 @@ import { groupProgress, hasHeldRecords, positionsOf } from '../adapters/kafka/of
 import { partitionsOf } from '../adapters/kafka/partitions.ts'
 import { libraryOf } from '../adapters/lancedb/library.ts'
 import { logListener } from '../adapters/log.ts'
+import { endpointOf } from '../adapters/openai/endpoints.ts'
 import { prometheusMetrics } from '../adapters/prometheus/metrics.ts'
 import { EXPORTER_LEASE_MS } from '../adapters/redis/exporter.ts'
 import { memoryShare } from '../adapters/redis/memory.ts'
@@ -17,11 +18,12 @@ import { whyItWaits } from '../adapters/redis/refusals.ts'
 import { OperatorError } from '../domain/errors.ts'
 import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { embedderRoles, lookupsOf } from '../gateway/lookups.ts'
 import { shortDrain } from '../gateway/time-limits.ts'
 import { activity } from '../operations/activity.ts'
 import { behindReport } from '../operations/behind.ts'
 import { broadcast } from '../operations/broadcast.ts'
-import { boundsSet, usedCapacity } from '../operations/capacity.ts'
+import { boundSettings, boundsSet, usedCapacity } from '../operations/capacity.ts'
 import { type Closable, closable, type Keep } from '../operations/closable.ts'
 import { healthOf } from '../operations/health.ts'
 import { identityOf } from '../operations/identity.ts'
@@ -30,27 +32,19 @@ import { makeTopics } from '../operations/make-topics.ts'
 import { overdueUnread } from '../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch } from '../operations/redis-settings.ts'
 import { reloading } from '../operations/reloading.ts'
+import { needsSecret, type Role } from '../operations/roles.ts'
 import { SENTINELS_MS, sentinelReport } from '../operations/sentinels.ts'
 import { stateReport } from '../operations/state-report.ts'
 import type { Model } from '../ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../ports/report.ts'
 import { servedDoor } from './door.ts'
-import { boundSettings, embedderRoles, endpointOf, gatewayOf, lookupsOf } from './gateway.ts'
+import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
-
-export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console'] as const
-export type Role = (typeof ROLES)[number]
-
-/**
- * What `gavel run` does unless it is told otherwise: door and console have ports that not everybody wants open, the
- * record a file that holds what people wrote.
- */
-export const DEFAULT_ROLES: readonly Role[] = ['intake', 'judge', 'publish']
 
 /** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
@@ -98,14 +92,7 @@ export async function startApp(
       keep,
     ),
   )
-  let unpriced = ''
-  const tellUnpriced = () => {
-    const found = roles.includes('judge') ? unpricedFinding(inForce.now()) : null
-    if (found !== null && found.detail !== unpriced)
-      report('service:unpriced', { detail: found.detail, advice: found.todo ?? '' })
-    unpriced = found?.detail ?? ''
-  }
-  tellUnpriced()
+  inForce.tellUnpriced()
   const exposed = exposure(settings.http)
   if (exposed !== null) report('service:exposed', exposed)
   const short = roles.includes('judge') ? shortDrain(settings) : null
@@ -115,10 +102,7 @@ export async function startApp(
     httpPort,
     gateway,
     settings: inForce.now,
-    reload() {
-      inForce.reload()
-      tellUnpriced()
-    },
+    reload: inForce.reload,
     async stop() {
       isStopping = true
       report('service:stopping', { reason: 'stop requested' })
@@ -129,8 +113,6 @@ export async function startApp(
     },
   }
 }
-
-const NEED_SECRET: readonly Role[] = ['intake', 'judge', 'door']
 
 /** How often calls in flight are counted during a drain, in ms. */
 const DRAIN_LOOK_MS = 1_000
@@ -170,8 +152,7 @@ async function assemble(
   const { client: kafka, topics, progress, published } = await openKafka(settings, report)
   await incarnation.begin(positionsOf(progress), progress.alone, published)
 
-  // The others draw no sample and fence no text.
-  const secret = NEED_SECRET.some((role) => roles.includes(role)) ? await redis.secret() : ''
+  const secret = needsSecret(roles) ? await redis.secret() : ''
   const inForce = reloading(settings, (one) => protocolsOf(one, secret), {
     read,
     judges: roles.includes('judge'),
@@ -208,17 +189,13 @@ async function assemble(
   const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
-  if (roles.includes('judge'))
-    startJudging(settings, {
-      ...{ protocols, cases, opened, gateway, library, queues, loops, clock, report },
-      answers: redis.answers,
-      ...(lookups === null ? {} : { lookups }),
-    })
-  if (roles.includes('judge'))
-    startErasing(settings, {
-      ...{ threads, cases, erasures, library, protocols, queues, loops, clock, report },
-      memo: stores.memo,
-    })
+  const { memo } = stores
+  if (roles.includes('judge')) {
+    const judging = { protocols, cases, gateway, library, queues, loops, clock, report }
+    const looking = lookups === null ? {} : { lookups }
+    startJudging(settings, { ...judging, ...looking, opened, answers: redis.answers })
+    startErasing(settings, { ...judging, threads, erasures, memo })
+  }
 
   const nextDueAgeMs = ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock })
   let downSince = (): number | null => null
@@ -233,18 +210,13 @@ async function assemble(
       },
       nextDueAgeMs,
       objectiveMs: settings.objectives.latency,
-      usedCapacity: usedCapacity({
-        ...stores,
-        models,
-        settings: boundSettings(settings, now),
-      }),
+      usedCapacity: usedCapacity({ ...stores, models, settings: boundSettings(settings, now) }),
       downSince: () => downSince(),
     }),
   )
   const { countDue } = opener
   const backlog = { countDue, nextDueAgeMs, outbox, stages: state.backlog, clock, settings: settings.intake }
   const signals = [...backlogSignals(backlog), watch.pressure, redisSettings.pressure]
-  const { memo } = stores
   if (roles.includes('intake')) {
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }

@@ -1,16 +1,16 @@
+import { modelsInUse } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { partitionLag } from '../../../consumers/partition-lag.ts'
 import { bullJobDesk } from '../adapters/bullmq/job-desk.ts'
 import type { KafkaClient } from '../adapters/kafka/client.ts'
 import { redisAddresses } from '../adapters/redis/connect.ts'
-import { usedCapacity } from '../operations/capacity.ts'
+import { stagesOf } from '../engine/script.ts'
+import { boundSettings, usedCapacity } from '../operations/capacity.ts'
 import { closable } from '../operations/closable.ts'
 import { openedOnce, type Places, serviceStanding } from '../operations/standing/state.ts'
 import type { Clock } from '../ports/clock.ts'
 import { streamTime } from '../threads/stream-clock.ts'
-import { boundSettings } from './gateway.ts'
-import { stagesOf } from './judging.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis, redisGatewayStores } from './redis.ts'
 
@@ -31,7 +31,7 @@ export function standingPart(
       const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
       const used = usedCapacity({
         ...redisGatewayStores(settings, { working: client, keys }, now),
-        models: [...new Set(Object.values(settings.models.roles).flat())],
+        models: modelsInUse(settings),
         settings: boundSettings(settings, now),
       })
       return { ...redis, backlog: desk.backlog, used }

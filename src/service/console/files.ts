@@ -21,6 +21,12 @@ export function readAssets(): Asset[] {
     }))
 }
 
+/** The style sheets among them, as one text. */
+export function styleOf(assets: readonly Asset[]): string {
+  const sheets = assets.filter(({ name }) => name.endsWith('.css'))
+  return sheets.map(({ bytes }) => Buffer.from(bytes).toString('utf8')).join('')
+}
+
 /** Of a runbook so many steps stand on the page. */
 const MOST_STEPS = 3
 

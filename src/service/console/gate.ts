@@ -12,6 +12,18 @@ export interface From {
 /** Where browsers have the console; empty: where it is asked. */
 export type PublicUrl = string
 
+/**
+ * How the console is served: the longest time in which a request must have arrived, and that an idle connection is kept, in ms;
+ * most connections at a time. Proxies ask by the name of the public URL.
+ */
+export function servedAs(settings: { host: string; hosts: readonly string[]; port: number; publicUrl: PublicUrl }) {
+  const { host, hosts, port, publicUrl } = settings
+  return {
+    ...{ host, port, requestTime: 30_000, keepAlive: 75_000, connections: 1_000 },
+    hosts: publicUrl === '' ? hosts : [...hosts, new URL(publicUrl).hostname],
+  }
+}
+
 function isSecure(publicUrl: PublicUrl): boolean {
   return publicUrl.startsWith('https:')
 }

@@ -160,7 +160,7 @@ export class Refused extends Error {
 }
 
 /** Problem details (RFC 9457), with what to do. */
-export function problemOf({ problem, message, more }: Refused, instance: string) {
+function problemOf({ problem, message, more }: Refused, instance: string) {
   const { status, title, todo } = PROBLEMS[problem]
   const { errors, items } = more
   return {
@@ -173,6 +173,12 @@ export function problemOf({ problem, message, more }: Refused, instance: string)
     ...(errors && { errors }),
     ...(items && { accepted: 0, refused: items.length, items }),
   }
+}
+
+/** The body of an answer to what can't be read as a request, and its type. */
+export function unreadable(problem: ProblemName) {
+  const refused = new Refused(problem, 'it could not be read as a request')
+  return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
 }
 
 /** The answer to a request that is refused. */

@@ -8,6 +8,17 @@ export interface DeadlineSettings {
   readonly mostHeld: number
 }
 
+/**
+ * Each restart gives a case its full time again, but its deadline is never later than this many times that time after
+ * its opening: deletions may arrive one by one.
+ */
+export const MOST_DEADLINES = 4
+
+/** How long a case can be open at most, in ms: its deadline put off for what was deleted, and its asks held. */
+export function longestCaseMs({ deadline, mostHeld }: DeadlineSettings): number {
+  return MOST_DEADLINES * deadline + mostHeld
+}
+
 type Timed = Pick<CaseRecord, 'protocol' | 'openedAt' | 'deadline'>
 
 /**

@@ -12,6 +12,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Memo } from '../ports/memo.ts'
 import type { StageQueues } from '../ports/queues.ts'
 import type { ThreadState, ThreadStore } from '../ports/threads.ts'
+import { MOST_DEADLINES } from './deadline.ts'
 import { callsIn } from './lost-calls.ts'
 import { type CaseTimes, snapshotOf, versionSeenBy } from './new-case.ts'
 import { COMMENTS_AT_ONCE } from './open.ts'
@@ -31,11 +32,6 @@ const TRIES = 100
  * a giant thread's takes a second to restart. Several tries need less.
  */
 export const ERASED_WITHIN_MS = 20_000
-/**
- * Each restart gives a case its full time again, but its deadline is never later than this many times that time after
- * its opening: deletions may arrive one by one.
- */
-export const MOST_DEADLINES = 4
 /** Comments that one author may take back of a case that is open. With the next the author is left out of it. */
 const MOST_TAKEN_BACK = 3
 /**

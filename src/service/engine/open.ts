@@ -204,6 +204,24 @@ export function opener(deps: {
   }
 }
 
+/** Opens what is due, and what comes due meanwhile, as long as `mayOpen`. */
+export async function openAllDue({ openDue }: Pick<Opener, 'openDue'>, mayOpen = () => true): Promise<void> {
+  while (mayOpen() && (await openDue()) > 0);
+}
+
+/** Threads that changed while a protocol was off everywhere, or paused, are due for it now. */
+export function wakeUnpaused(deps: {
+  threads: Pick<ThreadStore, 'paused' | 'wake'>
+  protocols: readonly Pick<Protocol, 'name'>[]
+  clock: Clock
+}) {
+  const { threads, protocols, clock } = deps
+  return async (): Promise<void> => {
+    const paused = await threads.paused()
+    for (const { name } of protocols) if (!paused.has(name)) await threads.wake(name, clock())
+  }
+}
+
 /** Without those by which a share would have more in a pass than a large thread; its first may be as large as it is. */
 function lightOfEach(inTurn: readonly Weighed[]): Weighed[] {
   const weights = new Map<string, number>()

@@ -97,6 +97,16 @@ export interface Protocol {
   script(subject: unknown, carry: unknown, context?: PinnedContext): Script
 }
 
+/** The stages of these protocols; each has a queue. */
+export function stagesOf(protocols: readonly Protocol[]) {
+  return protocols.flatMap(({ name, stages }) => stages.map((stage) => ({ protocol: name, stage })))
+}
+
+/** The names of those that judge replies. */
+export function ofReplies(protocols: readonly Protocol[]): ReadonlySet<string> {
+  return new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
+}
+
 /** What people may decide in place of the protocol. */
 export function labelsForPeople({ labels, peopleLabels = labels }: Protocol): readonly string[] {
   return peopleLabels

@@ -1,4 +1,5 @@
 import { type CallOutcome, PermanentError, RetryLaterError } from '../domain/errors.ts'
+import { placeOf } from '../domain/model-name.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import { type BreakerSettings, breaker, withPass } from './breaker.ts'
@@ -7,7 +8,18 @@ import { type AskContext, ModelAvoided } from './context.ts'
 import { holding } from './held.ts'
 
 /** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
-export const EMBEDDER_ROLE = 'embedder'
+const EMBEDDER_ROLE = 'embedder'
+
+/** The embedder's chain by its role; none where it is part of the process. */
+export function embedderRoles({
+  library: { embedder },
+}: EmbedderSettings): Readonly<Record<string, readonly string[]>> {
+  return embedder === 'local' ? {} : { [EMBEDDER_ROLE]: [embedder] }
+}
+
+interface EmbedderSettings {
+  readonly library: { readonly embedder: string }
+}
 
 /** Lookups of the library, which have to wait where its embedder does not answer. */
 export interface Lookups {
@@ -21,6 +33,20 @@ export interface Lookups {
   ): Promise<Found>
   /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
   tick(): void
+}
+
+/** What holds lookups while the settings' embedder does not answer; null where it is part of the process. */
+export function lookupsOf(
+  settings: EmbedderSettings & {
+    readonly breaker: BreakerSettings
+    readonly endpoints: Readonly<Record<string, unknown>>
+  },
+  parts: { readonly clock: Clock; readonly report: Report },
+): Lookups | null {
+  const [embedder] = embedderRoles(settings)[EMBEDDER_ROLE] ?? []
+  if (embedder === undefined) return null
+  const { endpoint } = placeOf(embedder, settings.endpoints)
+  return lookups({ ...parts, embedder, endpoint, settings: settings.breaker })
 }
 
 export function lookups(deps: {

@@ -117,6 +117,11 @@ export function longestCallMs(settings: TierSettings): number {
   return Math.max(settings.callTimeout, ...Object.values(settings.tiers).map((tier) => timeoutOf(settings, tier)))
 }
 
+/** How long a call keeps its slot in a shared limit, in ms: until it must have ended. */
+export function limitLeaseMs(settings: TierSettings): number {
+  return longestCallMs(settings) + 30_000
+}
+
 /** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */
 export function shortDrain(settings: {
   readonly drain: number

@@ -1,5 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import { entryOf } from '../domain/entry-of.ts'
+import { longestCaseMs } from '../engine/deadline.ts'
 import {
   BUDGET_SCOPES,
   BUDGET_UNITS,
@@ -91,6 +92,36 @@ function fullest(all: readonly UsedShare[]): UsedShare[] {
     .sort((a, b) => most(b) - most(a))
     .slice(0, MOST_TENANTS)
     .flat()
+}
+
+/** Limits and budgets as they are now: `now` gives other settings after a reload. */
+export function boundSettings(settings: Settings, now = () => settings) {
+  return {
+    get limits() {
+      return now().limits
+    },
+    budgets: budgetSettings(settings, now),
+  }
+}
+
+/** Budgets as they are now. */
+export function budgetSettings(settings: Settings, now = () => settings): BudgetSettings {
+  const { cases } = settings
+  return {
+    get verdict() {
+      return now().budgets.verdict
+    },
+    get tenant() {
+      return now().budgets.tenant
+    },
+    get tenants() {
+      return now().budgets.tenants
+    },
+    get total() {
+      return now().budgets.total
+    },
+    keepVerdictMs: longestCaseMs(cases) + cases.deadline,
+  }
 }
 
 /** Which limits and budgets the settings set: of all others there is nothing to measure. */

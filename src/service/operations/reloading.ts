@@ -1,4 +1,4 @@
-import { unpricedRefusal } from '../../../config/models.ts'
+import { unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { SamplingRank } from '../domain/sampling-rank.ts'
@@ -50,9 +50,19 @@ export function reloading(
     return { changed: [...paths, ...texts.map(({ name }) => `prompts of ${name}`)] }
   }
 
+  let unpriced = ''
+  /** Tells of models without a price under a budget in dollars, once while they are the same. */
+  function tellUnpriced(): void {
+    const found = judges ? unpricedFinding(settings) : null
+    if (found !== null && found.detail !== unpriced)
+      report('service:unpriced', { detail: found.detail, advice: found.todo ?? '' })
+    unpriced = found?.detail ?? ''
+  }
+
   return {
     protocols,
     samplingRank,
+    tellUnpriced,
     routes: {
       names: routes.names,
       of: (...subject) => routes.of(...subject),
@@ -75,6 +85,7 @@ export function reloading(
       } catch (error) {
         report('settings:refused', { why: error instanceof Error ? error.message : String(error), advice: STANDS })
       }
+      tellUnpriced()
     },
   }
 }

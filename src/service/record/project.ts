@@ -28,6 +28,9 @@ export interface ProjectContext {
   readonly maxBytes: number
 }
 
+/** No message of Gavel's own is longer, in bytes. */
+export const LONGEST_OWN_BYTES = 16 * 2 ** 20
+
 /** What a message says, for the record; nothing where that is nothing to it. Pure. */
 export function entriesOf(topic: RecordedTopic, message: Incoming, context: ProjectContext): Entry[] {
   const { value } = message

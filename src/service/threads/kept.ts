@@ -1,9 +1,20 @@
 import { type CutAway, cut } from '../domain/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../domain/messages.ts'
+import { placeholders } from '../domain/placeholders.ts'
 import type { Comment, Medium, Post } from '../domain/thread.ts'
 import type { ThreadRules } from '../ports/threads.ts'
 
 type Kept = Pick<ThreadRules, 'maxTextChars' | 'isPlaceholder'>
+
+/** How messages are kept under these settings. */
+export function keeping(settings: { readonly maxTextChars: number; readonly placeholders: readonly string[] }) {
+  const kept: Kept = { maxTextChars: settings.maxTextChars, isPlaceholder: placeholders(settings.placeholders) }
+  return {
+    post: (message: PostMessage) => keptPost(message, kept),
+    comment: (message: CommentMessage) => keptComment(message, kept),
+    reply: (message: CounterspeechMessage) => keptReply(message, kept),
+  }
+}
 
 /** A post as its thread keeps it; `described`: what a vision model saw in its images. */
 export function keptPost(

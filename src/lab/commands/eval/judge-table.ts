@@ -8,7 +8,7 @@ import { counted, printable, type Terminal } from '../../../commands/terminal.ts
 import { timeInWords } from '../../../commands/time-in-words.ts'
 import { withModel } from '../../../commands/with-model.ts'
 import { sayRecorded } from '../../../commands/with-recording.ts'
-import { modelOf } from '../../../service/composition/gateway.ts'
+import { modelsOfEndpoints } from '../../../service/adapters/openai/endpoints.ts'
 import { entryOf } from '../../../service/domain/entry-of.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'
 import { type Price, usdFor } from '../../../service/gateway/cost.ts'
@@ -59,7 +59,7 @@ export async function judgeTable(
   const asking = (folder: string) =>
     withModel(settings, terminal, (reachable) =>
       withRecordingIn(folder, false, terminal, async (recording) => {
-        const model = modelOf(reachable)
+        const model = modelsOfEndpoints(reachable)
         await checkModels(model, table, options, signal)
         return judge(recording, model, reachable)
       }),

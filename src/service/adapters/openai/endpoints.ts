@@ -1,21 +1,27 @@
 import type { Dialect, DialectPart } from '../../domain/dialect.ts'
 import { entryOf } from '../../domain/entry-of.ts'
-import { DEFAULT_ENDPOINT, placeOf } from '../../domain/model-name.ts'
+import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../../domain/model-name.ts'
+import type { EndpointNames } from '../../domain/remedies.ts'
 import type { Model } from '../../ports/model.ts'
 import { DIALECTS, PLAIN } from './dialects.ts'
 import { chatCompletions, type DialectParts, type OpenAiSettings, openAiModels } from './model.ts'
 
-/** All endpoints, and what the settings say of models' dialects. */
+/** The part of the settings that names all endpoints and models' dialects. */
 export interface EndpointsSettings {
   /** The default endpoint. */
   readonly openai: OpenAiSettings
   /** The others, by name. */
   readonly endpoints: Readonly<Record<string, OpenAiSettings>>
-  /** By patterns of models' names. */
-  readonly dialects: Readonly<Record<string, DialectPart>>
+  readonly models: {
+    /** By patterns of models' names. */
+    readonly dialects: Readonly<Record<string, DialectPart>>
+  }
 }
 
-/** The models of all endpoints, each asked at its own, by its name there. */
+/**
+ * The models of all endpoints, each asked at its own, by its name there. `learnt` is told once of each thing that a model's
+ * refusals have shown.
+ */
 export function modelsOfEndpoints(
   settings: EndpointsSettings,
   { learnt, now }: Pick<DialectParts, 'learnt' | 'now'> = {},
@@ -28,7 +34,7 @@ export function modelsOfEndpoints(
   )
   return openAiModels({
     ...{ learnt, now },
-    told: ofEach((name) => dialectOf(name, settings)),
+    told: dialectsOf(settings),
     placeOf: ofEach((name) => {
       const { endpoint, model } = placeOf(name, settings.endpoints)
       const post = posts.get(endpoint)
@@ -39,7 +45,7 @@ export function modelsOfEndpoints(
 }
 
 /** What the settings say of each model, found once: models are as few as the settings name. */
-export function ofEach<Said>(find: (model: string) => Said): (model: string) => Said {
+function ofEach<Said>(find: (model: string) => Said): (model: string) => Said {
   const known = new Map<string, Said>()
   return (model) => {
     const said = known.get(model) ?? find(model)
@@ -48,12 +54,27 @@ export function ofEach<Said>(find: (model: string) => Said): (model: string) => 
   }
 }
 
+/** The URL of a model's endpoint, and how its settings are called. */
+export function endpointOf(
+  { openai, endpoints }: Pick<EndpointsSettings, 'openai' | 'endpoints'>,
+  model: string,
+): EndpointNames & { readonly baseUrl: string } {
+  const { endpoint } = placeOf(model, endpoints)
+  const { baseUrl } = entryOf(endpoints, endpoint) ?? openai
+  return { baseUrl, ...namesOf(endpoint) }
+}
+
+/** What each model is told to take, by its name in the settings. */
+export function dialectsOf(settings: EndpointsSettings): (model: string) => Dialect {
+  return ofEach((model) => dialectOf(model, settings))
+}
+
 /** What a model is told to take, by its name in the settings. */
 export function dialectOf(name: string, settings: EndpointsSettings): Dialect {
   const { endpoint, model } = placeOf(name, settings.endpoints)
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
-  return toldDialect({ model, endpoint, host, form: answerFormat }, settings.dialects)
+  return toldDialect({ model, endpoint, host, form: answerFormat }, settings.models.dialects)
 }
 
 /** Weaker ways to ask for an answer's form come later. */
@@ -72,17 +93,17 @@ function toldDialect(
   settings: Readonly<Record<string, DialectPart>>,
 ): Dialect {
   const known = DIALECTS.filter(
-    ({ host = '*', model = '*' }) => fits(host, at.host) && namesOf(at.model).some((one) => fits(model, one)),
+    ({ host = '*', model = '*' }) => fits(host, at.host) && ownNames(at.model).some((one) => fits(model, one)),
   ).map(({ takes }) => takes)
   const set = Object.entries(settings).flatMap(([pattern, takes]) =>
-    [`${at.endpoint}/${at.model}`, ...namesOf(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
+    [`${at.endpoint}/${at.model}`, ...ownNames(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
   )
   const told: Dialect = Object.assign({}, PLAIN, ...known, ...set)
   return { ...told, form: FORMS[Math.max(FORMS.indexOf(told.form), FORMS.indexOf(at.form))] ?? 'text' }
 }
 
 /** A model's name, and what stands behind its maker's: `openai/gpt-5-mini` is `gpt-5-mini`. */
-function namesOf(model: string): string[] {
+function ownNames(model: string): string[] {
   const short = model.slice(model.lastIndexOf('/') + 1)
   return short === model ? [model] : [model, short]
 }
