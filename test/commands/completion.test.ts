@@ -6,6 +6,7 @@ import { PROJECT } from '../../config/load.ts'
 import { COMMANDS } from '../../src/commands/all.ts'
 import { candidatesFor } from '../../src/commands/complete.ts'
 import { command } from '../../src/commands/completion.ts'
+import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
@@ -19,7 +20,7 @@ describe('what may follow on a command line', () => {
     expect(await wordsFor('library', 'h')).toEqual(['history'])
     expect(await wordsFor('judge', '--pro')).toEqual(['--protocol'])
     expect(await wordsFor('judge', 'x.jsonl', '--protocol', '')).toEqual(
-      ['counterspeech', 'hate', 'rumor', 'safety'].sort((a, b) => a.localeCompare(b)),
+      PROTOCOLS.map(({ name }) => name).sort((a, b) => a.localeCompare(b)),
     )
     expect(await wordsFor('stack', '--kafka', 'm')).toEqual(['memory'])
     expect(await wordsFor('demo', '--')).toEqual(['--stay', '--help'])

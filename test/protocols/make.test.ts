@@ -4,6 +4,7 @@ import { loadSettings } from '../../config/load.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
 import type { ProtocolKind } from '../../src/service/protocols/kind.ts'
 import { makeProtocols, promptsOf } from '../../src/service/protocols/make.ts'
+import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})
@@ -17,7 +18,7 @@ const broken = (name: string, faults: string): ProtocolKind => ({
 
 test('those protocols are made that the settings switch on', () => {
   const names = (settings: typeof protocols) => makeProtocols(settings, plainFence, plainRank).map(({ name }) => name)
-  expect(names(protocols)).toEqual(['counterspeech', 'hate', 'rumor', 'safety'])
+  expect(names(protocols)).toEqual(PROTOCOLS.map(({ name }) => name))
   expect(names({ ...protocols, hate: { ...protocols.hate, enabled: false } })).not.toContain('hate')
   expect(names({ safety: protocols.safety } as typeof protocols)).toEqual(['safety'])
 })
@@ -32,6 +33,19 @@ test('the faults of all are named at once, each with its file', () => {
   expect(make).toThrow(OperatorError)
   expect(make).toThrow(
     /config\/prompts\/one\/ask: .*\n +config\/steps\/x.md: .*\n +config\/prompts\/two\/judge: is empty$/,
+  )
+})
+
+test('a fault of a kind’s own settings is one line: its path and what is wrong', () => {
+  const settings = z.strictObject({ heat: z.number().max(2), words: z.object({ most: z.int() }) })
+  const kind: ProtocolKind = {
+    ...broken('one', ''),
+    settings,
+    make: ({ settings: given }) => settings.parse(given) as never,
+  }
+  const given = { one: { enabled: true, heat: 3, words: { most: 0.5 } } } as unknown as typeof protocols
+  expect(() => makeProtocols(given, plainFence, plainRank, [kind])).toThrow(
+    /^The protocols have faults:\n {2}protocols\.one\.heat: Too big: .*\n {2}protocols\.one\.words\.most: Invalid input: expected int.*$/,
   )
 })
 

@@ -5,6 +5,7 @@ import { type Format, fileMessages } from '../../lab/evaluation/formats.ts'
 import { entryOf } from '../../service/domain/entry-of.ts'
 import { transcript } from '../../service/domain/verdict.ts'
 import type { Model } from '../../service/ports/model.ts'
+import type { ProtocolKind } from '../../service/protocols/kind.ts'
 import { PROTOCOLS } from '../../service/protocols/registry.ts'
 import { understudyModel } from './model.ts'
 import { paddedAnswer } from './padded-answers.ts'
@@ -35,19 +36,9 @@ export async function promptsBench(
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<PromptCost[]> {
   const costs: PromptCost[] = []
-  for (const { name, savings = {} } of PROTOCOLS) {
-    const ways: [string, object][] = [
-      ...([
-        ['default', { preset: 'none' }],
-        ['thrifty', { preset: 'thrifty' }],
-      ] as [string, object][]),
-      ...Object.entries(savings).map(([saving, switches]): [string, object] => [
-        saving,
-        { preset: 'none', ...switches },
-      ]),
-      ['paper', { preset: 'paper' }],
-    ]
-    for (const [way, switches] of ways) {
+  for (const kind of PROTOCOLS) {
+    const { name } = kind
+    for (const [way, switches] of waysOf(kind)) {
       say(`${name}, ${way}…`)
       const own = { ...entryOf(given.protocols, name), ...switches, enabled: true }
       const settings = {
@@ -56,10 +47,24 @@ export async function promptsBench(
         protocols: { ...given.protocols, [name]: own } as Settings['protocols'],
       }
       const cost = await costOf(settings, name, data, signal)
-      if (cost !== null) costs.push({ protocol: name, way, ...cost })
+      if (cost === null) {
+        say(`${name}: no row, because it judges no subject of ${data.file}; --data takes another file.`)
+        break
+      }
+      costs.push({ protocol: name, way, ...cost })
     }
   }
   return costs
+}
+
+function waysOf({ settings, savings = {} }: ProtocolKind): (readonly [way: string, switches: object])[] {
+  if (!('preset' in settings.shape)) return [['default', {}]]
+  return [
+    ['default', { preset: 'none' }],
+    ['thrifty', { preset: 'thrifty' }],
+    ...Object.entries(savings).map(([saving, switches]) => [saving, { preset: 'none', ...switches }] as const),
+    ['paper', { preset: 'paper' }],
+  ]
 }
 
 async function costOf(

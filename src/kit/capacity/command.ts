@@ -6,7 +6,7 @@ import { OperatorError } from '../../service/domain/errors.ts'
 import { fences } from '../../service/domain/fence.ts'
 import { samplingRanks } from '../../service/domain/sampling-rank.ts'
 import { makeProtocols } from '../../service/protocols/make.ts'
-import { type Load, type Sizes, sizesFor } from './model.ts'
+import { COSTS, type Load, type Sizes, sizesFor } from './model.ts'
 
 interface Options {
   readonly postsPerSecond: number
@@ -28,9 +28,12 @@ export const command: Command<Options, Sizes> = {
   ],
   json: true,
   help: 'It uses your settings and measured figures; docs/capacity.md gives its errors.\n\nExample:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s',
-  async run({ options, settings }) {
+  async run({ options, settings, terminal }) {
     const load = loadUnder(settings(), options)
     if (load.protocols.length === 0) throw new OperatorError('Every protocol is switched off: nothing would be judged.')
+    for (const { name } of load.protocols)
+      if (!(name in COSTS))
+        terminal.say(`${name} is not measured: it counts as one free call of 1,000 tokens (docs/capacity.md).`)
     return sizesFor(load)
   },
   print(sizes, { options, settings, json, terminal }) {

@@ -4,7 +4,7 @@ import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
 
 /**
  * A settings file, the shipped one or one that is laid over it: what it may hold, none of it required. The shipped file's comments
- * are the descriptions, its values the defaults.
+ * are the descriptions, its values the defaults; a setting that is not in it has those of its own schema.
  */
 export function schemaOfSettings(shipped: string): JsonSchema {
   const { contents } = parseDocument(shipped)
@@ -61,8 +61,9 @@ function withComments(
       const description = comment === '' ? {} : { description: comment }
       if (isMap(value) && setting.properties !== undefined)
         return { ...description, ...withComments(setting, value, lines, text, comment) }
-      const { default: _, ...rest } = setting
-      return { ...description, ...rest, ...(value === undefined ? {} : { default: plain(value) }) }
+      const { default: own, ...rest } = setting
+      const unlessSet = value === undefined ? own : plain(value)
+      return { ...description, ...rest, ...description, ...(unlessSet === undefined ? {} : { default: unlessSet }) }
     }),
   }
 }

@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path'
+import { z } from 'zod'
 import { layeredFiles, loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { Curation } from '../domain/curation.ts'
@@ -11,7 +12,7 @@ import type { ProtocolKind, ProtocolParts } from './kind.ts'
 import { fenceUnder, presetIn } from './preset.ts'
 import { PROTOCOLS } from './registry.ts'
 
-/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their files. */
+/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their settings and files. */
 export function makeProtocols(
   settings: Settings['protocols'],
   fence: Fence,
@@ -26,13 +27,21 @@ export function makeProtocols(
       const { prompts, ...parts } = filePartsOf(kind, given)
       return [kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })]
     } catch (error) {
-      for (const line of String(error instanceof Error ? error.message : error).split('\n'))
-        faults.push(line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${kind.name}/${line}`)
+      faults.push(...faultsIn(error, kind.name))
       return []
     }
   })
-  if (faults.length > 0) throw new OperatorError(`The protocols' files have faults:\n  ${faults.join('\n  ')}`)
+  if (faults.length > 0) throw new OperatorError(`The protocols have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+/** What is wrong, a line each, with the setting or the file that it is in. */
+function faultsIn(error: unknown, protocol: string): string[] {
+  if (error instanceof z.ZodError)
+    return error.issues.map(({ path, message }) => `${['protocols', protocol, ...path].join('.')}: ${message}`)
+  return String(error instanceof Error ? error.message : error)
+    .split('\n')
+    .map((line) => (line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${protocol}/${line}`))
 }
 
 /**

@@ -13,8 +13,12 @@ function withoutUnsetPaths<Own extends object>(own: Own): Own {
   ) as Own
 }
 
-/** A folder of the user's own, whose files are laid over shipped ones. */
-const folder = z.string().min(1)
+const folder = z
+  .string()
+  .min(1)
+  .nullable()
+  .default(null)
+  .describe('A folder of your own, whose files replace the shipped ones of the same name. null: none.')
 
 /**
  * The settings' block `protocols`: the switches that each protocol brings, whether it is on, and folders of the user's own in
@@ -26,8 +30,8 @@ export const protocolsSettings = z.strictObject(
       name,
       settings
         .extend({
-          enabled: z.boolean().default(true),
-          ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder.nullish()])),
+          enabled: z.boolean().default(true).describe('Whether it judges.'),
+          ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder])),
         })
         .transform(withoutUnsetPaths)
         .prefault({}),
