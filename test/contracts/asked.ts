@@ -25,14 +25,17 @@ export function askedContract(name: string, make: MakeStores): void {
     })
     afterEach(() => stores.close())
 
-    const put = (ref: ThreadRef = ASKED, change: { subject?: ThreadRef; webhook?: boolean; rules?: object } = {}) => {
-      const { subject = thread('p1', ref.tenant), webhook = false, rules = {} } = change
+    const put = (
+      ref: ThreadRef = ASKED,
+      change: { subject?: ThreadRef; webhook?: boolean; rules?: object; keep?: number } = {},
+    ) => {
+      const { subject = thread('p1', ref.tenant), webhook = false, rules = {}, keep = HOUR } = change
       const { comment: first } = said('c1', { createdAt: T0 + 90 * 24 * HOUR, text: 'the words of c1' })
       const { comment: second } = said('c2', { author: 'someone', createdAt: T0 - HOUR })
       const post = postOf(subject, { asked: ['rumor', 'hate'] })
       const given = { post, comments: [first, second], postOnly: false }
       const asked = askedThread(ref, given, T0, { ...RULES, ...rules })
-      const kept = { subject, protocols: ['rumor', 'hate'], webhook, until: T0 + HOUR }
+      const kept = { subject, protocols: ['rumor', 'hate'], webhook, until: T0 + keep }
       return stores.threads.putAsked({ thread: asked, ...kept }, T0)
     }
     const answer = (protocol: string, words = 'so it is', ref = ASKED) =>
@@ -201,6 +204,18 @@ export function askedContract(name: string, make: MakeStores): void {
       for (const _ of [1, 2]) expect(await answer('rumor')).toBe(true)
       expect(await answer('rumor', 'no hook', thread('q-2', 'acme', 'asked'))).toBe(false)
       await stores.threads.dropAsked(ASKED)
+      expect(await answer('hate')).toBe(false)
+    })
+
+    it('has no answer to be read after its time; a webhook hears of it all the same, until the request is dropped', async () => {
+      await put(ASKED, { webhook: true, keep: 200 })
+      await put(thread('q-2', 'acme', 'asked'), { keep: 200 })
+      await stores.pass(250)
+      expect(await read()).toBeNull()
+      for (const _ of [1, 2]) expect(await answer('hate')).toBe(true)
+      expect(await answer('hate', 'no hook', thread('q-2', 'acme', 'asked'))).toBe(false)
+      expect(await read()).toBeNull()
+      expect(await stores.threads.dropAsked(ASKED)).toBe(true)
       expect(await answer('hate')).toBe(false)
     })
 

@@ -49,7 +49,8 @@ export interface Answer {
 /** Verdicts on requests, kept for a set time, then forgotten. */
 export interface Answers {
   /**
-   * Repeatable. Nothing is kept if the request was dropped or forgotten. Resolves to whether its client wants it by webhook too.
+   * Repeatable. Nothing is kept if the request was dropped, or its answer forgotten. Resolves to whether its client wants it by webhook
+   * too: of a forgotten answer as well, not of a dropped request.
    */
   put(of: {
     readonly tenant: string

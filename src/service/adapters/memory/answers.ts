@@ -11,9 +11,14 @@ export interface AnswerTable {
   erase(ref: ThreadRef): boolean
 }
 
+/** For so long after its answer a case may still end whose verdict a webhook is to hear of, in ms. */
+const HOOKED_MS = 86_400_000
+
 /** Answers in memory. */
 export function memoryAnswers(clock: Clock): Answers & AnswerTable {
-  const answers = new Map<string, Answer & { readonly hook: boolean }>()
+  const answers = new Map<string, Answer>()
+  /** Requests that a webhook is to hear of, and until when their answers can be read. */
+  const hooked = new Map<string, number>()
   const waiters = answerWaiters()
 
   const refOf = (tenant: string, request: string): ThreadRef => ({ tenant, postId: request, kind: 'asked' })
@@ -25,15 +30,18 @@ export function memoryAnswers(clock: Clock): Answers & AnswerTable {
   }
 
   return {
-    begin(ref, answer) {
+    begin(ref, { hook, ...answer }) {
       for (const [name, { until }] of answers) if (until <= clock()) answers.delete(name)
+      for (const [name, until] of hooked) if (until + HOOKED_MS <= clock()) hooked.delete(name)
+      if (hook) hooked.set(nameOf(ref), answer.until)
       answers.set(nameOf(ref), { ...answer, verdicts: new Map(), transcripts: new Map(), erased: false })
     },
     erase(ref) {
+      hooked.delete(nameOf(ref))
       const answer = find(ref)
       if (answer === null) return false
       const { protocols, opened, until } = answer
-      const nothing = { subjectId: '', verdicts: new Map(), transcripts: new Map(), erased: true, hook: false }
+      const nothing = { subjectId: '', verdicts: new Map(), transcripts: new Map(), erased: true }
       answers.set(nameOf(ref), { ...nothing, protocols, opened, until })
       waiters.wake(ref.postId)
       return true
@@ -42,20 +50,20 @@ export function memoryAnswers(clock: Clock): Answers & AnswerTable {
     async put({ tenant, request, protocol, verdict, transcript }) {
       const ref = refOf(tenant, request)
       const answer = find(ref)
-      if (answer === null || answer.erased) return false
-      answers.set(nameOf(ref), {
-        ...answer,
-        verdicts: new Map(answer.verdicts).set(protocol, verdict),
-        transcripts: new Map(answer.transcripts).set(protocol, transcript),
-      })
-      waiters.wake(request)
-      return answer.hook
+      if (answer?.erased === false) {
+        answers.set(nameOf(ref), {
+          ...answer,
+          verdicts: new Map(answer.verdicts).set(protocol, verdict),
+          transcripts: new Map(answer.transcripts).set(protocol, transcript),
+        })
+        waiters.wake(request)
+      }
+      return hooked.has(nameOf(ref))
     },
     async read(tenant, request, { transcripts = true } = {}) {
       const answer = find(refOf(tenant, request))
       if (answer === null) return null
-      const { hook: _, ...known } = answer
-      return transcripts ? known : { ...known, transcripts: new Map() }
+      return transcripts ? answer : { ...answer, transcripts: new Map() }
     },
     changed: waiters.wait,
     tellDropped: async (request) => waiters.drop(request),

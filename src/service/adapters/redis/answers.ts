@@ -8,7 +8,7 @@ import { pairs } from './pairs.ts'
 import { script } from './script.ts'
 
 const putAnswer = script('answers/put', {
-  keys: ['answers'],
+  keys: ['answers', 'thread'],
   args: ['protocol', 'verdict', 'transcript', 'channel', 'request'],
 })
 const readAnswer = script('answers/read', { keys: ['answers'], args: [] })
@@ -46,7 +46,8 @@ export function redisAnswers(
   return {
     async put({ tenant, request, protocol, verdict, transcript }) {
       const member = memberOf({ tenant, postId: request, kind: 'asked' })
-      const given = { answers: keys.answers(member), protocol, verdict, transcript, channel, request }
+      const at = { answers: keys.answers(member), thread: keys.thread(member) }
+      const given = { ...at, protocol, verdict, transcript, channel, request }
       const [, hooked, told] = z.tuple([z.number(), z.number(), z.number()]).parse(await putAnswer(client, given))
       if (told === 0) report('error', { where: 'answers', error: new Error(`Redis refuses PUBLISH to ${channel}`) })
       return hooked === 1

@@ -60,9 +60,10 @@ export function threadAsked({
       const thread = { ...given, post }
       const member = memberOf(thread.ref)
       const askedUnder = memberOf(subject)
+      const hook = webhook ? { hook: 1 } : {}
       const answer = {
         ...{ subject: askedUnder, protocols: JSON.stringify(protocols), opened: now, until },
-        ...(webhook ? { hook: 1 } : {}),
+        ...hook,
       }
       const said = [...thread.comments].flatMap(([id, comment]) =>
         comment === null ? [] : [{ id, json: keptOf(comment).json }],
@@ -73,7 +74,7 @@ export function threadAsked({
         requests: keys.requests(askedUnder),
         ...{ due: keys.due, incarnation: keys.incarnation, member, now, keep: Math.max(1, until - now) },
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
-        fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
+        fields: Object.entries({ ...fieldsOf(thread), ...hook }).map(([name, value]) => ({ name, value })),
         said,
         answer: Object.entries(answer).map(([name, value]) => ({ name, value })),
         ...token(),
