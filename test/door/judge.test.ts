@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { judgeRoutes } from '../../src/service/door/judge.ts'
+import type { Sent } from '../../src/service/door/sending.ts'
 import type { Answer, Answers, Asked, AskedOutcome } from '../../src/service/ports/answers.ts'
 import { StoreSuspended } from '../../src/service/ports/cases.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
@@ -11,7 +12,15 @@ const REQUEST = 'a'.repeat(32)
 const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
 
 /** A door whose store is a map; `judge` gives a request its verdicts. */
-function judgingDoor(options: { outcome?: AskedOutcome; waiting?: number; fails?: Error; pressure?: string } = {}) {
+function judgingDoor(
+  options: {
+    outcome?: AskedOutcome
+    waiting?: number
+    fails?: Error
+    pressure?: string
+    became?: (record: Outgoing) => Sent
+  } = {},
+) {
   const asked: { tenant: string; asked: Asked }[] = []
   const sent: Outgoing[] = []
   const left: string[] = []
@@ -53,7 +62,7 @@ function judgingDoor(options: { outcome?: AskedOutcome; waiting?: number; fails?
       sending: {
         async send(_, all) {
           sent.push(...all)
-          return all.map(() => 'acknowledged' as const)
+          return all.map(options.became ?? (() => 'acknowledged' as const))
         },
       },
       topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
@@ -289,6 +298,15 @@ describe('a refusal', () => {
     judge()
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=5`)).status).toBe(200)
+  })
+
+  test('names what a topic does not take of what was to be streamed, and asks nothing', async () => {
+    const became = ({ value }: Outgoing) => (String(value).includes('large') ? 'refused' : 'acknowledged')
+    const { ask, asked } = judgingDoor({ became })
+    const comments = [{ text: 'a' }, { text: 'large' }]
+    const said = await ask('POST', '/v1/judge', { post: POST, comments, wait: 0, stream: true })
+    expect([said.status, said.body.type, asked]).toEqual([413, '/problems/too-large', []])
+    expect(said.body.detail).toBe("Kafka's topic does not take comments.1")
   })
 
   test('meets ids that are none before any store is asked', async () => {

@@ -11,6 +11,7 @@ import { discoveryRoute } from '../../src/service/door/discovery.ts'
 import { moderationsRoute } from '../../src/service/door/moderations.ts'
 import { type Debate, perspectiveRoutes } from '../../src/service/door/perspective.ts'
 import { Refused } from '../../src/service/door/problem.ts'
+import type { Sent } from '../../src/service/door/sending.ts'
 import type { AskContext, Settled } from '../../src/service/gateway/context.ts'
 import type { Outgoing } from '../../src/service/ports/topic.ts'
 import { readPrompts } from '../../src/service/protocols/prompts.ts'
@@ -28,7 +29,10 @@ function answering({ ask }: AskContext): Settled {
   return { answer: JSON.parse(content), raw: content, model: 'understudy', usage, ms: 1, memo: false } as Settled
 }
 
-function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = answering) {
+function scoringDoor(
+  ask: (context: AskContext) => Promise<Settled> | Settled = answering,
+  became: Sent = 'acknowledged',
+) {
   const asked: AskContext[] = []
   const sent: Outgoing[] = []
   const debates: Parameters<Debate>[] = []
@@ -47,7 +51,7 @@ function scoringDoor(ask: (context: AskContext) => Promise<Settled> | Settled = 
         sending: {
           async send(_, all) {
             sent.push(...all)
-            return all.map(() => 'acknowledged' as const)
+            return all.map(() => became)
           },
         },
         feedbackTopic: 'feedback',
@@ -290,6 +294,8 @@ test('comments:suggestscore becomes feedback by the key’s owner', async () => 
     by: 'acme-backend',
   })
   expect(String(sent[0]?.value)).not.toContain('idiot')
+  const refused = await scoringDoor(answering, 'refused').ask('POST', '/v1alpha1/comments:suggestscore', body)
+  expect(refused.status).toBe(413)
 })
 
 describe('moderations', () => {

@@ -43,7 +43,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
         const done = waiters.enter(tenant, wanted.wait > 0)
         try {
-          if (wanted.stream) await parts.sending.send(tenant, wanted.records)
+          if (wanted.stream) await streamed(parts, tenant, wanted)
           const { id, until } = await askedOf(parts, tenant, wanted)
           return await answered(call, id, until, wanted)
         } finally {
@@ -146,6 +146,15 @@ function unjudgedBy({ protocols, judging }: { protocols: readonly string[]; judg
   const [name = ''] = protocols
   if (name === '') return `no protocol judges it by itself: name some in protocols (${those})`
   return `${shown(name)} is off, unknown, or does not judge such a subject: ${those}.${didYouMean(shown(name), judging)}`
+}
+
+/** Puts it on the topics. Throws the problem of a message that its topic does not take. */
+async function streamed({ sending }: Pick<JudgeParts, 'sending'>, tenant: string, wanted: Wanted): Promise<void> {
+  const became = await sending.send(tenant, wanted.records)
+  const at = became.indexOf('refused')
+  if (at === -1) return
+  const first = wanted.post.hateSpeech === undefined ? 'post' : 'reply'
+  throw new Refused('too-large', `Kafka's topic does not take ${at === 0 ? first : `comments.${at - 1}`}`)
 }
 
 /** What the store answers. Where it does not, the request is refused for now. */

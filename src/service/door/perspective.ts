@@ -155,7 +155,8 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
           const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
           return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
         })
-        await parts.sending.send(caller.tenant, records)
+        const became = await parts.sending.send(caller.tenant, records)
+        if (became.includes('refused')) throw new Refused('too-large', "Kafka's topic does not take it")
         return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
       },
     },
