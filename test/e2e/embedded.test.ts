@@ -9,15 +9,24 @@ import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
 import { serveEmbedded } from '../../src/kit/embedded/serve-embedded.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
+import { changeKeys } from '../../src/service/adapters/key-file.ts'
+import { newApiKey } from '../../src/service/domain/api-key.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 
 const SOON = { timeout: 30_000, interval: 50 }
+const AT = '2026-01-01T10:00:00Z'
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 interface Judged {
   readonly id: string
   readonly done: boolean
-  readonly verdicts: readonly { readonly protocol: string; readonly label: string | null; readonly subject: string }[]
+  readonly verdicts: readonly {
+    readonly protocol: string
+    readonly label: string | null
+    readonly subject: string
+    readonly decidedBy: string
+  }[]
 }
 
 describe('the door in one process, without servers', { timeout: 60_000 }, () => {
@@ -161,6 +170,39 @@ describe('the door in one process, without servers', { timeout: 60_000 }, () => 
   it('opens to nobody elsewhere, for whoever reaches it needs no key', async () => {
     const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0', GAVEL_DOOR_HOST: '0.0.0.0' })
     await expect(startEmbedded(settings, { report: () => {} })).rejects.toThrow(/0\.0\.0\.0\) is not loopback/)
+  })
+
+  it.each([
+    ['degrade', [200, 'none']],
+    ['hold', [202, undefined]],
+  ] as const)('stops a tenant at its budget, over HTTP too, and no other tenant: %s', async (whenSpent, expected) => {
+    const { key, kept } = newApiKey({ tenant: 'poor', scopes: ['judge'], by: 'ann', createdAt: AT, expiresAt: null })
+    const keys = join(ownFolder('door-budgets'), 'keys.json')
+    await changeKeys(keys, () => ({ keys: [kept], result: null }))
+    const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0', GAVEL_DOOR_KEYS: keys })
+    // Room for one debate, and not for two.
+    const budgets = { ...settings.budgets, whenSpent, tenants: { poor: { tokens: 8_000, usd: null, per: 1e12 } } }
+    const own = await startEmbedded({ ...settings, budgets }, { report: () => {} })
+    const ask = async (path: string, body: object, authorization?: string) => {
+      const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) }
+      const url = `http://127.0.0.1:${own.doorPort}${path}`
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      const { verdicts = [], error } = (await response.json()) as Partial<Judged> & { error?: { code: string } }
+      return [response.status, error?.code ?? verdicts[0]?.decidedBy]
+    }
+    const judge = (nth: number, wait: number) => ({
+      post: { text: `Bridge ${nth} is shut.` },
+      protocols: ['hate'],
+      wait,
+    })
+    try {
+      expect(await ask('/v1/judge', judge(1, 30), `Bearer ${key}`)).toEqual([200, 'judge'])
+      expect(await ask('/v1/judge', judge(2, whenSpent === 'hold' ? 2 : 30), `Bearer ${key}`)).toEqual(expected)
+      expect(await ask('/v1/moderations', { input: 'x '.repeat(40_000) }, `Bearer ${key}`)).toEqual([429, 'budget'])
+      expect(await ask('/v1/judge', judge(2, 30))).toEqual([200, 'judge'])
+    } finally {
+      await own.close()
+    }
   })
 
   it('forgets what was asked when its client erases it, or the subject of its id is deleted', async () => {
