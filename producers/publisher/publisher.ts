@@ -39,6 +39,8 @@ interface InHand extends PendingEntry {
   lookedAt: number
   /** It may be on its topic already. */
   isTried: boolean
+  /** Its case was shown what has been deleted since: it waits until it is erased. */
+  isWithheld: boolean
 }
 
 /** Entries of one kind that wait to be sent, in order: for their own topics only, or for none, and not for those of other kinds. */
@@ -113,7 +115,7 @@ async function readOutbox(publishing: Publishing): Promise<void> {
       if (clock() - adopted > ADOPT_EVERY_MS) {
         adopted = clock()
         for (const entry of await outbox.adopt(name, SENT_AT_ONCE, ABANDONED_MS))
-          await take(publishing, entry, { lookedAt: adopted, isTried: true })
+          await take(publishing, entry, { lookedAt: 0, isTried: true })
       }
       if (clock() - forgot > FORGET_EVERY_MS) {
         forgot = clock()
@@ -157,7 +159,7 @@ async function take(
   const isSaid = entry.kind === 'review' || entry.kind === 'outcome'
   const ruled = pending.answer === undefined ? verdicts : answers
   const queue = entry.kind === 'dead-letter' ? letters : isSaid ? decisions : ruled
-  queue.pending.push({ ...pending, ...state })
+  queue.pending.push({ ...pending, ...state, isWithheld: false })
   queue.wake()
 }
 
@@ -170,7 +172,9 @@ async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
       })
     else
       try {
-        await sendFirst(publishing, queue, queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE)
+        const most = queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE
+        const sent = await sendFirst(publishing, queue, most)
+        if (sent === 0 && queue.pending[0]?.isWithheld && !publishing.isStopping) await sleep(WAIT_MS)
       } catch (error) {
         const late = casesNamed(caseIdsOf(queue.pending.slice(0, SENT_AT_ONCE)))
         publishing.report('error', { where: 'publisher', error, ...late })
@@ -179,11 +183,11 @@ async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
   }
 }
 
-/** Delivers the first `most` entries of a queue, and removes them from the outbox. */
-async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<void> {
+/** Delivers the first `most` entries of a queue, and removes them from the outbox; resolves to how many it were. */
+async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<number> {
   const { outbox, clock } = publishing
   const first = await firstToSend(publishing, queue, most)
-  if (first.length === 0) return
+  if (first.length === 0) return 0
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
     else await deliver(publishing, first, !queue.isBlocked)
@@ -194,14 +198,16 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   }
   tellBlocked(publishing, queue, false, '', first)
   await outbox.done(first.map(({ entry }) => entry))
-  queue.pending.splice(0, first.length)
+  const sent = new Set<PendingEntry>(first)
+  queue.pending.splice(0, queue.pending.length, ...queue.pending.filter((one) => !sent.has(one)))
   const published = clock()
   for (const one of first) tellPublished(publishing, one, published)
+  return first.length
 }
 
 /**
  * The first `most` entries of a queue, about to be sent. Those that have waited and are erased, or held back, by now leave it: while
- * a topic accepts nothing, that takes hours.
+ * a topic accepts nothing, that takes hours. Those that are withheld, and may be on their topic, let all others go before.
  */
 async function firstToSend({ outbox, clock }: Publishing, queue: Queue, most: number): Promise<readonly InHand[]> {
   const now = clock()
@@ -209,14 +215,20 @@ async function firstToSend({ outbox, clock }: Publishing, queue: Queue, most: nu
   if (waited.length > 0) {
     const tried = new Set(waited.flatMap(({ entry, isTried }) => (isTried ? [entry.id] : [])))
     const entries = waited.map(({ entry }) => entry)
-    const left = new Set((await outbox.stillToSend(entries, tried)).map(({ id }) => id))
-    for (const one of waited)
-      if (left.has(one.entry.id)) one.lookedAt = now
-      else queue.pending.splice(queue.pending.indexOf(one), 1)
+    const { sendable, withheld } = await outbox.stillToSend(entries, tried)
+    const mayGo = new Set(sendable.map(({ id }) => id))
+    const waits = new Set(withheld.map(({ id }) => id))
+    for (const one of waited) {
+      one.lookedAt = now
+      one.isWithheld = waits.has(one.entry.id)
+      if (mayGo.has(one.entry.id)) continue
+      queue.pending.splice(queue.pending.indexOf(one), 1)
+      if (one.isWithheld) queue.pending.push(one)
+    }
   }
   const first = queue.pending.slice(0, most)
   const known = first.findIndex(({ lookedAt }) => now - lookedAt > FRESH_MS)
-  const sendable = known < 0 ? first : first.slice(0, known)
+  const sendable = (known < 0 ? first : first.slice(0, known)).filter(({ isWithheld }) => !isWithheld)
   for (const one of sendable) one.isTried = true
   return sendable
 }

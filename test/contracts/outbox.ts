@@ -94,6 +94,15 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect(b).toBeDefined()
     })
 
+    it('has nothing sent again that another publisher has done', async () => {
+      await letters('a', 'b')
+      const entries = await next('one')
+      await stores.pass(50)
+      await stores.outbox.done(await stores.outbox.adopt('two', 1, 10))
+      for (const tried of [new Set<string>(), new Set(entries.map(({ id }) => id))])
+        expect(await stores.outbox.stillToSend(entries, tried)).toEqual({ sendable: entries.slice(1), withheld: [] })
+    })
+
     it('does not bring back by a late heartbeat what is done', async () => {
       await letters('a')
       const entries = await next('one')

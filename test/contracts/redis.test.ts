@@ -884,14 +884,19 @@ describe('in Redis', () => {
     expect(await stores.cases.peek(record.id)).toBeNull()
   })
 
-  it('a verdict that waits for Kafka and was published, under what this store has forgotten, is not sent again', async () => {
-    const record = await openCase(stores, p1)
-    await concludeCase(stores, record)
-    expect(await restored(1)).toEqual({ raised: 0, givenUp: 0 })
-    expect(await stores.outbox.size()).toBe(0)
-    expect(await stores.cases.unpublished(record.id)).toBeNull()
-    expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, openId: null })
-  })
+  it.each(['waits for Kafka', 'a publisher has'])(
+    'a verdict that %s and was published, under what this store has forgotten, is not sent again',
+    async (where) => {
+      const record = await openCase(stores, p1)
+      await concludeCase(stores, record)
+      const inHand = where === 'waits for Kafka' ? [] : await stores.outbox.next('one', 10, 10)
+      expect(await restored(1)).toEqual({ raised: 0, givenUp: 0 })
+      expect(await stores.outbox.stillToSend(inHand, new Set())).toEqual({ sendable: [], withheld: [] })
+      expect(await stores.outbox.size()).toBe(0)
+      expect(await stores.cases.unpublished(record.id)).toBeNull()
+      expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ revision: 1, openId: null })
+    },
+  )
 
   it('a verdict that is erased while it is on its way to a publisher is not sent by it, and what follows goes out', async () => {
     const slow = client.duplicate()
@@ -914,6 +919,15 @@ describe('in Redis', () => {
     const [retraction] = await outbox.next('one', 10, 10)
     expect(retraction).toMatchObject({ kind: 'verdict', caseId: 'rumor~p1~r2' })
     slow.disconnect()
+  })
+
+  it('a verdict that a publisher has, and that is lost here, is not sent by it: its number is given again', async () => {
+    await concludeCase(stores, await openCase(stores, p1))
+    const entries = await stores.outbox.next('one', 10, 10)
+    const tried = new Set(entries.map(({ id }) => id))
+    expect(await stores.outbox.stillToSend(entries, tried)).toEqual({ sendable: entries, withheld: [] })
+    await client.del(stores.keys.outbox)
+    expect(await stores.outbox.stillToSend(entries, tried)).toEqual({ sendable: [], withheld: [] })
   })
 
   it('threads that wait for a paused protocol do so however long, also where it is off elsewhere', async () => {

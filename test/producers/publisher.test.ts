@@ -407,6 +407,31 @@ describe('a topic that takes nothing', () => {
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
   })
 
+  test('gets nothing of a withheld case that it may have already, and all others, until it is erased', async () => {
+    const withheld = new Set<string>()
+    const outbox: Outbox = {
+      ...stores.outbox,
+      async stillToSend(entries, tried) {
+        const { sendable } = await stores.outbox.stillToSend(entries, tried)
+        const isWithheld = (entry: OutboxEntry) => 'caseId' in entry && withheld.has(entry.caseId)
+        return { sendable: sendable.filter((one) => !isWithheld(one)), withheld: sendable.filter(isWithheld) }
+      },
+    }
+    down = new Set(['verdicts', 'transcripts'])
+    const [first] = [await decide('p1'), await decide('p2')]
+    start(outbox)
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    withheld.add(first)
+    await sleep(1_100)
+    down.clear()
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p2'])
+    await decide('p3')
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p2', 'p3'])
+    withheld.clear()
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p2', 'p3', 'p1'])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+  })
+
   test('is told of with the cases that wait for it: how many, and the first five', async () => {
     down.add('verdicts')
     for (let at = 0; at < 7; at++) await decide(`p${at}`)

@@ -199,6 +199,13 @@ export type OutboxEntry =
   /** An entry that only another version of Gavel understands, as JSON. */
   | { readonly id: string; readonly kind: 'unknown'; readonly json: string }
 
+/** What a publisher still has to send. */
+export interface StillToSend {
+  readonly sendable: readonly OutboxEntry[]
+  /** Their cases are withheld, and they may be on their topic: they were tried, or another publisher has had them. */
+  readonly withheld: readonly OutboxEntry[]
+}
+
 /** Holds entries from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {
   putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
@@ -210,11 +217,10 @@ export interface Outbox {
   /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
   /**
-   * Of entries that this publisher has had for a while, those that may still be sent. The others are out of the outbox, and nobody
-   * sends them: they were erased meanwhile, or are held back as `next` does it; not those that are among `tried`, or that another
-   * publisher has had, since they may be on their topic.
+   * Of entries that this publisher has had for a while, those that may still be sent, and those that wait to be erased. The others
+   * are not sent by it: they were erased meanwhile, or are held back as `next` does it, or the outbox has them no more.
    */
-  stillToSend(entries: readonly OutboxEntry[], tried: ReadonlySet<string>): Promise<OutboxEntry[]>
+  stillToSend(entries: readonly OutboxEntry[], tried: ReadonlySet<string>): Promise<StillToSend>
   /** A heartbeat: this publisher is still sending these entries. */
   heartbeat(publisher: string, ids: readonly string[]): Promise<void>
   /** Acknowledged by Kafka: the entries are removed, and their subjects may open the next revision. */

@@ -125,12 +125,17 @@ export function memoryOutbox(
 ): Outbox {
   const { waiting, inHand, followers, decided } = entries
 
+  /** The case of the entry, if it is withheld. */
+  function withheldOf(entry: OutboxEntry) {
+    const kept = 'caseId' in entry ? cases.get(entry.caseId) : undefined
+    return kept !== undefined && kept.entry === entry.id && erasures.isWithheld(kept) ? kept : null
+  }
+
   /** Whether it is not to be sent; then it is taken out of the outbox, as if nobody had taken it. */
   function mustStay(entry: OutboxEntry): boolean {
-    const kept = 'caseId' in entry ? cases.get(entry.caseId) : undefined
-    if (kept === undefined || kept.entry !== entry.id || !erasures.isWithheld(kept)) return false
-    cases.set(kept.record.id, { ...kept, entry: null })
-    return true
+    const kept = withheldOf(entry)
+    if (kept !== null) cases.set(kept.record.id, { ...kept, entry: null })
+    return kept !== null
   }
 
   /**
@@ -152,6 +157,18 @@ export function memoryOutbox(
     const now = clock()
     const number = isVerdict ? numberIn(caseId) : null
     threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, number, now }), outcome: null }))
+  }
+
+  /** Null if its publisher is not to send it. */
+  function lookAgain(entry: OutboxEntry, isTried: boolean): 'sendable' | 'withheld' | null {
+    const handed = inHand.get(entry.id)
+    if (handed === undefined) return null
+    const isErased = handed.erased !== null
+    if (!isErased && (handed.isAdopted || isTried)) return withheldOf(entry) === null ? 'sendable' : 'withheld'
+    if (!isErased && !mustStay(entry)) return 'sendable'
+    inHand.delete(entry.id)
+    if (isErased && 'caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
+    return null
   }
 
   return {
@@ -177,14 +194,9 @@ export function memoryOutbox(
       return left.map(({ entry }) => entry)
     },
     async stillToSend(given, tried) {
-      return given.filter((entry) => {
-        const { erased = null, isAdopted = true } = inHand.get(entry.id) ?? {}
-        const isErased = erased !== null
-        if (!isErased && (isAdopted || tried.has(entry.id) || !mustStay(entry))) return true
-        inHand.delete(entry.id)
-        if (isErased && 'caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
-        return false
-      })
+      const found = given.map((entry) => lookAgain(entry, tried.has(entry.id)))
+      const those = (wanted: 'sendable' | 'withheld') => given.filter((_, at) => found[at] === wanted)
+      return { sendable: those('sendable'), withheld: those('withheld') }
     },
     async heartbeat(publisher, ids) {
       for (const id of ids) {

@@ -39,7 +39,11 @@ const done = script('outbox/done', {
     'now',
   ],
 })
-const keepBack = script('outbox/keep-back', { keys: ['outbox', 'case', 'owners'], args: ['entry', 'group'] })
+const keepBack = script('outbox/keep-back', {
+  keys: ['outbox', 'case', 'owners'],
+  args: ['entry', 'group', 'shown', 'tried'],
+})
+const keptBack = z.enum(['sendable', 'gone', 'withheld', 'kept-back'])
 const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
 
 /** An erased entry is waited for this many times longer than one that another publisher can adopt and send. */
@@ -153,16 +157,24 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     }
   }
 
-  /** Without the verdicts of withheld cases: those are taken out of the outbox, and their cases begin again. */
-  async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
-    const kept = await Promise.all(
+  /** Whether each may be sent; verdicts of withheld cases that nobody can have sent are taken out of the outbox, and their cases begin again. */
+  async function look(read: readonly Read[], tried: ReadonlySet<string>): Promise<z.infer<typeof keptBack>[]> {
+    return Promise.all(
       read.map(async ({ entry, of }) => {
-        if (of?.shown !== true || (entry.kind !== 'verdict' && entry.kind !== 'proposal')) return true
-        const given = { outbox: keys.outbox, case: keys.case(entry.caseId), owners: keys.deletedOwners }
-        return (await keepBack(client, { ...given, entry: entry.id, group: PUBLISHERS })) === 0
+        const shown = of?.shown === true && (entry.kind === 'verdict' || entry.kind === 'proposal')
+        const caseId = 'caseId' in entry ? entry.caseId : ''
+        const given = { outbox: keys.outbox, case: keys.case(caseId), owners: keys.deletedOwners, group: PUBLISHERS }
+        return keptBack.parse(await keepBack(client, { ...given, entry: entry.id, shown, tried: tried.has(entry.id) }))
       }),
     )
-    return read.filter((_, at) => kept[at])
+  }
+
+  /** Without the verdicts of withheld cases. */
+  async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
+    const shown = read.filter(({ of }) => of?.shown === true)
+    const found = await look(shown, NONE)
+    const withheld = new Set(shown.filter((_, at) => found[at] !== 'sendable').map(({ entry }) => entry.id))
+    return read.filter(({ entry }) => !withheld.has(entry.id))
   }
 
   function handOut(read: readonly Read[]): OutboxEntry[] {
@@ -196,14 +208,15 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     },
     async stillToSend(entries, tried) {
       const left = await erased.without([...entries])
-      const untried = left.flatMap((entry) =>
-        tried.has(entry.id) ? [] : [{ entry, of: handedOut.get(entry.id) ?? null }],
+      const found = await look(
+        left.map((entry) => ({ entry, of: handedOut.get(entry.id) ?? null })),
+        tried,
       )
-      const kept = new Set((await withoutWithheld(untried)).map(({ entry }) => entry.id))
-      const sendable = left.filter(({ id }) => tried.has(id) || kept.has(id))
-      const isLeft = new Set(sendable.map(({ id }) => id))
+      const those = (wanted: 'sendable' | 'withheld') => left.filter((_, at) => found[at] === wanted)
+      const still = { sendable: those('sendable'), withheld: those('withheld') }
+      const isLeft = new Set([...still.sendable, ...still.withheld].map(({ id }) => id))
       for (const { id } of entries) if (!isLeft.has(id)) handedOut.delete(id)
-      return sendable
+      return still
     },
     async heartbeat(publisher, ids) {
       if (ids.length === 0) return
@@ -254,6 +267,7 @@ const readReply = z.tuple([z.string(), rows])
 const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
 
 type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
+const NONE: ReadonlySet<string> = new Set()
 
 /** What XREADGROUP returned. */
 async function readEntries(reply: unknown): Promise<Read[]> {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CarriedOut, PublishedRevision } from '../../ports/recovery.ts'
-import { type Keys, memberOf, threadKeys } from './keys.ts'
+import { type Keys, memberOf, PUBLISHERS, threadKeys } from './keys.ts'
 import { script } from './script.ts'
 import { placeOf } from './thread-intake.ts'
 
@@ -14,6 +14,7 @@ const restoreRevisions = script('recovery/restore-revisions', {
   keys: [...THREAD, 'images', ...CASES, 'outbox'],
   args: [
     'member',
+    'group',
     'keep',
     'now',
     'allAgain',
@@ -86,7 +87,7 @@ export function redisRecovery(
       }))
       const touched = { ...threadKeys(keys, member), ...cases, outbox: keys.outbox }
       const { clock, allAgain } = settings
-      const given = { ...touched, member, keep, now: clock(), allAgain, published: verdicts }
+      const given = { ...touched, member, group: PUBLISHERS, keep, now: clock(), allAgain, published: verdicts }
       const [raised, givenUp] = restored.parse(await restoreRevisions(client, given))
       return { raised, givenUp }
     },

@@ -18,6 +18,7 @@
 --@key images
 --@key orphans
 --@arg member
+--@arg group             the outbox's consumer group
 --@arg keep              how long the revisions' numbers are kept, ms
 --@arg now               wall time, ms
 --@arg all_again         1 if every message that the topics hold is read again
@@ -50,6 +51,8 @@ for _, verdict in ipairs(published) do
     local entry = redis.call('HGET', case_prefix .. id, 'entry')
     if entry then
       redis.call('XDEL', outbox, entry)
+      -- A publisher that has it learns from this that it is not to be sent (outbox/keep-back.lua).
+      redis.call('XACK', outbox, group, entry)
       redis.call('DEL', case_prefix .. id, journal_prefix .. id, lost_prefix .. id)
       redis.call('HDEL', thread, 'open:' .. protocol)
       if redis.call('HDEL', thread, 'again:' .. protocol) == 1 then is_behind = true end
