@@ -45,8 +45,10 @@ export class Claims {
   }
 
   list(filter: QueueFilter, most: number, now: number) {
-    const page = this.#best(filter, most, now).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
-    return { items: page, waiting: this.#count(filter, now) }
+    return this.#sql.snapshot(() => {
+      const page = this.#best(filter, most, now).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
+      return { items: page, waiting: this.#count(filter, now) }
+    })
   }
 
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */

@@ -4,15 +4,8 @@ import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../domain/th
 import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import {
-  type ListedRow,
-  MOST_CANDIDATES,
-  MOST_LEFT,
-  ofTenants,
-  type RulingRow,
-  type SaidRow,
-} from '../../record/recorded.ts'
-import { guarded, reading } from './schema.ts'
+import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../../record/recorded.ts'
+import { reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, tenantToken } from './text-index.ts'
 
@@ -66,9 +59,11 @@ export class RecordReads {
   }
 
   subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind }): SubjectRows | null {
-    const found = this.#sql
-      .all<SubjectRow>(SUBJECTS, ...[tenant, ...SUBJECT_KINDS, id])
-      .map((row) => this.#rowsOf(row, MOST_WORDS))
+    const found = this.#sql.snapshot(() =>
+      this.#sql
+        .all<SubjectRow>(SUBJECTS, ...[tenant, ...SUBJECT_KINDS, id])
+        .map((row) => this.#rowsOf(row, MOST_WORDS)),
+    )
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
   }
@@ -77,13 +72,11 @@ export class RecordReads {
   page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: SubjectRows[] } {
     const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
       OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
-    const rows = this.#sql.all<SubjectRow>(
-      `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
-      ...[after, most],
+    const sql = `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`
+    const rows = this.#sql.snapshot(() =>
+      this.#sql.all<SubjectRow>(sql, after, most).map((row) => ({ s: row.s, rows: this.#rowsOf(row) })),
     )
-    const subjects = rows
-      .map((row) => this.#rowsOf(row))
-      .filter(({ verdicts, said }) => verdicts.length + said.length > 0)
+    const subjects = rows.flatMap((one) => (one.rows.verdicts.length + one.rows.said.length > 0 ? [one.rows] : []))
     return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter((one) => !isDeleted(one)) }
   }
 
@@ -107,8 +100,10 @@ export class RecordReads {
 
   verdict(id: string, tenants: readonly string[] | undefined): ListedRow | null {
     const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
-    const [row] = this.#sql.all<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
-    return (row === undefined ? undefined : ofTenants(this.#listed(row.doc), tenants)[0]) ?? null
+    return this.#sql.snapshot(() => {
+      const [row] = this.#sql.all<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
+      return (row === undefined ? undefined : this.#listed(row.doc)[0]) ?? null
+    })
   }
 
   word(id: string, tenants: readonly string[] | undefined): SaidRow | null {
@@ -123,19 +118,22 @@ export class RecordReads {
     const { sql, values } = conditionsOf(filter)
     // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
     const [mark] = marksOf(filter)
-    const docs = this.#sql.all<{ doc: number }>(
+    const wanted =
       mark === undefined
         ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
         : `SELECT rulings.doc FROM marks CROSS JOIN rulings ON rulings.doc = marks.doc
-           WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`,
-      ...(mark ?? []),
-      ...values,
-      limit,
-    )
-    return docs.flatMap(({ doc }) => ofTenants(this.#listed(doc), filter.tenants))
+           WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`
+    return this.#sql.snapshot(() => {
+      const docs = this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit)
+      return docs.flatMap(({ doc }) => this.#listed(doc))
+    })
   }
 
   arrivals(after: string | null, most: number) {
+    return this.#sql.snapshot(() => this.#arrivals(after, most))
+  }
+
+  #arrivals(after: string | null, most: number) {
     const meta = new Map(this.#sql.all<{ k: string; v: string }>('SELECT k, v FROM meta').map(({ k, v }) => [k, v]))
     const [file, now] = [meta.get('file') ?? '', Number(meta.get('arrivals') ?? 0)]
     const [of, seen] = after?.split('/') ?? []
@@ -174,7 +172,7 @@ export class RecordReads {
       `SELECT rulings.doc, (${holds}) AND ${sql} AS fits FROM found CROSS JOIN texts ON texts.doc = found.rowid
        CROSS JOIN rulings ON rulings.doc = found.rowid WHERE found MATCH ? ORDER BY found.rowid DESC`,
     )
-    return guarded(this.#path, () => {
+    return this.#sql.snapshot(() => {
       const docs: number[] = []
       let [looked, stoppedEarly] = [0, false]
       for (const row of candidates.iterate(...terms, ...values, match)) {
@@ -183,7 +181,7 @@ export class RecordReads {
         stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
         if (stoppedEarly) break
       }
-      return { found: docs.flatMap((doc) => ofTenants(this.#listed(doc), filter.tenants)), stoppedEarly }
+      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
     })
   }
 

@@ -14,8 +14,17 @@ export class Sql {
 
   /** Does all of it or nothing. Throws `RecordFull`, `RecordDamaged`. */
   transaction<Result>(work: () => Result): Result {
+    return this.#within('BEGIN IMMEDIATE', work)
+  }
+
+  /** Reads all of it from one state of the file, whatever is written meanwhile. Throws `RecordDamaged`. */
+  snapshot<Result>(work: () => Result): Result {
+    return this.#within('BEGIN', work)
+  }
+
+  #within<Result>(begin: string, work: () => Result): Result {
     return guarded(this.#path, () => {
-      this.#db.exec('BEGIN IMMEDIATE')
+      this.#db.exec(begin)
       try {
         const result = work()
         this.#db.exec('COMMIT')
