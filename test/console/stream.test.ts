@@ -39,6 +39,22 @@ it('a page that was cut off goes on behind the last that it heard of', async () 
   expect(again.map((told) => told.event === 'row' && told.row.verdict.subjectId)).toEqual(['b', 'c'])
 })
 
+it('a page that was cut off within what it was told at once hears the rest of it', async () => {
+  const { console, arriving, heard, leave } = await listening()
+  await console.topics.send('posts', 'p', deleted('p'), 60)
+  await console.topics.send('posts', 'q', deleted('q'), 60)
+  await console.judged({ verdict: { subjectId: 'a' } })
+  await arriving.look()
+  leave()
+  const told = (all: readonly Told[]) => all.map((one) => (one.event === 'erase' ? one.subject.id : one.event))
+  expect(told(heard)).toEqual(['p', 'q', 'row'])
+  for (const [nth, rest] of [['q', 'row'], ['row'], []].entries()) {
+    const again: Told[] = []
+    await arriving.listen({ filter: {}, hear: (one) => void again.push(one) }, heard[nth]?.at ?? null)
+    expect(told(again).slice(rest.length === 0 ? 0 : -rest.length)).toEqual(rest)
+  }
+})
+
 it('a page gets a bounded part of far too many rows, and the fact that there are more', async () => {
   const { console, arriving, heard } = await listening()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })

@@ -136,6 +136,7 @@ function eventStream(of: {
           left()
         }
         let missed = 0
+        let missedAt = ''
         let shownIsGone = false
         const hear: Hear = (told, eventOf) => {
           if (isOver) return
@@ -147,11 +148,12 @@ function eventStream(of: {
             // All of a look is told before anything else runs.
             if (missed === 0)
               queueMicrotask(() => {
-                const { at } = told
+                const at = missedAt
                 if (!isOver) write(eventOf(shownIsGone ? { event: 'anew', at } : { event: 'far', at, left: missed }))
                 end()
               })
             missed += told.event === 'far' ? told.left : 1
+            missedAt = told.at
             shownIsGone ||= told.event === 'erase' || told.event === 'anew'
           }
         }

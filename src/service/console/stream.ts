@@ -1,7 +1,7 @@
 import type { ThreadRef } from '../domain/thread.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../ports/record.ts'
 
-/** What a page that is kept up to date hears. */
+/** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
 export type Told =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
   /** So many came that are not told one by one. */
@@ -70,17 +70,21 @@ export class Arriving {
     const isGone = new Set(rest.erased?.map(nameOf))
     const still = rows.filter(({ subject }) => !isGone.has(nameOf(subject)))
     for (const one of to) {
-      if (gone === null) {
-        one.hear({ event: 'anew', at: rest.at })
-        continue
-      }
-      for (const { tenant, postId: id } of gone)
-        if (allows(one.filter, tenant)) one.hear({ event: 'erase', at: rest.at, subject: { tenant, id } })
-      for (const row of still) if (fits(row, one.filter)) one.hear({ event: 'row', at: rest.at, row })
-      if (left > 0) one.hear({ event: 'far', at: rest.at, left })
+      const all = gone === null ? [{ event: 'anew' } as const] : [...eventsOf(gone, still, left, one.filter)]
+      // Who is cut off before the last of them hears all of them again.
+      for (const [nth, told] of all.entries())
+        one.hear({ ...told, at: nth === all.length - 1 ? rest.at : (after ?? rest.at) })
     }
     return rest.at
   }
+}
+
+/** What a page hears of a look: first what is gone. */
+function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, filter: RecordFilter) {
+  for (const { tenant, postId: id } of gone)
+    if (allows(filter, tenant)) yield { event: 'erase', subject: { tenant, id } } as const
+  for (const row of rows) if (fits(row, filter)) yield { event: 'row', row } as const
+  if (left > 0) yield { event: 'far', left } as const
 }
 
 function nameOf({ tenant, kind, postId }: ThreadRef): string {
