@@ -169,6 +169,16 @@ it('a decision made without seeing the first opinion stays an opinion, also if s
   ])
 }, 30_000)
 
+it('a form that was refused and is sent again shows nothing of what was deleted meanwhile', async () => {
+  const { console, enter } = await queued(1)
+  const anna = await enter('anna')
+  const form = formIn((await console.page(await anna.to('/review/next'), anna.cookie)).text)
+  const send = () => console.post('/review/decide', { ...form, why: 'no label' }, { cookie: anna.cookie })
+  expect(await (await send()).text()).toContain('zanzibar')
+  await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: at(0) }, 91)
+  expect(await (await send()).text()).not.toContain('zanzibar')
+})
+
 /** The hidden fields of the form that decides, as a browser would send them. */
 function formIn(page: string): Record<string, string> {
   const form = page.slice(page.indexOf('action="/review/decide"'))

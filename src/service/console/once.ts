@@ -21,7 +21,9 @@ export class Once {
     if (known !== undefined) return known
     const answer = work()
     this.#answers.set(key, answer)
-    answer.catch(() => this.#answers.delete(key))
+    // A page shows what may be deleted by the next time, and says that nothing was carried out.
+    const forget = () => this.#answers.delete(key)
+    answer.then((made) => 'body' in made && forget(), forget)
     for (const oldest of this.#answers.keys()) if (this.#answers.size > MOST) this.#answers.delete(oldest)
     return answer
   }
