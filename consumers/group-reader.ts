@@ -97,7 +97,10 @@ export function groupReader(deps: {
         applyPause()
       },
       answered() {
-        downSince = null
+        if (downSince !== null) {
+          downSince = null
+          applyPause()
+        }
         if (failing.size === 0 && inWork.size === 0) succeeded()
       },
       died(error) {

@@ -70,6 +70,8 @@ function fakeKafka() {
       },
       /** No heartbeat is answered any more. */
       fallSilent: () => clearInterval(beating),
+      /** One heartbeat is answered. */
+      beats: () => tell('heartbeat'),
       asks: (nodeId: string) => tell('asked', { nodeId }),
       fetched: (nodeId: string) => tell('fetched', { nodeId }),
       /** Fetches offsets up to and with this one, none of which holds a record. */
@@ -521,6 +523,27 @@ describe('notices and replaces', () => {
     last().join()
     expect(reader.downSince).toBeNull()
   })
+})
+
+it('is paused and resumed also where that was asked while it was silent', async () => {
+  const { reader, last } = setUp()
+  const hanging = Promise.withResolvers<void>()
+  await reader.start(() => hanging.promise)
+  last().join()
+  const first = last().batch()
+  last().fallSilent()
+  await vi.advanceTimersByTimeAsync(30_000)
+  last().join()
+  for (const step of ['pause', 'resume']) {
+    last().fallSilent()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(reader.downSince).not.toBeNull()
+    reader.setPaused(step === 'pause')
+    last().beats()
+    expect([reader.downSince, last().steps.at(-1)]).toEqual([null, step])
+  }
+  hanging.resolve()
+  await first
 })
 
 describe('offsets that hold no record', () => {
