@@ -1,5 +1,6 @@
-import kafkajs from 'kafkajs'
-import { expect, test } from 'vitest'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { expect, test, vi } from 'vitest'
+import { ensureTopics } from '../../src/service/adapters/kafka/client.ts'
 import { onceTopicSettled } from '../../src/service/adapters/kafka/settled.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
 
@@ -28,4 +29,25 @@ test('a broker that does not settle in time is an error that says what to do, an
   await expect(never).rejects.toThrow(OperatorError)
   const bug = onceTopicSettled('posts', () => Promise.reject(new TypeError('a bug')), { withinMs: 5_000 })
   await expect(bug).rejects.toThrow('a bug')
+})
+
+test('topics that are created and have no leader in time are an error that says what to do', async () => {
+  vi.useFakeTimers()
+  try {
+    const admin = {
+      listTopics: async () => [],
+      createTopics: async () => true,
+      fetchTopicMetadata: async () => ({ topics: [] }),
+      fetchTopicOffsets: () => Promise.reject(electing()),
+    }
+    const plan = { name: 'posts', partitions: 1, retentionMs: 1 }
+    // The methods that it uses.
+    const made = ensureTopics({} as Kafka, admin as unknown as Admin, [plan], 1).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(20_000)
+    const error = await made
+    expect(error).toBeInstanceOf(OperatorError)
+    expect(String(error)).toMatch(/posts.*no leader.*Start again/)
+  } finally {
+    vi.useRealTimers()
+  }
 })

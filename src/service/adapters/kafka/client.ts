@@ -133,7 +133,11 @@ async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<vo
       await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
       return
     } catch (error) {
-      if (Date.now() > deadline) throw error
+      if (Date.now() > deadline)
+        throw new OperatorError(
+          `The topics ${topics.join(', ')} were created, but after ${KNOWN_WITHIN_MS / 1000} s not all of their partitions have a leader (${String(error)}). Start again when Kafka is less busy.`,
+          { cause: error },
+        )
       await sleep(100)
     }
   }
