@@ -12,7 +12,7 @@ import type { Call } from '../../src/service/domain/case.ts'
 import { usageOf } from '../../src/service/domain/case.ts'
 import type { AdaptiveLimit } from '../../src/service/gateway/adaptive.ts'
 import { askQuestion } from '../../src/service/gateway/ask.ts'
-import type { Breaker, Pass } from '../../src/service/gateway/breaker.ts'
+import type { Breaker } from '../../src/service/gateway/breaker.ts'
 import { askContext, type Settled } from '../../src/service/gateway/context.ts'
 import { unmeteredCalls, upperBound } from '../../src/service/gateway/cost.ts'
 import { withFormat } from '../../src/service/gateway/format.ts'
@@ -77,10 +77,14 @@ async function spending(
       ...{ attempt: 1, last: false, remember: false, deadline: 2_000_000 },
       ...{ caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger },
     })
-    Object.assign(context, { left: ['small'], model: 'small', now: { ...context.now, messages: MESSAGES } })
+    Object.assign(context, {
+      left: ['small'],
+      model: 'small',
+      now: { ...context.now, messages: MESSAGES, pass: { model: 'small' }, slot },
+    })
     for (;;) {
       try {
-        return await askQuestion(gateway, context, { model: 'small' } as Pass, slot)
+        return await askQuestion(gateway, context)
       } catch (error) {
         if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
         await new Promise((resolve) => setTimeout(resolve, 5))

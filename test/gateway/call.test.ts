@@ -98,10 +98,10 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     ...{ ask, protocol: 'rumor', subject: { tenant: 't', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
     ...{ attempt: 1, last: false, remember: false, signal, deadline, calls: told.calls },
   })
-  const asking = { ...context.now, messages }
-  Object.assign(context, { chain: ['small'], left: ['small'], model: 'small', now: asking })
   const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
-  const outcome = await askQuestion(gateway, context, { model: 'small' } as Pass, slot).catch((error: unknown) => error)
+  const asking = { ...context.now, messages, pass: { model: 'small' }, slot }
+  Object.assign(context, { chain: ['small'], left: ['small'], model: 'small', now: asking })
+  const outcome = await askQuestion(gateway, context).catch((error: unknown) => error)
   return { ...told, outcome }
 }
 

@@ -1,11 +1,9 @@
-import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../domain/errors.ts'
-import type { Pass } from './breaker.ts'
+import { ParameterRefused, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import { answered, beginCall, failed, requestOf } from './call.ts'
 import { type AskContext, CallDeferred, type Settled } from './context.ts'
-import { beginChain, mustNotBeFiltered, passFor, turnToNext } from './fallback.ts'
+import { beginChain, mustNotBeFiltered, takePass, turnToNext } from './fallback.ts'
 import { findQuestions, keep, lookUp, openQuestions, release, waitForOthers } from './memo.ts'
 import { writeMessages, writeQuestion } from './messages.ts'
-import type { Slot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { settledOf } from './questions.ts'
 import { asksFurther, together } from './repair.ts'
@@ -78,18 +76,20 @@ export async function askInTurn(
 
 /** Has the model whose turn it is answer what it is asked now. */
 async function askModel(gateway: GatewayState, context: AskContext): Promise<Settled> {
-  const { breakers, slots, thinkingRooms } = gateway
+  const { slots, thinkingRooms } = gateway
+  const { model, signal, now } = context
   // 2. Breaker
-  const pass = passFor(gateway, context)
+  const giveBack = takePass(gateway, context)
   try {
     // 3. Slots
-    const slot = await slots.take(context.model, context.signal)
+    const slot = await slots.take(model, signal)
+    now.slot = slot
     try {
-      context.now.thinkingTokens = thinkingRooms.of(context.model)
-      let settled = await askQuestion(gateway, context, pass, slot)
+      now.thinkingTokens = thinkingRooms.of(model)
+      let settled = await askQuestion(gateway, context)
       // 7. More room for thoughts, or the repair question
       while (asksFurther(gateway, context, settled)) {
-        const last = await askAgain(gateway, context, slot)
+        const last = await askAgain(gateway, context)
         if (last === null) break
         settled = together(gateway, context, settled, last)
       }
@@ -99,33 +99,26 @@ async function askModel(gateway: GatewayState, context: AskContext): Promise<Set
       slot.free()
     }
   } finally {
-    // Only the first note of a pass counts: this one, if no call was made.
-    breakers.note(pass, 'not-made')
+    giveBack()
   }
 }
 
 /** One more question to the model, under a pass of its own; null if it can't be asked now. What was paid for is kept. */
-async function askAgain(gateway: GatewayState, context: AskContext, slot: Slot): Promise<Settled | null> {
-  let pass: Pass | undefined
+async function askAgain(gateway: GatewayState, context: AskContext): Promise<Settled | null> {
+  let giveBack = () => {}
   try {
-    pass = passFor(gateway, context)
-    return await askQuestion(gateway, context, pass, slot)
+    giveBack = takePass(gateway, context)
+    return await askQuestion(gateway, context)
   } catch (error) {
     if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
     throw error
   } finally {
-    if (pass !== undefined) gateway.breakers.note(pass, 'not-made')
+    giveBack()
   }
 }
 
 /** One question: a call, and one more for each parameter that the model refuses. */
-export async function askQuestion(
-  gateway: GatewayState,
-  context: AskContext,
-  pass: Pass,
-  slot: Slot,
-  trial?: Trial,
-): Promise<Settled> {
+export async function askQuestion(gateway: GatewayState, context: AskContext): Promise<Settled> {
   let refused: ParameterRefused
   // 4. Budgets and limits
   const reservation = await reserve(gateway, context, context.model, context.now)
@@ -133,9 +126,9 @@ export async function askQuestion(
     mustBeGranted(reservation)
     await context.mayAsk?.()
     // 5. The call
-    const flight = beginCall(gateway, context, reservation, pass, slot)
+    const flight = beginCall(gateway, context, reservation)
     try {
-      const said = await gateway.model.complete(requestOf(gateway, context, flight, trial))
+      const said = await gateway.model.complete(requestOf(gateway, context, flight))
       // 6. Reading
       return answered(gateway, context, flight, said)
     } catch (thrown) {
@@ -147,7 +140,10 @@ export async function askQuestion(
   } finally {
     settle(gateway, context, reservation)
   }
-  return refused.again((next) => askQuestion(gateway, context, pass, slot, next), context.signal)
+  return refused.again((trial) => {
+    context.now.trial = trial
+    return askQuestion(gateway, context)
+  }, context.signal)
 }
 
 /**

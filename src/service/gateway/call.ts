@@ -1,5 +1,5 @@
 import { entryOf } from '../domain/entry-of.ts'
-import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../domain/errors.ts'
+import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError } from '../domain/errors.ts'
 import type { Filtered } from '../domain/filtered.ts'
 import { noUsage } from '../domain/verdict.ts'
 import { NOTHING } from '../ports/budgets.ts'
@@ -39,14 +39,10 @@ export interface Flight {
 }
 
 /** Begins a call: from here on the endpoint may charge for it, and it is cut off when it takes far longer than usual. */
-export function beginCall(
-  { settings, clock }: GatewayState,
-  context: AskContext,
-  reservation: Reservation,
-  pass: Pass,
-  { adaptive, times }: Slot,
-): Flight {
+export function beginCall({ settings, clock }: GatewayState, context: AskContext, reservation: Reservation): Flight {
   const { signal, attempt, last, now } = context
+  const { pass, slot } = now
+  if (pass === null || slot === null) throw new Error('a call without a pass or a slot')
   reservation.spent = reservation.atMost
   const startedAt = clock()
   const tier = tierOf(settings, context.protocol, now.ask.role)
@@ -60,8 +56,8 @@ export function beginCall(
   const flight: Flight = {
     ...{ pass, reservation, tier, longestMs, stopping, stop, startedAt },
     timeoutMs: Math.min(longestMs, Math.max(1, context.deadline - startedAt)),
-    paceEnded: adaptive.begin(kind),
-    unwatch: times.watch({
+    paceEnded: slot.adaptive.begin(kind),
+    unwatch: slot.times.watch({
       ...{ kind, attempt, last },
       cut(afterMs) {
         const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
@@ -75,8 +71,8 @@ export function beginCall(
 }
 
 /** What is sent to the model's adapter. */
-export function requestOf(gateway: GatewayState, context: AskContext, flight: Flight, trial?: Trial): ModelRequest {
-  const { ask, messages, thinkingTokens } = context.now
+export function requestOf(gateway: GatewayState, context: AskContext, flight: Flight): ModelRequest {
+  const { ask, messages, thinkingTokens, trial } = context.now
   const { model } = flight.pass
   const { effort } = gateway.settings.thinkingOf(model)
   return {
@@ -89,7 +85,7 @@ export function requestOf(gateway: GatewayState, context: AskContext, flight: Fl
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(context) ? {} : { alone: true }),
     ...(hasOthersApart(gateway, context) ? { apart: true } : {}),
-    ...(trial === undefined ? {} : { trial }),
+    ...(trial === null ? {} : { trial }),
     ...(flight.tier === undefined ? {} : { tier: flight.tier }),
     callId: flight.reservation.callId,
     timeoutMs: flight.timeoutMs,

@@ -1,12 +1,14 @@
 import type { z } from 'zod'
 import type { Ask } from '../domain/ask.ts'
 import type { Call, JournalEntry } from '../domain/case.ts'
-import { RetryLaterError } from '../domain/errors.ts'
+import { RetryLaterError, type Trial } from '../domain/errors.ts'
 import type { ThreadRef } from '../domain/thread.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import type { MemoEntry } from '../ports/memo.ts'
 import type { ModelReply } from '../ports/model.ts'
+import type { Pass } from './breaker.ts'
 import type { AskerLease } from './lease.ts'
+import type { Slot } from './model-slots.ts'
 import type { Waiter } from './single-flight.ts'
 
 /** One attempt at an ask, as who asks gives it. */
@@ -90,6 +92,9 @@ export interface Sharing {
 /** What a model is asked: the ask, or a part of its batch. */
 interface Asking {
   ask: Ask
+  /** Had of the model before it is asked; null before that. */
+  pass: Pass | null
+  slot: Slot | null
   messages: readonly ChatMessage[]
   /** Tokens beside those of the answer that are set aside for thoughts. */
   thinkingTokens: number
@@ -97,6 +102,8 @@ interface Asking {
   step: 'first' | 'larger' | 'repair'
   /** The room is larger than what the model usually has. */
   isWidened: boolean
+  /** What the call tries, if it is made again because a parameter was refused; else null. */
+  trial: Trial | null
   /** What the model said to it. */
   reply: ModelReply | null
 }
@@ -118,8 +125,14 @@ export function askContext(given: GivenAsk): AskContext {
     ...{ sharing: null, paid: [] },
     signal: unwanted === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
     stop: (why) => stopping.abort(why),
-    now: { ask, messages: [], thinkingTokens: 0, step: 'first', isWidened: false, reply: null },
+    now: asking(ask, []),
   }
+}
+
+/** What a model is asked first. */
+export function asking(ask: Ask, messages: readonly ChatMessage[]): Asking {
+  const begins = { thinkingTokens: 0, step: 'first', isWidened: false } as const
+  return { ask, messages, pass: null, slot: null, ...begins, trial: null, reply: null }
 }
 
 /** One of our own rules deferred the call: nothing was sent, nothing is owed, and no attempt is used up. */

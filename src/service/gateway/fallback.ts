@@ -1,6 +1,5 @@
 import { entryOf } from '../domain/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../domain/errors.ts'
-import type { Pass } from './breaker.ts'
 import { type AskContext, CallDeferred, ModelAvoided, type Settled } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
 
@@ -40,11 +39,15 @@ export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { lef
   return left.some((other) => endpointOf(other) !== endpointOf(model))
 }
 
-/** Permission to call the model whose turn it is. Throws `ModelAvoided` where the breaker blocks it. */
-export function passFor(gateway: GatewayState, context: AskContext): Pass {
-  const allowed = gateway.breakers.allow(context.model, context.asker)
+/** Takes a pass to call the model whose turn it is; returns what gives it back. Throws `ModelAvoided` where the breaker blocks it. */
+export function takePass(gateway: GatewayState, context: AskContext): () => void {
+  const { breakers } = gateway
+  const allowed = breakers.allow(context.model, context.asker)
   if (!allowed.ok) throw avoided(gateway, context, allowed.retryInMs)
-  return allowed.pass
+  const { pass } = allowed
+  context.now.pass = pass
+  // Only the first note of a pass counts: this one, if no call was made.
+  return () => breakers.note(pass, 'not-made')
 }
 
 /** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */

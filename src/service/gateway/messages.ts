@@ -1,6 +1,6 @@
 import type { Ask } from '../domain/ask.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
-import type { AskContext, Question } from './context.ts'
+import { type AskContext, asking, type Question } from './context.ts'
 import { avoided } from './fallback.ts'
 import { withFormat } from './format.ts'
 import { isRemembered } from './memo.ts'
@@ -23,11 +23,8 @@ export async function writeQuestion(
 ): Promise<void> {
   const { ask, sharing, messages } = context
   const asked = askOf(ask, mine)
-  context.now = {
-    ask: asked,
-    messages: ask.batch === undefined || sharing === null ? messages : await messagesOf(gateway, context, asked),
-    ...{ thinkingTokens: 0, step: 'first', isWidened: false, reply: null },
-  }
+  const written = ask.batch === undefined || sharing === null ? messages : await messagesOf(gateway, context, asked)
+  context.now = asking(asked, written)
 }
 
 /**

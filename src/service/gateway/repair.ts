@@ -19,6 +19,7 @@ export function asksFurther({ thinkingRooms }: GatewayState, context: AskContext
   now.isWidened ||= larger !== null
   now.thinkingTokens = larger ?? thinkingTokens
   now.step = cut === 'yes' && larger !== null ? 'larger' : 'repair'
+  now.trial = null
   if (now.step === 'repair') now.messages = [...now.messages, ...repair(now.ask, reply, failed.detail)]
   return true
 }
