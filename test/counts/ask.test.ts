@@ -6,6 +6,6 @@ test('an ask passes through nine functions from the engine to its HTTP call, bes
   expect(names).toEqual([
     ...['answer', 'answerFound'],
     ...['ask', 'askInTurn', 'askModel', 'askQuestion'],
-    ...['complete', 'post', 'exchange'],
+    ...['complete', 'Endpoint.post', 'Endpoint.#exchange'],
   ])
 })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { cut } from '../../domain/cut.ts'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import type { Embedder, TextPart } from '../../ports/library.ts'
-import { endpoint } from '../openai/endpoint.ts'
+import { Endpoint } from '../openai/endpoint.ts'
 import { readPart, weakByLength } from './characters.ts'
 
 export interface EndpointEmbedderOptions {
@@ -52,10 +52,10 @@ const answer = z.object({
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
 export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   const { model, name = model, prefixes = NO_PREFIXES } = options
-  const post = endpoint({
+  const server = new Endpoint<OpenAI.EmbeddingCreateParams>({
     ...options,
     path: '/embeddings',
-    maxBytes: BATCH * BYTES_EACH + BYTES_AROUND,
+    maxBytes: ({ input }) => input.length * BYTES_EACH + BYTES_AROUND,
     maxParts: 10 * BATCH,
   })
   let dimension: number | null = null
@@ -107,8 +107,7 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   async function embedBatch(texts: readonly Prefixed[], signal: AbortSignal) {
     const input = texts.map(({ text, prefix }) => `${prefix}${readPart(text)}`)
     const body: OpenAI.EmbeddingCreateParams = { model, input, encoding_format: 'float' }
-    const maxBytes = texts.length * BYTES_EACH + BYTES_AROUND
-    const read = await post(body, { signal, timeoutMs: TIMEOUT_MS, maxBytes }).catch((error: unknown) => {
+    const read = await server.post(body, signal, TIMEOUT_MS).catch((error: unknown) => {
       if (error instanceof PermanentError)
         throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error, mend: error.mend })
       throw error

@@ -2,13 +2,14 @@ import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import https from 'node:https'
 import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { urlToHttpOptions } from 'node:url'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
 import { excessOf } from '../../domain/json-extent.ts'
 import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
 
-export interface EndpointSettings {
+export interface EndpointSettings<Body> {
   readonly baseUrl: string
   /** Sent as a bearer token; none if it is empty. */
   readonly apiKey: string
@@ -18,77 +19,132 @@ export interface EndpointSettings {
   readonly query?: Readonly<Record<string, string>>
   /** The path below the base URL: `/chat/completions`. */
   readonly path: string
-  /** Longest response, in bytes after decompression: the connection is closed if there are more. */
-  readonly maxBytes: number
+  /** Longest response to a request, in bytes after decompression: the connection is closed if there are more. */
+  readonly maxBytes: (body: Body) => number
   /** Most lists, objects and fields of a response. */
   readonly maxParts: number
 }
 
-export interface Posting {
-  readonly signal: AbortSignal
-  /** From the request to the last byte of the response. */
-  readonly timeoutMs: number
-  readonly headers?: Readonly<Record<string, string>>
-  /** Longest response to this request, where it is shorter than the endpoint's. */
-  readonly maxBytes?: number
-  /** The error for a parameter that is refused; without it, or where it gives none, the response is judged by its status. */
-  readonly refused?: Parameters<typeof failureOf>[2]
-}
-
-/** Resolves to the JSON of a successful response. */
-export type Post = (body: object, posting: Posting) => Promise<unknown>
-
 /**
- * Posts to a server with OpenAI's interface that may be broken or hostile: one request per call, limited in time and
- * bytes. No redirect is followed: the question goes only to the configured server. Rejects with `RetryLaterError` or
- * `PermanentError`, whose messages name the status and never repeat what was sent or received.
+ * A server with OpenAI's interface that may be broken or hostile: one request per call, limited in time and bytes. No
+ * redirect is followed: the question goes only to the configured server.
  *
  * The SDK builds the request, and Node's own HTTP client sends it. The SDK's own client, and `fetch`, assign functions
  * to properties at each call (`promise.withResponse = async () => …`); V8 allocates such a function in the old space,
  * and everything that it captures, the whole call, lives until the next full collection: at 200 calls a second, 25 ms of
  * each second.
  */
-export function endpoint(settings: EndpointSettings): Post {
-  const { baseUrl, apiKey, path, maxBytes, maxParts } = settings
-  let template: Promise<RequestTemplate> | null = null
-  // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
-  const loading = import('openai')
-  loading.catch(() => undefined)
-  async function makeTemplate(): Promise<RequestTemplate> {
-    const { OpenAI } = await loading
-    try {
-      const { headers: defaultHeaders = {}, query: defaultQuery = {} } = settings
-      const client = new OpenAI({
-        ...{ baseURL: baseUrl, apiKey: apiKey || 'none', logLevel: 'off' },
-        ...{ defaultHeaders, defaultQuery: { ...defaultQuery } },
-      })
-      const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
-      const headers = new Headers(req.headers)
-      headers.set('accept-encoding', 'identity')
-      if (apiKey === '' && !Object.keys(defaultHeaders).some(isAuthorization)) headers.delete('authorization')
-      return { url: new URL(url), headers: Object.fromEntries(headers), ...transportOf(url) }
-    } catch {
-      // Its message may contain the key.
-      throw new PermanentError('rejected', 'requests cannot be made with this base URL and API key')
-    }
+export class Endpoint<Body extends object = object> {
+  readonly #settings: EndpointSettings<Body>
+  #template: Promise<https.RequestOptions> | null = null
+
+  constructor(settings: EndpointSettings<Body>) {
+    this.#settings = settings
+    // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
+    import('openai').catch(() => undefined)
   }
-  return async function post(body, posting) {
+
+  /**
+   * Resolves to the JSON of a successful response; `timeoutMs` is from the request to its last byte. Rejects with
+   * `RetryLaterError` or `PermanentError`, whose messages name the status and never repeat what was sent or received;
+   * with a `ParameterNamed` if the server refuses a parameter.
+   */
+  async post(
+    body: Body,
+    signal: AbortSignal,
+    timeoutMs: number,
+    own: Readonly<Record<string, string>> = {},
+  ): Promise<unknown> {
     // Built at the first call: a command without model calls needs no key.
-    template ??= makeTemplate()
-    const { status, heads, text } = await exchange(
-      await template,
-      outgoing(body),
-      posting,
-      Math.min(maxBytes, posting.maxBytes ?? maxBytes),
-    )
-    if (text === null && succeeded(status))
+    this.#template ??= templateOf(this.#settings)
+    const { headers, ...to } = await this.#template
+    return this.#exchange({ ...to, headers: { ...headers, ...own } }, body, signal, timeoutMs)
+  }
+
+  #exchange(to: https.RequestOptions, body: Body, signal: AbortSignal, timeoutMs: number): Promise<unknown> {
+    const maxBytes = this.#settings.maxBytes(body)
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(stopped(signal))
+      // Images make it megabytes: nothing below holds it, so that it need not wait in memory for the response.
+      const json = JSON.stringify(body)
+      const open = to.protocol === 'https:' ? https.request : http.request
+      const length = { 'content-length': String(Buffer.byteLength(json)) }
+      const request = open({ ...to, headers: { ...to.headers, ...length } })
+      let reading: Readable | null = null
+      let isSettled = false
+      const settled = () => {
+        isSettled = true
+        clearTimeout(timer)
+        signal.removeEventListener('abort', stop)
+      }
+      const end = (why: Error) => {
+        settled()
+        reject(why)
+        reading?.destroy()
+        request.destroy()
+      }
+      const stop = () => end(stopped(signal))
+      const late = () => end(new RetryLaterError('timeout', `no answer within ${timeoutMs} ms`))
+      let lost = (cause: Error) =>
+        end(new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause }))
+      const timer = setTimeout(late, timeoutMs)
+      signal.addEventListener('abort', stop, { once: true })
+      request.on('error', (error) => lost(error))
+      request.on('response', (response) => {
+        const done = (text: string | null) => {
+          // The rest, which is not waited for, may fail once more.
+          if (!isSettled) resolve(this.#read(response, text, body))
+          settled()
+          if (text !== null && response.complete && request.writableFinished) return
+          reading?.destroy()
+          request.destroy()
+        }
+        if (!succeeded(response)) lost = () => done(null)
+        response.on('error', (error) => lost(error))
+        reading = decompressed(response).on('error', (error) => lost(error))
+        collect(reading, maxBytes, done)
+      })
+      request.end(json)
+    })
+  }
+
+  /** `text` is null if it is longer than it may be, or if the response to a failed request could not be read. */
+  async #read(response: IncomingMessage, text: string | null, body: Body): Promise<unknown> {
+    if (text === null && succeeded(response))
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     if (text !== null && text.length > LONG) await turnToParse()
-    const json = await read(text ?? '', maxParts)
-    if (succeeded(status) && !isError(json)) return json ?? null
-    const retryAfterMs = retryAfter(heads)
+    const json = await read(text ?? '', this.#settings.maxParts)
+    if (succeeded(response) && !isError(json)) return json ?? null
+    const { statusCode: status = 0, headers } = response
+    const retryAfterMs = retryAfter(headers)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-    throw failureOf({ status, json, text: text ?? '', ...wait }, () => JSON.stringify(body), posting.refused)
+    throw failureOf({ status, json, text: text ?? '', ...wait }, () => JSON.stringify(body))
+  }
+}
+
+/** A request without its body. */
+async function templateOf({
+  baseUrl,
+  apiKey,
+  path,
+  headers: defaultHeaders = {},
+  query: defaultQuery = {},
+}: EndpointSettings<never>): Promise<https.RequestOptions> {
+  const { OpenAI } = await import('openai')
+  try {
+    const client = new OpenAI({
+      ...{ baseURL: baseUrl, apiKey: apiKey || 'none', logLevel: 'off' },
+      ...{ defaultHeaders, defaultQuery: { ...defaultQuery } },
+    })
+    const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
+    const headers = new Headers(req.headers)
+    headers.set('accept-encoding', 'identity')
+    if (apiKey === '' && !Object.keys(defaultHeaders).some(isAuthorization)) headers.delete('authorization')
+    const to = new URL(url)
+    return { ...urlToHttpOptions(to), method: 'POST', headers: Object.fromEntries(headers), agent: agentFor(to) }
+  } catch {
+    // Its message may contain the key.
+    throw new PermanentError('rejected', 'requests cannot be made with this base URL and API key')
   }
 }
 
@@ -105,14 +161,6 @@ function turnToParse(): Promise<unknown> {
   return lastTurn
 }
 
-/** A request without its body. */
-interface RequestTemplate {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly open: typeof http.request
-  readonly agent: http.Agent
-}
-
 /** Servers close idle connections after five seconds or more, and a call sent at that moment is lost: close them earlier. */
 const IDLE_MS = 4_000
 
@@ -123,83 +171,17 @@ function agentOptions(agent: http.Agent): http.AgentOptions {
   return { ...options, keepAlive: true, timeout: IDLE_MS }
 }
 
-const transports = {
-  'http:': { open: http.request, agent: new http.Agent(agentOptions(http.globalAgent)) },
-  'https:': { open: https.request, agent: new https.Agent(agentOptions(https.globalAgent)) },
+const agents = {
+  'http:': new http.Agent(agentOptions(http.globalAgent)),
+  'https:': new https.Agent(agentOptions(https.globalAgent)),
 }
 
-function transportOf(url: string): Pick<RequestTemplate, 'open' | 'agent'> {
-  const { protocol } = new URL(url)
+function agentFor({ protocol }: URL): http.Agent {
   if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('the base URL must begin with http: or https:')
-  return transports[protocol]
+  return agents[protocol]
 }
 
-interface Exchanged {
-  readonly status: number
-  readonly heads: IncomingHttpHeaders
-  /** null if it is longer than `maxBytes`, or if the response to a failed request could not be read. */
-  readonly text: string | null
-}
-
-/** A body as JSON, until it is sent: images make it megabytes, which need not wait in memory for the response. */
-function outgoing(body: object) {
-  let json: string | null = JSON.stringify(body)
-  return {
-    bytes: Buffer.byteLength(json),
-    end(request: http.ClientRequest): void {
-      request.end(json)
-      json = null
-    },
-  }
-}
-
-function exchange(
-  { url, headers, open, agent }: RequestTemplate,
-  sent: ReturnType<typeof outgoing>,
-  { signal, timeoutMs, headers: own }: Posting,
-  maxBytes: number,
-): Promise<Exchanged> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(stopped(signal))
-    const length = { 'content-length': String(sent.bytes) }
-    const request = open(url, { method: 'POST', agent, headers: { ...headers, ...own, ...length } })
-    let reading: Readable | null = null
-    const settled = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
-    const end = (why: Error) => {
-      settled()
-      reject(why)
-      reading?.destroy()
-      request.destroy()
-    }
-    const stop = () => end(stopped(signal))
-    const late = () => end(new RetryLaterError('timeout', `no answer within ${timeoutMs} ms`))
-    let lost = (cause: Error) => end(new RetryLaterError('unavailable', 'the endpoint could not be reached', { cause }))
-    const timer = setTimeout(late, timeoutMs)
-    signal.addEventListener('abort', stop, { once: true })
-    request.on('error', (error) => lost(error))
-    request.on('response', (response) => {
-      const { statusCode: status = 0, headers: heads } = response
-      const done = (text: string | null) => {
-        settled()
-        resolve({ status, heads, text })
-        if (text !== null && response.complete && request.writableFinished) return
-        // Neither the rest of the response nor of the request is waited for.
-        reading?.destroy()
-        request.destroy()
-      }
-      if (!succeeded(status)) lost = () => done(null)
-      response.on('error', (error) => lost(error))
-      reading = decompressed(response).on('error', (error) => lost(error))
-      collect(reading, maxBytes, done)
-    })
-    sent.end(request)
-  })
-}
-
-const succeeded = (status: number) => status >= 200 && status < 300
+const succeeded = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 200 && statusCode < 300
 
 const utf8 = new TextDecoder()
 

@@ -26,7 +26,7 @@ export function modelsOfEndpoints(
   settings: EndpointsSettings,
   { learnt, now }: Pick<DialectParts, 'learnt' | 'now'> = {},
 ): Model {
-  const posts = new Map(
+  const servers = new Map(
     [[DEFAULT_ENDPOINT, settings.openai] as const, ...Object.entries(settings.endpoints)].map(([name, endpoint]) => [
       name,
       chatCompletions(endpoint),
@@ -37,9 +37,9 @@ export function modelsOfEndpoints(
     told: dialectsOf(settings),
     placeOf: ofEach((name) => {
       const { endpoint, model } = placeOf(name, settings.endpoints)
-      const post = posts.get(endpoint)
-      if (post === undefined) throw new Error('a place without an endpoint')
-      return { post, name: model }
+      const server = servers.get(endpoint)
+      if (server === undefined) throw new Error('a place without an endpoint')
+      return { server, name: model }
     }),
   })
 }

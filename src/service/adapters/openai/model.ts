@@ -6,11 +6,11 @@ import type { Filtered } from '../../domain/filtered.ts'
 import { firstOf } from '../../domain/first-of.ts'
 import type { Model, ModelReply } from '../../ports/model.ts'
 import { PLAIN } from './dialects.ts'
-import { endpoint, type Post } from './endpoint.ts'
+import { Endpoint } from './endpoint.ts'
 import { type Lesson, learning, NO_IMAGES } from './learning.ts'
 import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
-import { categoriesIn, failureOf } from './refusals.ts'
+import { categoriesIn, failureOf, ParameterNamed } from './refusals.ts'
 import { requestBody } from './request-body.ts'
 import { readUsage } from './usage.ts'
 
@@ -84,7 +84,7 @@ const MAX_TEXT_CHARS = 2 ** 17
 
 /** Where a model is asked: its server, and its name there. */
 export interface ModelPlace {
-  readonly post: Post
+  readonly server: Endpoint
   readonly name: string
 }
 
@@ -92,12 +92,13 @@ export interface ModelPlace {
 export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}): Model {
   const plain: Dialect = { ...PLAIN, form: settings.answerFormat }
   const { told = () => plain, learnt, now } = parts
-  const post = chatCompletions(settings)
-  return openAiModels({ told, placeOf: (name) => ({ post, name }), learnt, now })
+  const server = chatCompletions(settings)
+  return openAiModels({ told, placeOf: (name) => ({ server, name }), learnt, now })
 }
 
-export function chatCompletions(settings: OpenAiSettings): Post {
-  return endpoint({ ...settings, path: '/chat/completions', maxBytes: MAX_BODY_BYTES, maxParts: MAX_PARTS })
+export function chatCompletions(settings: OpenAiSettings): Endpoint {
+  const path = '/chat/completions'
+  return new Endpoint({ ...settings, path, maxBytes: () => MAX_BODY_BYTES, maxParts: MAX_PARTS })
 }
 
 /** Chat Completions of servers with OpenAI's interface, each model at its own. One request per call; the queue retries. */
@@ -114,16 +115,15 @@ export function openAiModels({
   const models = learning({ told, learnt, now })
   return {
     async complete(request) {
-      const { post, name } = placeOf(request.model)
+      const { server, name } = placeOf(request.model)
       const { callId, signal, timeoutMs, temperature } = request
       const { dialect, answered, refused } = models.prepare(request.model, request.trial)
       const images = request.messages.some(({ images: shown = [] }) => shown.length > 0)
       if (!dialect.images && images) throw new PermanentError('rejected', NO_IMAGES, { elsewhere: 'question' })
       const { body, remarks, most } = requestBody(request, name, dialect)
       const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
-      const data = await post(body, {
-        ...{ signal, timeoutMs, headers: { 'x-gavel-call': callId } },
-        refused: (parameter, why) => refused(parameter, why, sent),
+      const data = await server.post(body, signal, timeoutMs, { 'x-gavel-call': callId }).catch((error: unknown) => {
+        throw (error instanceof ParameterNamed ? refused(error.parameter, error.why, sent) : undefined) ?? error
       })
       const reply = replyOf(data, () => JSON.stringify(body))
       answered(sent)

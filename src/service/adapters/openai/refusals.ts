@@ -37,15 +37,25 @@ const ECHOES = new Set(['input', 'flagged_input', 'failed_generation', 'loc'])
 /** Where servers say that a parameter is refused: OpenAI forbids log-probabilities with a 403, OpenRouter finds no endpoint that takes one (404). */
 const OF_PARAMETERS = new Set([400, 403, 404, 422])
 
+/** A response refuses a parameter by its name. Where none such was sent, the error means what any of its status does. */
+export class ParameterNamed extends PermanentError {
+  readonly parameter: RefusedParameter
+  /** The status, and how the server calls the error. */
+  readonly why: string
+  constructor(parameter: RefusedParameter, why: string, { code, message, elsewhere, mend }: PermanentError) {
+    super(code, message, { mend, ...(elsewhere === undefined ? {} : { elsewhere }) })
+    this.parameter = parameter
+    this.why = why
+  }
+}
+
 /**
  * The error that a failed response stands for. `asked` gives the words of the question: an endpoint may repeat them, and
- * words that stand there too count for nothing. `refused` gives the error for a parameter that is refused. No message
- * repeats what was sent or received.
+ * words that stand there too count for nothing. No message repeats what was sent or received.
  */
 export function failureOf(
   response: { readonly status: number; readonly json: unknown; readonly text: string; readonly retryAfterMs?: number },
   asked: () => string,
-  refused: (parameter: RefusedParameter, why: string) => Error | undefined = () => undefined,
 ): Error {
   const said = saidIn(response.status, response.json ?? response.text)
   let words: string | undefined
@@ -55,23 +65,34 @@ export function failureOf(
   }
   const why = `status ${response.status}${said.name === undefined ? '' : ` (${said.name})`}`
   const row = rowFor(said, isEchoed)
-  if (row === undefined && OF_PARAMETERS.has(said.status)) {
-    const parameter = refusedParameter(said, isEchoed)
-    const error = parameter && refused(parameter, why)
-    if (error !== undefined) return error
-  }
-  const { kind, mend } = row ?? kindOfStatus(said.status)
   const delayMs = response.retryAfterMs ?? waitIn(said.words)
+  const error = errorOf(row ?? kindOfStatus(said.status), { why, delayMs, filtered: said.filtered })
+  const parameter =
+    row?.kind === 'no-images'
+      ? IMAGES
+      : row === undefined && OF_PARAMETERS.has(said.status)
+        ? refusedParameter(said, isEchoed)
+        : undefined
+  return parameter === undefined || !(error instanceof PermanentError)
+    ? error
+    : new ParameterNamed(parameter, why, error)
+}
+
+const IMAGES: RefusedParameter = { trait: 'images', words: '' }
+
+function errorOf(
+  { kind, mend }: Pick<RefusalRow, 'kind' | 'mend'>,
+  { why, delayMs, filtered }: Pick<Said, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
+): Error {
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
   switch (kind) {
     case 'content':
-      return new PermanentError('content-filter', why, { filtered: said.filtered })
+      return new PermanentError('content-filter', why, { filtered })
     case 'too-long':
       return new PermanentError('rejected', `${why}: the question is too long for this model`, {
         elsewhere: 'question',
       })
     case 'no-images':
-      return refused({ trait: 'images', words: '' }, why) ?? new PermanentError('rejected', why)
     case 'question':
       return new PermanentError('rejected', why)
     case 'load':
