@@ -114,7 +114,8 @@ async function inService(row: ServerError, body: unknown) {
   refusal = { status, body, left: Number.POSITIVE_INFINITY }
   const ends: AttemptEnd[] = []
   const attempt = async (last = false) => {
-    const end = await work.answer(asked as StagedAsk, {
+    const end = await work.answer({
+      ...(asked as StagedAsk),
       ...{ number: 1, last, waitSeconds: 0, heldMs: 0, signal: new AbortController().signal },
     })
     ends.push(end)

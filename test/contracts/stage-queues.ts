@@ -78,7 +78,9 @@ export function notedWork(
       open.set(caseId, new Set(groups.flatMap(({ run, keys }) => keys.map((key) => nameOf({ run, key })))))
       return { next: 'asks', groups }
     },
-    async answer(ask, attempt): Promise<AttemptEnd> {
+    async answer(attempt): Promise<AttemptEnd> {
+      const { protocol, stage, caseId, run, key } = attempt
+      const ask = { protocol, stage, caseId, run, key }
       answered.push({ ask, attempt, at: performance.now() })
       const end = (await given.answer?.(ask, attempt)) ?? { end: 'done' }
       if (end.end !== 'done') return end

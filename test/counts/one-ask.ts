@@ -65,6 +65,6 @@ export async function askOnce(baseUrl: string, begin: () => Promise<void>): Prom
   if (staged === undefined) throw new Error('no ask')
   const { signal } = new AbortController()
   await begin()
-  const end = await work.answer(staged, { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal })
+  const end = await work.answer({ ...staged, number: 1, last: false, waitSeconds: 0, heldMs: 0, signal })
   if (end.end !== 'done') throw new Error(`the ask ended with ${JSON.stringify(end)}`)
 }

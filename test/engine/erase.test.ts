@@ -122,7 +122,7 @@ async function advance(id: string, rounds: number, worker = workerOf(made())): P
   for (let round = 0; round < rounds; round++) {
     const step = await worker.advance(id)
     if (step.next !== 'asks') return
-    for (const ask of asksIn(step)) await worker.answer(ask, ATTEMPT)
+    for (const ask of asksIn(step)) await worker.answer({ ...ask, ...ATTEMPT })
   }
 }
 
@@ -455,7 +455,7 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     const step = await worker.advance(id)
     if (step.next !== 'asks') throw new Error('nothing to ask')
     await remove()
-    for (const ask of asksIn(step)) await worker.answer(ask, ATTEMPT)
+    for (const ask of asksIn(step)) await worker.answer({ ...ask, ...ATTEMPT })
     expect(requests, 'nobody is asked about words that are gone').toEqual([])
     expect((await unpublished(id)).journal.size).toBe(0)
   })

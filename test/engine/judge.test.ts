@@ -156,7 +156,8 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   return { ...stores, ref, id, clock, requests, worker, published, report, events: () => events }
 }
 
-const attempt = (change: Partial<Attempt> = {}): Attempt => ({
+const attempt = (ask: StagedAsk, change: Partial<Attempt> = {}): Attempt => ({
+  ...ask,
   number: 1,
   last: false,
   waitSeconds: 0,
@@ -177,7 +178,7 @@ async function workOff(work: Work, id: string): Promise<void> {
     const advance = await work.advance(id)
     if (advance.next === 'done') return
     if (advance.next === 'later') throw new Error('handed back')
-    for (const staged of asksIn(advance)) await work.answer(staged, attempt())
+    for (const staged of asksIn(advance)) await work.answer(attempt(staged))
   }
   throw new Error('no end')
 }
@@ -213,7 +214,7 @@ test('a script begins when the texts of its subject are prepared, and not before
   const second = await caseOf({ protocol: protocolOf({ script, prepare }), postId: 'Q' })
   const [staged] = await asksOf(second.worker(), second.id)
   order.length = 0
-  if (staged !== undefined) await second.worker().answer(staged, attempt())
+  if (staged !== undefined) await second.worker().answer(attempt(staged))
   expect(order).toEqual(['prepared', 'script'])
 })
 
@@ -227,7 +228,7 @@ test('of the jobs of a round that a process begins at once one replays the case,
   const asks = await asksOf(worker(), id)
   begun = 0
   const other = worker()
-  await Promise.all(asks.map((staged) => other.answer(staged, attempt())))
+  await Promise.all(asks.map((staged) => other.answer(attempt(staged))))
   expect([asks.length, begun, requests.length]).toEqual([2, 1, 2])
 })
 
@@ -279,10 +280,10 @@ describe('a case on its way', () => {
     const work = worker()
     const first = await asksOf(work, id)
     expect(first.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['word 0.0', 'word 0.1'])
-    for (const staged of first) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
+    for (const staged of first) expect(await work.answer(attempt(staged))).toMatchObject({ end: 'done' })
     const second = await asksOf(work, id)
     expect(second.map(({ stage, key }) => `${stage} ${key}`)).toEqual(['end 1.0'])
-    for (const staged of second) await work.answer(staged, attempt())
+    for (const staged of second) await work.answer(attempt(staged))
     expect(await work.advance(id)).toEqual({ next: 'done' })
 
     const end = await only(published)
@@ -301,7 +302,7 @@ describe('a case on its way', () => {
     const before = worker()
     const [first] = await asksOf(before, id)
     if (first === undefined) throw new Error('no ask')
-    await before.answer(first, attempt())
+    await before.answer(attempt(first))
     await workOff(worker(), id)
     const end = await only(published)
     expect(end.verdict.rationale).toBe('first second last')
@@ -315,14 +316,14 @@ describe('a case on its way', () => {
     if (first === undefined) throw new Error('no ask')
     const other = { ...first, caseId: 'talk~other~r1' }
     const [own, ofOther, otherCase] = await Promise.all([
-      made.answer(first, attempt()),
-      made.answer(other, attempt()),
+      made.answer(attempt(first)),
+      made.answer(attempt(other)),
       made.advance(other.caseId),
     ])
     expect(own).toMatchObject({ end: 'done' })
     expect(ofOther).toMatchObject({ end: 'held', why: 'other large threads are being judged' })
     expect(otherCase).toMatchObject({ next: 'later' })
-    expect(await made.answer(other, attempt())).toMatchObject({ end: 'done' })
+    expect(await made.answer(attempt(other))).toMatchObject({ end: 'done' })
     await workOff(made, id)
     expect((await only(published)).verdict.rationale).toBe('first second last')
   })
@@ -359,9 +360,9 @@ describe('a case on its way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    await work.answer(first, attempt())
+    await work.answer(attempt(first))
     await asksOf(work, id)
-    expect(await worker().answer(first, attempt())).toMatchObject({ end: 'done' })
+    expect(await worker().answer(attempt(first))).toMatchObject({ end: 'done' })
     expect(requests).toHaveLength(1)
   })
 
@@ -371,9 +372,9 @@ describe('a case on its way', () => {
     const [first, second] = await asksOf(one, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
     // Another process answers the second ask.
-    expect(await other.answer(second, attempt())).toEqual({ end: 'done', advance: false })
-    expect(await one.answer(first, attempt())).toEqual({ end: 'done', advance: true })
-    for (const last of await asksOf(one, id)) expect(await one.answer(last, attempt())).toMatchObject({ advance: true })
+    expect(await other.answer(attempt(second))).toEqual({ end: 'done', advance: false })
+    expect(await one.answer(attempt(first))).toEqual({ end: 'done', advance: true })
+    for (const last of await asksOf(one, id)) expect(await one.answer(attempt(last))).toMatchObject({ advance: true })
   })
 
   test('is advanced by the job that runs again, where a worker died between the last answer and the next round', async () => {
@@ -381,16 +382,16 @@ describe('a case on its way', () => {
     const dead = worker()
     const [first, second] = await asksOf(dead, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
-    await dead.answer(first, attempt())
+    await dead.answer(attempt(first))
     // Its round still has an open ask: nothing is to be done.
-    expect(await worker().answer(first, attempt())).toEqual({ end: 'done', advance: false })
-    await dead.answer(second, attempt())
-    expect(await worker().answer(second, attempt())).toEqual({ end: 'done', advance: true })
+    expect(await worker().answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    await dead.answer(attempt(second))
+    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', advance: true })
     await workOff(worker(), id)
     // After its last round too.
     expect(requests).toHaveLength(3)
     await only(published)
-    expect(await worker().answer(second, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', advance: false })
   })
 
   test('is asked once by a process whose job runs a second time while the first still runs', async () => {
@@ -398,12 +399,12 @@ describe('a case on its way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    const [one, other] = await Promise.all([work.answer(first, attempt()), work.answer(first, attempt())])
+    const [one, other] = await Promise.all([work.answer(attempt(first)), work.answer(attempt(first))])
     expect([one, other]).toEqual([
       { end: 'done', advance: false },
       { end: 'held', delayMs: 1_000, why: expect.any(String) },
     ])
-    expect(await work.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await work.answer(attempt(first))).toEqual({ end: 'done', advance: false })
     expect(requests).toHaveLength(1)
   })
 
@@ -414,11 +415,11 @@ describe('a case on its way', () => {
     if (first === undefined || second === undefined) throw new Error('no asks')
     // A second advance sees the round as it was before an answer that another process gives meanwhile.
     const before = await cases.take(id)
-    await other.answer(first, attempt())
+    await other.answer(attempt(first))
     const stale = worker({ cases: { ...cases, take: async () => before } })
     await stale.advance(id)
-    expect(await stale.answer(first, attempt())).toEqual({ end: 'done', advance: false })
-    expect(await late.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await stale.answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    expect(await late.answer(attempt(first))).toEqual({ end: 'done', advance: false })
     expect(requests).toHaveLength(1)
   })
 
@@ -438,9 +439,9 @@ describe('a case on its way', () => {
     expect((await cases.peek(id))?.epoch).toBe(0)
     const [first, second] = await asksOf(work, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
-    await work.answer(first, attempt())
+    await work.answer(attempt(first))
     for (const one of [work, worker()]) expect(await one.pending(id)).toEqual([{ ...group, keys: ['0.1'] }])
-    await work.answer(second, attempt())
+    await work.answer(attempt(second))
     for (const one of [work, worker()])
       expect(await one.pending(id)).toMatchObject([{ stage: 'end', name: '1', keys: ['1.0'] }])
     // Another process restarts it: what this one has in memory is of an earlier run.
@@ -459,9 +460,9 @@ describe('a case on its way', () => {
     const work = worker()
     const [first, second] = await asksOf(work, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'again', why: 'unavailable: status 500' })
-    await work.answer(first, attempt({ number: 2 }))
-    await work.answer(second, attempt())
+    expect(await work.answer(attempt(first))).toEqual({ end: 'again', why: 'unavailable: status 500' })
+    await work.answer(attempt(first, { number: 2 }))
+    await work.answer(attempt(second))
     await workOff(work, id)
     const { verdict: decided, transcript: argued } = await only(published)
     expect(requests).toHaveLength(5)
@@ -483,7 +484,7 @@ describe('a case on its way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toEqual({ end: 'again', why: expect.any(String) })
+    expect(await work.answer(attempt(first))).toEqual({ end: 'again', why: expect.any(String) })
     await workOff(work, id)
     const { verdict: decided, transcript: argued } = await only(published)
     expect(decided.usage).toMatchObject({ calls: 5, promptTokens: 400, cachedTokens: 160, completionTokens: 40 })
@@ -497,19 +498,19 @@ describe('a case on its way', () => {
   test('keeps on its bill the call whose answer came second, where the first worker died before it could go on', async () => {
     const { worker, id, cases, published, requests } = await caseOf()
     const dead = worker()
-    for (const staged of await asksOf(dead, id)) await dead.answer(staged, attempt())
+    for (const staged of await asksOf(dead, id)) await dead.answer(attempt(staged))
     const [last] = await asksOf(dead, id)
     if (last === undefined) throw new Error('no ask')
     const late = worker({
       cases: {
         ...cases,
         async answer(...given) {
-          await dead.answer(last, attempt())
+          await dead.answer(attempt(last))
           return cases.answer(...given)
         },
       },
     })
-    expect(await late.answer(last, attempt())).toEqual({ end: 'done', advance: true })
+    expect(await late.answer(attempt(last))).toEqual({ end: 'done', advance: true })
     expect(await late.advance(id)).toEqual({ next: 'done' })
     const { verdict: decided } = await only(published)
     expect(decided.usage.calls).toBe(requests.length)
@@ -536,7 +537,7 @@ test('a worker whose conclusion the store does not take just now comes back with
   for (let step = 0; step < 4; step++) {
     const advanced = await working.advance(id)
     ends.push(advanced.next)
-    for (const ask of asksIn(advanced)) await working.answer(ask, attempt())
+    for (const ask of asksIn(advanced)) await working.answer(attempt(ask))
   }
   expect(ends).toEqual(['asks', 'asks', 'later', 'done'])
   expect(events().filter(({ name }) => name === 'case:fenced')).toEqual([])
@@ -574,7 +575,7 @@ test('a case that restarts while it is concluded keeps its job', async () => {
   for (let step = 0; step < 3; step++) {
     const advanced = await working.advance(id)
     ends.push(advanced.next)
-    for (const ask of asksIn(advanced)) await working.answer(ask, attempt())
+    for (const ask of asksIn(advanced)) await working.answer(attempt(ask))
   }
   expect(ends).toEqual(['asks', 'asks', 'later'])
   await workOff(worker(), id)
@@ -585,7 +586,7 @@ test('a case that is given up has its calls on its bill', async () => {
   const { worker, id, published, requests } = await caseOf({ settings: { maxTakeovers: 1 } })
   const working = worker()
   const first = await working.advance(id)
-  for (const ask of asksIn(first)) await working.answer(ask, attempt())
+  for (const ask of asksIn(first)) await working.answer(attempt(ask))
   await workOff(working, id)
   const { verdict: given } = await only(published)
   expect(given).toMatchObject({ label: null, usage: { calls: requests.length } })
@@ -619,7 +620,7 @@ describe('a fenced worker', () => {
     if (taken === null) throw new Error('no case')
     await cases.restart(id, taken.epoch, taken.record)
     // Whoever restarted it goes on with it.
-    expect(await work.answer(first, attempt())).toEqual({ end: 'done', advance: false })
+    expect(await work.answer(attempt(first))).toEqual({ end: 'done', advance: false })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 })
@@ -628,7 +629,7 @@ describe('a case of other versions', () => {
   test('that is older is restarted under the new ones', async () => {
     const { worker, id, published } = await caseOf()
     const before = worker()
-    for (const staged of await asksOf(before, id)) await before.answer(staged, attempt())
+    for (const staged of await asksOf(before, id)) await before.answer(attempt(staged))
     await workOff(worker({ protocol: protocolOf({ version: 2, promptsHash: 'q' }) }), id)
     const { verdict: decided } = await only(published)
     expect(decided.versions).toEqual({ script: 2, prompts: 'q', settings: 's' })
@@ -637,7 +638,7 @@ describe('a case of other versions', () => {
   test('keeps the calls of the run that was thrown away on its bill', async () => {
     const { worker, id, published, requests } = await caseOf()
     const before = worker()
-    for (const staged of await asksOf(before, id)) await before.answer(staged, attempt())
+    for (const staged of await asksOf(before, id)) await before.answer(attempt(staged))
     await workOff(worker({ protocol: protocolOf({ version: 2 }) }), id)
     const { verdict: decided, transcript: argued } = await only(published)
     expect(requests).toHaveLength(5)
@@ -649,7 +650,7 @@ describe('a case of other versions', () => {
     const { worker, id, published, requests } = await caseOf()
     const { protocols, replace } = generations([protocolOf()])
     const own = () => worker({ protocol: protocols[0] as Protocol })
-    for (const staged of await asksOf(own(), id)) await own().answer(staged, attempt())
+    for (const staged of await asksOf(own(), id)) await own().answer(attempt(staged))
     for (const promptsHash of ['q', 'r', 'q']) replace([protocolOf({ promptsHash })])
     // A process that has nothing of it in memory.
     expect((await own().pending(id))?.length).toBe(1)
@@ -684,7 +685,7 @@ describe('a case of other versions', () => {
       const work = kinds[turn % 2]
       const advance = await work?.advance(id)
       if (advance?.next === 'done') ends++
-      if (advance !== undefined) for (const staged of asksIn(advance)) await work?.answer(staged, attempt())
+      if (advance !== undefined) for (const staged of asksIn(advance)) await work?.answer(attempt(staged))
       clock.now += 1_000
     }
     expect(ends).toBe(1)
@@ -710,7 +711,7 @@ describe('a case of other versions', () => {
     const [first] = await asksOf(worker(), id)
     if (first === undefined) throw new Error('no ask')
     const other = worker({ protocol: protocolOf({ version: 2 }) })
-    expect(await other.answer(first, attempt({ last: true }))).toEqual({
+    expect(await other.answer(attempt(first, { last: true }))).toEqual({
       end: 'held',
       delayMs: expect.any(Number),
       why: expect.stringMatching(/other versions/),
@@ -725,7 +726,7 @@ describe('a case of other versions', () => {
     if (first === undefined) throw new Error('no ask')
     const newer = worker({ protocol: protocolOf({ version: 2 }) })
     clock.now += SETTINGS.handBack
-    expect(await newer.answer(first, attempt())).toEqual({ end: 'done', advance: true })
+    expect(await newer.answer(attempt(first))).toEqual({ end: 'done', advance: true })
     await workOff(newer, id)
     expect((await only(published)).verdict.versions.script).toBe(2)
   })
@@ -736,7 +737,7 @@ describe('a case of other versions', () => {
     const [first] = await asksOf(newer, id)
     if (first === undefined) throw new Error('no ask')
     clock.now += 10 * SETTINGS.handBack
-    expect((await worker().answer(first, attempt())).end).toBe('held')
+    expect((await worker().answer(attempt(first))).end).toBe('held')
     expect(await worker().pending(id)).toBeNull()
   })
 })
@@ -747,7 +748,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const asks = await asksOf(work, id)
     clock.now = T0 + HOUR
-    for (const staged of asks) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
+    for (const staged of asks) expect(await work.answer(attempt(staged))).toMatchObject({ end: 'done' })
     await workOff(work, id)
     expect(requests).toEqual([])
     const { verdict: decided, transcript: argued } = await only(published)
@@ -762,7 +763,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt({ number: 5, last: true }))).toMatchObject({ end: 'held', delayMs: 7_000 })
+    expect(await work.answer(attempt(first, { number: 5, last: true }))).toMatchObject({ end: 'held', delayMs: 7_000 })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 
@@ -775,7 +776,7 @@ describe('what goes wrong on the way', () => {
     if (first === undefined) throw new Error('no ask')
     let [heldMs, tries] = [0, 0]
     for (; heldMs < 600_000; tries++) {
-      const end = await work.answer(first, attempt({ heldMs }))
+      const end = await work.answer(attempt(first, { heldMs }))
       if (end.end !== 'held') throw new Error('it was not held')
       heldMs += end.delayMs
     }
@@ -790,7 +791,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt({ heldMs: 60_000 }))).toMatchObject({ end: 'held', delayMs: 5 })
+    expect(await work.answer(attempt(first, { heldMs: 60_000 }))).toMatchObject({ end: 'held', delayMs: 5 })
   })
 
   test.each([
@@ -803,7 +804,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toMatchObject({ end: 'done' })
+    expect(await work.answer(attempt(first))).toMatchObject({ end: 'done' })
     expect((await cases.peek(id))?.journal.get('0.0')?.failed?.code).toBe('deadline')
   })
 
@@ -813,8 +814,8 @@ describe('what goes wrong on the way', () => {
     })
     const work = worker()
     for (const staged of await asksOf(work, id)) {
-      expect(await work.answer(staged, attempt())).toEqual({ end: 'again', why: expect.any(String) })
-      expect(await work.answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
+      expect(await work.answer(attempt(staged))).toEqual({ end: 'again', why: expect.any(String) })
+      expect(await work.answer(attempt(staged, { number: 2, last: true }))).toMatchObject({ end: 'done' })
     }
     await workOff(work, id)
     const { verdict: decided, transcript: argued } = await only(published)
@@ -831,7 +832,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(first, attempt())).toMatchObject({ end: 'done' })
+    expect(await work.answer(attempt(first))).toMatchObject({ end: 'done' })
     expect((await cases.peek(id))?.journal.get('0.0')).toMatchObject({
       failed: { code: 'rejected' },
       calls: [{ outcome: 'rejected' }],
@@ -852,7 +853,7 @@ describe('what goes wrong on the way', () => {
       for (let minute = 0; minute < 30; minute++) {
         clock.now += 60_000
         for (const staged of asks)
-          expect(await holding.answer(staged, attempt({ last: true, heldMs: 60_000 * minute }))).toMatchObject({
+          expect(await holding.answer(attempt(staged, { last: true, heldMs: 60_000 * minute }))).toMatchObject({
             end: 'held',
             why: expect.stringContaining('operator'),
           })
@@ -874,10 +875,10 @@ describe('what goes wrong on the way', () => {
       const ends = []
       for (let minute = 0; minute < 40; minute++) {
         clock.now += 60_000
-        ends.push((await holding.answer(asks[0] as StagedAsk, attempt())).end)
+        ends.push((await holding.answer(attempt(asks[0] as StagedAsk))).end)
       }
       expect(ends.indexOf('done')).toBe(29)
-      for (const staged of asks.slice(1)) await holding.answer(staged, attempt())
+      for (const staged of asks.slice(1)) await holding.answer(attempt(staged))
       await workOff(holding, id)
       const { verdict: decided } = await only(published)
       expect(decided).toMatchObject({ label: null, degraded: ['word failed: deadline'], faults: ['ours'] })
@@ -887,7 +888,7 @@ describe('what goes wrong on the way', () => {
       const { worker, id, cases } = await caseOf({ model: refusal })
       const work = worker()
       const [first] = await asksOf(work, id)
-      expect(await work.answer(first as StagedAsk, attempt())).toMatchObject({ end: 'done' })
+      expect(await work.answer(attempt(first as StagedAsk))).toMatchObject({ end: 'done' })
       expect((await cases.peek(id))?.journal.get('0.0')).toMatchObject({ failed: { code: 'rejected' } })
     })
   })
@@ -903,7 +904,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    const end = await work.answer(first, attempt({ last: true, signal: stopping.signal }))
+    const end = await work.answer(attempt(first, { last: true, signal: stopping.signal }))
     expect(end).toMatchObject({ end: 'held', delayMs: 0 })
     expect((await cases.peek(id))?.lostCalls).toMatchObject([{ key: '0.0', outcome: 'aborted' }])
   })
@@ -1035,7 +1036,7 @@ describe('the report of an ask', () => {
     const work = worker({ cases: { ...cases, answer: async () => ({ outcome: 'stale', answers: 0 }) } })
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    await work.answer(first, attempt())
+    await work.answer(attempt(first))
     expect(endsOf(events())).toMatchObject([{ outcome: 'stale' }])
   })
 })
@@ -1070,7 +1071,7 @@ describe('around the case', () => {
     const work = worker()
     const asks = await asksOf(work, id)
     await threads.deletePost(ref, retractionOf(ref))
-    for (const staged of asks) expect(await work.answer(staged, attempt())).toMatchObject({ end: 'done' })
+    for (const staged of asks) expect(await work.answer(attempt(staged))).toMatchObject({ end: 'done' })
     expect(await work.advance(id)).toEqual({ next: 'done' })
     expect(await cases.countOpen()).toBe(0)
     const all = await published()
@@ -1083,7 +1084,7 @@ describe('around the case', () => {
     const { worker } = await caseOf()
     const staged = { protocol: 'talk', stage: 'word', caseId: 'talk~Q~r1', run: 0, key: '0.0' }
     expect(await worker().advance('talk~Q~r1')).toEqual({ next: 'done' })
-    expect(await worker().answer(staged, attempt())).toMatchObject({ end: 'done' })
+    expect(await worker().answer(attempt(staged))).toMatchObject({ end: 'done' })
   })
 })
 
@@ -1136,7 +1137,7 @@ describe('a look into the library', () => {
     if (only === undefined) throw new Error('no ask')
     const taken = await cases.take(id)
     await cases.restart(id, taken?.epoch ?? 0, taken?.record ?? missing())
-    expect(await mine.answer(only, attempt())).toMatchObject({ end: 'done' })
+    expect(await mine.answer(attempt(only))).toMatchObject({ end: 'done' })
     expect(asked).toBe(0)
   })
 
@@ -1171,7 +1172,7 @@ describe('a look into the library', () => {
     const [staged] = await asksOf(holding, id)
     if (staged === undefined) throw new Error('nothing was asked')
     for (let n = 0; n < 12; n++) {
-      expect(await holding.answer(staged, attempt({ last: true }))).toMatchObject({ end: 'held' })
+      expect(await holding.answer(attempt(staged, { last: true }))).toMatchObject({ end: 'held' })
       clock.now += 1_000
     }
     // It is left alone, and told as a model is.
@@ -1180,7 +1181,7 @@ describe('a look into the library', () => {
       { model: 'e', to: 'open', reason: 'key' },
       { model: 'e', reason: 'key', why: 'embeddings: status 401', advice: expect.stringContaining('OPENAI_API_KEY') },
     ])
-    expect(await worker().answer(staged, attempt())).toEqual({ end: 'done', advance: true })
+    expect(await worker().answer(attempt(staged))).toEqual({ end: 'done', advance: true })
   })
 
   test('is tried again where that may help, and then has failed', async () => {
@@ -1193,8 +1194,8 @@ describe('a look into the library', () => {
     const { worker, id, published } = await caseOf({ protocol: protocolOf({ script: looking }), library })
     const [staged] = await asksOf(worker(), id)
     if (staged === undefined) throw new Error('nothing was asked')
-    expect(await worker().answer(staged, attempt())).toEqual({ end: 'again', why: expect.any(String) })
-    expect(await worker().answer(staged, attempt({ number: 2, last: true }))).toMatchObject({ end: 'done' })
+    expect(await worker().answer(attempt(staged))).toEqual({ end: 'again', why: expect.any(String) })
+    expect(await worker().answer(attempt(staged, { number: 2, last: true }))).toMatchObject({ end: 'done' })
     await workOff(worker(), id)
     const { verdict: decided } = await only(published)
     expect(decided).toMatchObject({ label: null, degraded: ['lookup failed: unavailable'] })

@@ -120,13 +120,13 @@ function worker(find: Library['find'] = library.find) {
   const attempt = { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal }
   return {
     ...judged,
-    answerOne: (staged: StagedAsk) => judged.answer(staged, attempt),
+    answerOne: (staged: StagedAsk) => judged.answer({ ...staged, ...attempt }),
     /** Goes on for so many rounds, or to the end. */
     async go(id: string, rounds = 9): Promise<string> {
       for (let round = 0; round < rounds; round++) {
         const step = await judged.advance(id)
         if (step.next !== 'asks') return step.next
-        for (const staged of asksIn(step)) await judged.answer(staged, attempt)
+        for (const staged of asksIn(step)) await judged.answer({ ...staged, ...attempt })
       }
       return 'asks'
     },

@@ -219,7 +219,7 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
         if (ask.stage !== 'retrieve') nth++
         for (let tries = 0; tries < 2; tries++)
           await workerFor()
-            .answer(ask, ATTEMPT)
+            .answer({ ...ask, ...ATTEMPT })
             .catch(() => {})
       }
     }

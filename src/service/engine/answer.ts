@@ -41,9 +41,9 @@ const LARGE_MS = 2_000
  * One attempt at an ask: finds its question, sends it to a model or to the library, and journals the result. Calls that
  * were paid for but left no answer in the journal are recorded as lost.
  */
-export async function answer(parts: AnswerParts, staged: StagedAsk, attempt: Attempt): Promise<AttemptEnd> {
+export async function answer(parts: AnswerParts, attempt: Attempt): Promise<AttemptEnd> {
   const { answering, large, scripts, clock, report } = parts
-  const { protocol, stage, caseId, run, key } = staged
+  const { protocol, stage, caseId, run, key } = attempt
   const id = `${caseId}/${run}/${key}`
   if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
   answering.add(id)
@@ -54,7 +54,7 @@ export async function answer(parts: AnswerParts, staged: StagedAsk, attempt: Att
   try {
     use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
     let ended = use === null ? noRoom() : null
-    while (ended === null) ended = await answerFound(parts, staged, attempt, { startedAt, unwanted })
+    while (ended === null) ended = await answerFound(parts, attempt, { startedAt, unwanted })
     const { outcome, ...end } = ended
     report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
     return end
@@ -84,16 +84,15 @@ function unwantedOf(
 /** Null if the question turned out to be closed: then it is found anew. */
 async function answerFound(
   parts: AnswerParts,
-  staged: StagedAsk,
   attempt: Attempt,
   { startedAt, unwanted }: { readonly startedAt: number; readonly unwanted: AbortSignal | undefined },
 ): Promise<Ended | null> {
   const { cases, gateway, scripts, pace, deadlines, clock } = parts
-  const found = await locate(parts, staged)
+  const { caseId, key, heldMs } = attempt
+  const found = await locate(parts, attempt)
   if ('end' in found) return found
-  const context = contextOf(staged, found, attempt, unwanted)
-  const write = (settled: Settled) =>
-    journal(parts, staged, found, entryOf(context, settled, { startedAt, heldMs: attempt.heldMs }))
+  const context = contextOf(attempt, found, unwanted)
+  const write = (settled: Settled) => journal(parts, attempt, found, entryOf(context, settled, { startedAt, heldMs }))
   const isAnswered = pace.countAsk()
   try {
     context.deadline = await deadlines.of(found.record)
@@ -102,14 +101,14 @@ async function answerFound(
   } catch (error) {
     if (error instanceof Closed) {
       // Read from the store, it is found as it stands.
-      scripts.forget(staged.caseId)
+      scripts.forget(caseId)
       return null
     }
     if (isHeld(error)) context.deadline = await deadlines.hold(found.record)
     const failure = failedAttempt(error, attempt, { deadline: context.deadline, now: clock() })
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
-    await cases.loseCalls(staged.caseId, callsFor(context.calls, staged.key))
+    await cases.loseCalls(caseId, callsFor(context.calls, key))
     return { ...failure.end, outcome: 'retry' }
   } finally {
     isAnswered()
@@ -118,9 +117,8 @@ async function answerFound(
 
 /** The attempt's context, which everything between here and the model shares. */
 function contextOf(
-  { protocol, caseId, run, key }: StagedAsk,
+  { protocol, caseId, run, key, number, last, signal }: Attempt,
   { ask, record, remember, mayAsk }: Located,
-  { number, last, signal }: Attempt,
   unwanted: AbortSignal | undefined,
 ): AskContext {
   return askContext({

@@ -79,7 +79,7 @@ export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
         if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
         throw error
       }),
-    answer: (staged, attempt) => answer(answering, staged, attempt),
+    answer: (attempt) => answer(answering, attempt),
     pending: pendingAsks(context),
   }
 }

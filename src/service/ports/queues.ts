@@ -34,7 +34,7 @@ export interface StagedAsk {
 }
 
 /** One attempt at an ask. */
-export interface Attempt {
+export interface Attempt extends StagedAsk {
   /** 1 for the first. */
   readonly number: number
   readonly last: boolean
@@ -54,8 +54,8 @@ export type AttemptEnd =
 export interface Work {
   /** Advances a case to its next round or its end. `share` is whose share of the service it uses, where that is known. */
   advance(caseId: string, share?: string): Promise<Advance>
-  /** Answers one ask. `again` costs an attempt, `held` does not. */
-  answer(ask: StagedAsk, attempt: Attempt): Promise<AttemptEnd>
+  /** Makes an attempt at an ask. `again` costs one, `held` does not. */
+  answer(attempt: Attempt): Promise<AttemptEnd>
 }
 
 /**

@@ -191,9 +191,9 @@ class JobAsks {
     const { asks: _, name: __, ...of } = this.#job.data
     const waitSeconds = Math.max(0, clock() - readyAt) / 1000
     const last = tries + 1 >= stageSettings(settings, of).attempts
-    const attempt = { number: tries + 1, last, waitSeconds, heldMs, signal: this.#stage.stopping }
+    const attempt = { ...of, key, number: tries + 1, last, waitSeconds, heldMs, signal: this.#stage.stopping }
     try {
-      return await work.answer({ ...of, key }, attempt)
+      return await work.answer(attempt)
     } catch (error) {
       report('error', { where: `worker ${stageName(of)}`, error, caseId: of.caseId, key })
       return last ? { end: 'done', advance: false } : { end: 'again', why: 'an unexpected error, which is in the log' }

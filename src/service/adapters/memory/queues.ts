@@ -70,7 +70,8 @@ export function memoryQueues(deps: {
     let readyAt = clock()
     let heldMs = 0
     for (let number = 1; ; ) {
-      const end = await work.answer(ask, {
+      const end = await work.answer({
+        ...ask,
         number,
         last: number >= attempts,
         waitSeconds: Math.max(0, clock() - readyAt) / 1000,
