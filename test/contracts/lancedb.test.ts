@@ -537,6 +537,12 @@ describe('the local embedder', () => {
       expect(local.weakFor(text)).toBeNull()
   })
 
+  it('says that it is weak for emoji alone, which are all the same to it', async () => {
+    const { vectors } = await local.embed(['😀😀', '🔪🩸'], signal)
+    expect(vectors[0]).toEqual(vectors[1])
+    for (const lang of [undefined, 'en']) expect(local.weakFor('🔪🩸', lang)).toContain('letters and digits only')
+  })
+
   it('keeps no process alive once it is idle, and says nothing on the console', async () => {
     const script = join(mkdtempSync(join(tmpdir(), 'gavel-embedder-')), 'embed.ts')
     writeFileSync(

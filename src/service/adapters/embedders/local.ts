@@ -36,7 +36,7 @@ export function localEmbedder(): Embedder {
     name: 'energetic-ai/en',
     dimension: 512,
     weakFor(text, lang) {
-      return weakByLanguage(text, lang) ?? weakByLength(text)
+      return weakBySigns(text) ?? weakByLanguage(text, lang) ?? weakByLength(text)
     },
     async embed(texts, signal) {
       const vectors: Float32Array[] = []
@@ -113,6 +113,12 @@ function startThread() {
 
 function stopped(): RetryLaterError {
   return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0 })
+}
+
+/** Of all emoji it makes one vector. */
+function weakBySigns(text: string): string | null {
+  if (text.trim() === '' || /[\p{L}\p{N}]/u.test(text)) return null
+  return 'the embedder knows letters and digits only, so that neighbours of this text are weak'
 }
 
 /** Judged by the author's language tag, or else by the script: other languages in Latin letters pass as English. */
