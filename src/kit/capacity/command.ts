@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { Settings } from '../../../config/schema.ts'
 import type { Command } from '../../commands/command.ts'
 import { durationMs, notNegative, positive } from '../../commands/options.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { fences } from '../../service/domain/fence.ts'
 import { samplingRanks } from '../../service/domain/sampling-rank.ts'
@@ -32,7 +33,7 @@ export const command: Command<Options, Sizes> = {
     const load = loadUnder(settings(), options)
     if (load.protocols.length === 0) throw new OperatorError('Every protocol is switched off: nothing would be judged.')
     for (const { name } of load.protocols)
-      if (!(name in COSTS))
+      if (entryOf(COSTS, name) === undefined)
         terminal.say(`${name} is not measured: it counts as one free call of 1,000 tokens (docs/capacity.md).`)
     return sizesFor(load)
   },
