@@ -14,7 +14,7 @@ export interface ReadToEndSettings {
   readonly atOnceBytes: number
   /** How long a dead reader keeps its partitions from others, in ms. */
   readonly sessionTimeout: number
-  /** Called while reading waits for its topic. */
+  /** Called while reading waits for its topic, and if it ends before the topic does. */
   readonly say?: (line: string) => void
 }
 
@@ -23,6 +23,7 @@ export interface ReadToEndSettings {
  * leader.
  */
 const QUIET_MS = 15_000
+const CUT_SHORT = `Kafka sent no more for ${QUIET_MS / 1000} s. Run again when each of its partitions has a leader.`
 
 /**
  * Reads a topic as a member of a group, from the group's offsets to where the topic ended when reading began. Offsets
@@ -59,6 +60,7 @@ export async function readToEnd(
       const chunk = await chunks.next()
       if (signal.aborted || (chunk.messages.length > 0 && !(await handle(chunk.messages)))) return
       if (chunk.offsets.length > 0) await commit(consumer, chunk.offsets)
+      if (chunk.isCutShort) settings.say?.(`${topic} was not read to its end: ${CUT_SHORT}`)
       if (chunk.last) return
     }
   } finally {
@@ -83,6 +85,8 @@ interface Chunk {
   /** What to commit once the messages are handled. */
   readonly offsets: { topic: string; partition: number; offset: string }[]
   readonly last: boolean
+  /** The last, and not all was read. */
+  readonly isCutShort: boolean
 }
 
 /** For each partition that the group has not read to the end: the next offset and the end. */
@@ -204,7 +208,8 @@ function gathering(
         })
       if (joined) consumer.pause([{ topic }])
       const offsets = [...next].map(([partition, offset]) => ({ topic, partition, offset: String(offset) }))
-      return { messages: [...messages.values()], offsets, last: quiet || atEnd() }
+      const isCutShort = quiet && !atEnd()
+      return { messages: [...messages.values()], offsets, last: isCutShort || atEnd(), isCutShort }
     },
   }
 }
