@@ -202,7 +202,10 @@ export type OutboxEntry =
 /** What a publisher still has to send. */
 export interface StillToSend {
   readonly sendable: readonly OutboxEntry[]
-  /** Their cases are withheld, and they may be on their topic: they were tried, or another publisher has had them. */
+  /**
+   * These wait: their cases are withheld, and they may be on their topic, as they were tried, or another publisher has had them; or
+   * the store may have lost data.
+   */
   readonly withheld: readonly OutboxEntry[]
 }
 

@@ -7,8 +7,8 @@ const SUSPENDED_LOOK_MS = 200
 
 /**
  * An outbox that hands out entries only after the watermark of the data that have them was raised past them: if Redis then
- * loses the step that put them there, this process notices. Nothing is handed out while Redis has lost data, or has just
- * restarted and may have; nor while this process is cut off from the sentinels, who may have chosen another master.
+ * loses the step that put them there, this process notices. Nothing is handed out, nor sent that has waited, while Redis has lost
+ * data, or has just restarted and may have; nor while this process is cut off from the sentinels, who may have chosen another master.
  */
 export function fencedOutbox(outbox: Outbox, incarnation: Incarnation, isCutOff: () => boolean): Outbox {
   async function isSuspended(): Promise<boolean> {
@@ -35,5 +35,8 @@ export function fencedOutbox(outbox: Outbox, incarnation: Incarnation, isCutOff:
     ...outbox,
     next: (publisher, limit, waitMs) => handOut(publisher, waitMs, () => outbox.next(publisher, limit, waitMs)),
     adopt: (publisher, limit, idleMs) => handOut(publisher, 0, () => outbox.adopt(publisher, limit, idleMs)),
+    // What was handed out before waits as well: its number may be given again by data that lack it.
+    stillToSend: async (entries, tried) =>
+      (await isSuspended()) ? { sendable: [], withheld: entries } : outbox.stillToSend(entries, tried),
   }
 }
