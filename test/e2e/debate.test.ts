@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { changeKeys } from '../../src/service/adapters/key-file.ts'
 import { newApiKey } from '../../src/service/domain/api-key.ts'
+import { commandIn } from '../support/command-in.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
@@ -36,12 +37,13 @@ interface Ordered {
 let stack: Stack
 const services: Service[] = []
 const received: Delivery[] = []
+let isRefusing = false
 const receiver = createServer(async (request, response) => {
   let body = ''
   for await (const chunk of request) body += String(chunk)
   received.push({ headers: request.headers as Record<string, string>, body })
   // The first try fails.
-  response.writeHead(received.length === 1 ? 503 : 204).end()
+  response.writeHead(received.length === 1 || isRefusing ? 503 : 204).end()
 })
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 0 })
@@ -119,4 +121,27 @@ test('a debate that is ordered with a score: its verdict comes to the receiver o
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   expect(received).toHaveLength(2)
   expect(await verdictsOf(environment)).toEqual([])
+
+  // One that no try brings is parked, until a person has it tried again.
+  isRefusing = true
+  const asked = await fetch(`http://127.0.0.1:${doorPort}/v1/judge`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ post: { text: 'The lift is broken.' }, protocols: ['hate'], wait: 0, webhook: true }),
+  })
+  const { id: request } = (await asked.json()) as { id: string }
+  const webhooks = (...args: string[]) => commandIn(folder, ['webhooks', ...args, '--json'], environment)
+  const parked = async () =>
+    (await webhooks('list')).out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).id as string]))
+  await eventually(async () => received.length === 4, 60_000)
+  await eventually(async () => (await parked()).length === 1, 30_000)
+  const [delivery = ''] = await parked()
+  isRefusing = false
+  expect(JSON.parse((await webhooks('retry', delivery)).out)).toEqual({ id: delivery, became: 'queued' })
+  await eventually(async () => received.length === 5, 30_000)
+  expect(received.slice(2).map(({ body, headers }) => [body.includes(request), headers['webhook-id']])).toEqual(
+    Array(3).fill([true, delivery]),
+  )
+  expect(JSON.parse((await webhooks('retry', delivery)).out)).toEqual({ id: delivery, became: 'unknown' })
+  expect(await parked()).toEqual([])
 })
