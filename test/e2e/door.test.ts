@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { changeKeys } from '../../src/service/adapters/key-file.ts'
@@ -131,6 +132,27 @@ test('answers what is asked apart from the stream; judges what the door has ackn
 
   await changeKeys(path, (keys) => ({ keys: keys.map((key) => ({ ...key, revokedAt: null })), result: null }))
   await eventually(async () => (await post(port, about(0))).status === 200, 10_000)
+  // What the door is asked and what watches it have a port each.
+  const statusOf = async (at: number, path: string) => (await fetch(`http://127.0.0.1:${at}${path}`)).status
+  expect(await Promise.all(['/metrics', '/health/live'].map((path) => statusOf(port, path)))).toEqual([404, 404])
+  expect(await Promise.all(['/metrics', '/health/live'].map((path) => statusOf(second.httpPort, path)))).toEqual([
+    200, 200,
+  ])
+  expect(await statusOf(second.httpPort, '/v1/subjects/p0')).toBe(404)
+
+  // An emptied Redis takes no key with it: answers are gone, nothing is taken to be judged, and strangers stay strangers.
+  const client = new Redis(stack.settings.REDIS_URL ?? '')
+  await client.flushall()
+  client.disconnect()
+  const told = await fetch(`http://127.0.0.1:${port}${new URL(judged.url).pathname}`, { headers: asKey })
+  const judging = async (key: string) => {
+    const headers = { ...asKey, authorization: `Bearer ${key}` }
+    const body = JSON.stringify({ post: { text: 'The bridge is closed.' }, wait: 0 })
+    return (await fetch(`http://127.0.0.1:${port}/v1/judge`, { method: 'POST', headers, body })).status
+  }
+  const stranger = newApiKey({ tenant: 'acme', scopes: ['judge'], by: 'eve', createdAt: AT, expiresAt: null }).key
+  expect([told.status, await judging(made.key), await judging(stranger)]).toEqual([404, 503, 401])
+
   const last = Array.from({ length: 20 }, (_, at) =>
     post(port, about(at)).then(
       ({ status }) => status,
