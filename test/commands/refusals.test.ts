@@ -88,7 +88,7 @@ async function inService(row: ServerError, body: unknown) {
   if (state === null) throw new Error('no thread')
   const times = { openedAt: T0, deadline: T0 + 600_000 }
   const record = recordOf(state, 'talk', times)
-  const opening = { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: null, final: false }
+  const opening = { cases: [{ record, seen: state.version }], waiting: [], dormant: [], nextDue: null, final: false }
   const [id = ''] = await stores.threads.open(state, opening)
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = server.settings
   const model = openAiModel({ baseUrl, apiKey, answerFormat: 'json_schema' })

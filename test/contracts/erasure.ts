@@ -310,7 +310,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await erase(() => null)
         const opening = (state: ThreadState) => {
           const record = recordOf(state, 'rumor', { carry: state.revisions.get('rumor')?.carry ?? null })
-          return { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: HOUR, final: false }
+          return { cases: [{ record, seen: state.version }], waiting: [], dormant: [], nextDue: HOUR, final: false }
         }
         expect(await stores.threads.open(read, opening(read))).toEqual([])
         await expectNoTrace()

@@ -290,7 +290,7 @@ describe('an incarnation of the data', () => {
       const state = await threads.read(REF)
       if (state === null) throw new Error('no thread')
       const record = recordOf(1)
-      const opening = { cases: [{ record, seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
+      const opening = { cases: [{ record, seen: 1 }], waiting: [], dormant: [], nextDue: null, final: true }
       expect(await threads.open(state, opening)).toEqual([])
       expect(await incarnation.advance()).toBeNull()
       expect(incarnation.quiet).toBe(true)
@@ -382,7 +382,13 @@ describe('on data that a process does not know', () => {
     const open = async () => {
       const state = await threads.read(REF)
       if (state === null) throw new Error('the thread is not there')
-      const opening = { cases: [{ record: recordOf(1), seen: 1 }], waiting: [], parked: [], nextDue: null, final: true }
+      const opening = {
+        cases: [{ record: recordOf(1), seen: 1 }],
+        waiting: [],
+        dormant: [],
+        nextDue: null,
+        final: true,
+      }
       return threads.open(state, opening)
     }
     return { incarnation, threads, cases, open }

@@ -934,16 +934,16 @@ describe('in Redis', () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
     const opening = { cases: [], waiting: [], nextDue: null, final: false }
-    await stores.threads.open(state, { ...opening, parked: ['hate'] })
-    await stores.threads.open(state, { ...opening, parked: [], absent: ['hate'] })
-    expect(await client.pttl(stores.keys.parked('hate'))).toBe(NEVER)
+    await stores.threads.open(state, { ...opening, dormant: ['hate'] })
+    await stores.threads.open(state, { ...opening, dormant: [], absent: ['hate'] })
+    expect(await client.pttl(stores.keys.dormant('hate'))).toBe(NEVER)
   })
 
   it('a subject that waited behind a case that a recovery gives up is due at once', async () => {
     await openCase(stores, p1, { final: true })
     await said1('c2')
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: ['rumor'], dormant: [], nextDue: null, final: true })
     expect(await stores.threads.due(T0, 10)).toEqual([])
     expect(await restored(1)).toEqual({ raised: 1, givenUp: 1 })
     expect(await stores.threads.due(0, 10)).toEqual([p1])
@@ -964,7 +964,7 @@ describe('in Redis', () => {
       const state = await readThread(stores, p2)
       const record = recordOf(state, 'rumor', { revision: state.base + 1, id: `rumor~p2~r${state.base + 1}` })
       const cases = [{ record, seen: state.version }]
-      const opened = await stores.threads.open(state, { cases, waiting: [], parked: [], nextDue: null, final: true })
+      const opened = await stores.threads.open(state, { cases, waiting: [], dormant: [], nextDue: null, final: true })
       expect(opened).toEqual([record.id])
       const retractions: number[] = []
       await stores.threads.deletePost(p2, (protocol, revision) => {
@@ -1052,14 +1052,14 @@ describe('in Redis', () => {
 
   it('a thread whose final snapshot nobody judged expires as well', async () => {
     const state = await readThread(stores, p1)
-    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], dormant: [], nextDue: null, final: true })
     for (const ms of (await lifetimes()).thread) expect(ms).toBeGreaterThan(KEEP_THREAD - 10_000)
   })
 
   it('a thread that a paused protocol owes a verdict does not expire, and does once that is published', async () => {
     await stores.threads.pause('hate')
     const state = await readThread(stores, p1)
-    const held = { cases: [], waiting: [], parked: ['hate'], nextDue: null, final: true }
+    const held = { cases: [], waiting: [], dormant: ['hate'], nextDue: null, final: true }
     await stores.threads.open(state, held)
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
     await judgeOnce(stores, p1, { final: true })
@@ -1074,7 +1074,7 @@ describe('in Redis', () => {
     const rules = { ...RULES, reopen: false, maxPerAuthor: 3 }
     await stores.threads.putPost(p2, postOf(p2), ARRIVAL, rules)
     const state = await readThread(stores, p2)
-    await stores.threads.open(state, { cases: [], waiting: [], parked: [], nextDue: null, final: true })
+    await stores.threads.open(state, { cases: [], waiting: [], dormant: [], nextDue: null, final: true })
     expect(await stores.threads.putComments(p2, [said('late', { author: 'x' })], T0, rules)).toEqual(['late'])
     const { keys } = stores
     for (const key of [keys.comments(memberOf(p2)), keys.sample(memberOf(p2)), keys.authors(memberOf(p2))])

@@ -48,7 +48,7 @@ export async function openCase(
   const opened = await stores.threads.open(state, {
     cases: [{ record, seen: state.version }],
     waiting: [],
-    parked: [],
+    dormant: [],
     nextDue,
     final,
   })

@@ -220,7 +220,13 @@ describe.each(WORLDS)('tenants, %s', (_, world) => {
       const state = await threads.read(ref)
       if (state === null) throw new Error(`${ref.postId} is not there`)
       const record = recordOf(state)
-      const opening = { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: null, final: false }
+      const opening = {
+        cases: [{ record, seen: state.version }],
+        waiting: [],
+        dormant: [],
+        nextDue: null,
+        final: false,
+      }
       expect(await threads.open(state, opening)).toEqual([record.id])
     }
     expect(await cases.countOpen()).toBe(16)

@@ -1029,7 +1029,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     describe('pauses', () => {
-      const held = { cases: [], waiting: [], parked: ['rumor'], nextDue: null, final: false }
+      const held = { cases: [], waiting: [], dormant: ['rumor'], nextDue: null, final: false }
 
       it('a protocol for everybody, until it is resumed', async () => {
         expect(await stores.threads.paused()).toEqual(new Set())
@@ -1044,15 +1044,15 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.pause('rumor')
         await putPost()
         const state = await readThread(stores, p1)
-        expect(state.parkedFor).toEqual([])
+        expect(state.dormantFor).toEqual([])
         await stores.threads.open(state, held)
         await stores.threads.open(state, held)
         expect(await isDue(FOREVER)).toBe(false)
-        expect(await readThread(stores, p1)).toMatchObject({ parkedFor: ['rumor'], dueSince: null })
+        expect(await readThread(stores, p1)).toMatchObject({ dormantFor: ['rumor'], dueSince: null })
         expect(await stores.threads.resume('rumor', T0 + 7)).toBe(1)
         expect(await isDue(AT_ONCE)).toBe(true)
         const after = await readThread(stores, p1)
-        expect(after.parkedFor).toEqual([])
+        expect(after.dormantFor).toEqual([])
         expect(after.dueSince).toBe(T0 + 7)
         expect(after.generation).toBeGreaterThan(after.observedGeneration)
         expect(await stores.threads.resume('rumor', T0)).toBe(0)
@@ -1076,7 +1076,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
     })
 
     describe('a protocol that is off, and has judged the thread', () => {
-      const absent = { cases: [], waiting: [], parked: [], absent: ['hate'], nextDue: null, final: false }
+      const absent = { cases: [], waiting: [], dormant: [], absent: ['hate'], nextDue: null, final: false }
       beforeEach(async () => {
         await putPost()
       })
@@ -1119,7 +1119,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const opened = await stores.threads.open(state, {
           cases,
           waiting: [],
-          parked: [],
+          dormant: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -1148,7 +1148,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       it('a revision once, however many open it from the same state', async () => {
         await putPost()
         const state = await readThread(stores, p1)
-        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], dormant: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual(['rumor~p1~r1'])
         const { epoch } = await takeCase(stores, 'rumor~p1~r1')
         expect(await stores.threads.open(state, opening)).toEqual([])
@@ -1163,7 +1163,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const record = await openCase(stores, p1)
         await put([said('c1')])
         const state = await readThread(stores, p1)
-        const opening = { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false }
+        const opening = { cases: [], waiting: ['rumor'], dormant: [], nextDue: null, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await isDue(FOREVER)).toBe(false)
         await concludeCase(stores, record)
@@ -1184,7 +1184,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const second = {
           cases: [seenBy(state, 'rumor', { final: true })],
           waiting: [],
-          parked: [],
+          dormant: [],
           nextDue: null,
           final: true,
         }
@@ -1203,7 +1203,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(state.revisions.get('rumor')?.openId).not.toBeNull()
         await concludeCase(stores, record)
         await publishAll(stores)
-        await stores.threads.open(state, { cases: [], waiting: ['rumor'], parked: [], nextDue: null, final: false })
+        await stores.threads.open(state, { cases: [], waiting: ['rumor'], dormant: [], nextDue: null, final: false })
         expect(await isDue(FOREVER)).toBe(true)
       })
 
@@ -1219,7 +1219,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.open(state, {
           cases: [seenBy(state)],
           waiting: [],
-          parked: [],
+          dormant: [],
           nextDue: T0 + HOUR,
           final: false,
         })
@@ -1230,7 +1230,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await put([said('between')])
-        const last = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: null, final: true }
+        const last = { cases: [seenBy(state)], waiting: [], dormant: [], nextDue: null, final: true }
         expect(await stores.threads.open(state, last)).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const again = await readThread(stores, p1)
@@ -1248,7 +1248,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.open(state, {
           cases: [seenBy(state)],
           waiting: [],
-          parked: [],
+          dormant: [],
           nextDue: null,
           final: true,
         })
@@ -1264,7 +1264,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.open(state, {
           cases: [seenBy(state)],
           waiting: [],
-          parked: [],
+          dormant: [],
           nextDue: null,
           final: true,
         })
@@ -1303,7 +1303,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await putPost()
         const state = await readThread(stores, p1)
         await stores.threads.deletePost(p1, retractionOf(p1))
-        const opening = { cases: [seenBy(state)], waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
+        const opening = { cases: [seenBy(state)], waiting: [], dormant: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(state, opening)).toEqual([])
         expect(await stores.cases.peek('rumor~p1~r1')).toBeNull()
         expect(await isDue(FOREVER)).toBe(false)
@@ -1316,7 +1316,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await put([said('c1'), said('c2')])
         const before = await readThread(stores, p1)
         await put([unsaid('c1')])
-        const opening = { waiting: [], parked: [], nextDue: T0 + HOUR, final: false }
+        const opening = { waiting: [], dormant: [], nextDue: T0 + HOUR, final: false }
         expect(await stores.threads.open(before, { cases: [seenBy(before)], ...opening })).toEqual([])
         expect(await isDue(FOREVER)).toBe(true)
         const after = await readThread(stores, p1)

@@ -36,7 +36,7 @@ export async function askOnce(baseUrl: string, begin: () => Promise<void>): Prom
   if (state === null) throw new Error('no thread')
   const now = Date.now()
   const record = recordOf(state, 'talk', { openedAt: now, deadline: now + 60_000 })
-  const opened = { cases: [{ record, seen: state.version }], waiting: [], parked: [], nextDue: null, final: false }
+  const opened = { cases: [{ record, seen: state.version }], waiting: [], dormant: [], nextDue: null, final: false }
   const [caseId = ''] = await stores.threads.open(state, opened)
   const report = () => {}
   const work = judge({

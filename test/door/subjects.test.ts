@@ -15,7 +15,7 @@ function knowing(
   { recorded = true, fails = false } = {},
 ) {
   const state = {
-    ...{ accepted: 3, comments: [{}, {}], late: 1, final: false, dueSince: NOW, nextAge: null, parkedFor: ['hate'] },
+    ...{ accepted: 3, comments: [{}, {}], late: 1, final: false, dueSince: NOW, nextAge: null, dormantFor: ['hate'] },
     revisions: new Map([['rumor', { revision: 2, final: false, openId: 'rumor~p1~r2' }]]),
   }
   const record = {

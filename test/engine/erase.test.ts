@@ -137,7 +137,7 @@ async function open(protocol = made(), change: { final?: boolean; overloaded?: b
     openedAt: clock.now,
   })
   const seen = versionSeenBy(protocol, state)
-  const nothing = { waiting: [], parked: [], nextDue: null, final: change.final === true }
+  const nothing = { waiting: [], dormant: [], nextDue: null, final: change.final === true }
   const [id] = await stores.threads.open(state, { cases: [{ record, seen }], ...nothing })
   if (id === undefined) throw new Error('not opened')
   return id

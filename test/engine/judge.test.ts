@@ -103,7 +103,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
   const [id = ''] = await stores.threads.open(state, {
     cases: [{ record, seen: state.version }],
     waiting: [],
-    parked: [],
+    dormant: [],
     nextDue: null,
     final: false,
   })

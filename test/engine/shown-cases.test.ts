@@ -86,7 +86,7 @@ async function open(postId: string): Promise<string> {
   const state = await stores.threads.read(ref)
   if (state === null) throw new Error('no thread')
   const record = recordOf(state, 'talk', { openedAt: clock.now, deadline: clock.now + 10 * MINUTE })
-  const nothing = { waiting: [], parked: [], nextDue: null, final: true }
+  const nothing = { waiting: [], dormant: [], nextDue: null, final: true }
   await stores.threads.open(state, { cases: [{ record, seen: state.version }], ...nothing })
   return record.id
 }

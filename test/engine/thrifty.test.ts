@@ -205,7 +205,7 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
     const versions = versionsOf(protocol)
     const record = recordOf(state, name, { ...snapshotOf(protocol, state, state.post, times), versions })
     const cases = [{ record, seen: state.version }]
-    const [opened] = await stores.threads.open(state, { cases, waiting: [], parked: [], nextDue: null, final: false })
+    const [opened] = await stores.threads.open(state, { cases, waiting: [], dormant: [], nextDue: null, final: false })
     if (opened === undefined) throw new Error('not opened')
     return opened
   }

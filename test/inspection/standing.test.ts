@@ -14,7 +14,7 @@ const message: ShownMessage = {
 }
 const thread: ShownThread = {
   ...{ status: 'threaded', post: true, text: 'x', createdAt: AT, version: 1, final: false },
-  ...{ comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 }, nextAge: null, dueSince: null, parkedFor: [] },
+  ...{ comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 }, nextAge: null, dueSince: null, dormantFor: [] },
   ...{ streamNow: AT, revisions: {} },
 }
 const wait: ShownWait = {
@@ -67,8 +67,8 @@ describe('how a subject stands', () => {
       /\(5 s\), and waits for a case to be opened\.$/,
     ],
     [
-      'parked',
-      { thread: { ...thread, parkedFor: ['rumor'] }, paused: ['hate', 'rumor'] },
+      'dormant',
+      { thread: { ...thread, dormantFor: ['rumor'] }, paused: ['hate', 'rumor'] },
       /^It has arrived, and nothing is due\. It waits for rumor to be resumed\.$/,
     ],
     ['without its post', { thread: { ...thread, post: false } }, /^Its post has not arrived: 3 comments wait/],
@@ -94,7 +94,7 @@ describe('how a subject stands', () => {
     ],
     [
       'at work by one, while another is paused',
-      { cases: [open], thread: { ...thread, parkedFor: ['hate'] }, paused: ['hate'] },
+      { cases: [open], thread: { ...thread, dormantFor: ['hate'] }, paused: ['hate'] },
       / 1 not yet\. It waits for hate to be resumed\.$/,
     ],
     [

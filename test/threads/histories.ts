@@ -58,7 +58,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
       stale: sometimes(2),
       cases: fc.oneof(fc.constant<Protocol[]>(['rumor']), protocols),
       waiting: fc.oneof(none, none, protocols),
-      parked: fc.oneof(none, none, protocols),
+      dormant: fc.oneof(none, none, protocols),
       absent: fc.oneof(none, none, protocols),
       next: fc.boolean(),
       final: sometimes(3),

@@ -31,7 +31,7 @@ export type Step =
         stale: boolean
         cases: Protocol[]
         waiting: Protocol[]
-        parked: Protocol[]
+        dormant: Protocol[]
         absent: Protocol[]
         next: boolean
         final: boolean

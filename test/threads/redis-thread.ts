@@ -97,7 +97,7 @@ function fields(hash: Record<string, string>): Plain {
     final: hash.final !== undefined,
     revisions: revisionsOf(hash),
     absent: Object.fromEntries(named(hash, 'absent:').map(([protocol, version]) => [protocol, Number(version)])),
-    parkedFor: named(hash, 'parked:')
+    dormantFor: named(hash, 'dormant:')
       .map(([protocol]) => protocol)
       .sort(),
     postPlace: placeOf(hash.postPlace),

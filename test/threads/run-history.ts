@@ -51,7 +51,7 @@ export function runOn(
     (await threads.read(refOf(at)))?.revisions.get(protocol)?.openId ?? null
   /** The protocol's open case, which is opened where there is none. */
   const caseOf = async (at: number, protocol: Protocol, final = false) => {
-    const none = { waiting: [], parked: [], absent: [] }
+    const none = { waiting: [], dormant: [], absent: [] }
     if ((await openIdOf(at, protocol)) === null)
       await open({ do: 'open', thread: at, stale: false, cases: [protocol], ...none, next: !final, final })
     return openIdOf(at, protocol)
@@ -65,7 +65,7 @@ export function runOn(
       seen: state.version,
     }))
     const opening = {
-      ...{ cases, waiting: step.waiting.filter((one) => !step.cases.includes(one)), parked: step.parked },
+      ...{ cases, waiting: step.waiting.filter((one) => !step.cases.includes(one)), dormant: step.dormant },
       ...{ absent: step.absent, final: step.final, nextDue: step.next ? clock.now + HOUR + step.thread : null },
     }
     return threads.open(state, opening)

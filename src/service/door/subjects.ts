@@ -78,7 +78,7 @@ export function subjectsRoute(parts: SubjectParts): Route {
       final: state?.final ?? false,
       dueSince: timeOf(state?.dueSince),
       nextAge: timeOf(state?.nextAge),
-      waitsFor: state?.parkedFor ?? [],
+      waitsFor: state?.dormantFor ?? [],
       open: open.flatMap((found) => {
         if (found === null) return []
         const { id, protocol, revision, final, openedAt } = found.record

@@ -119,12 +119,12 @@ export function opener(deps: {
       .at(ref, post, state.accepted - state.overAuthor, state.revisions)
       .filter((protocol) => wants(protocol, state, streamNow, checkpoint.final))
     const {
-      parked = [],
+      dormant = [],
       waiting = [],
       early = [],
       ready = [],
     } = Object.groupBy(wanted, (protocol) => {
-      if (paused.has(protocol.name)) return 'parked'
+      if (paused.has(protocol.name)) return 'dormant'
       if ((state.revisions.get(protocol.name)?.openId ?? null) !== null) return 'waiting'
       return waitMs > 0 && judgedAgain(protocol) ? 'early' : 'ready'
     })
@@ -140,7 +140,7 @@ export function opener(deps: {
     const opened = await threads.open(state, {
       cases: opening,
       waiting: waiting.map(({ name }) => name),
-      parked: parked.map(({ name }) => name),
+      dormant: dormant.map(({ name }) => name),
       // A protocol that is off here judges the changes when it is on again, so that no edit goes unjudged.
       absent: [...state.revisions.keys()].filter((name) => !routes.names.has(name)),
       nextDue: early.length > 0 ? Math.max(1, streamNow + waitMs) : checkpoint.nextDue,
@@ -148,7 +148,7 @@ export function opener(deps: {
         isAsked ||
         (checkpoint.final &&
           early.length === 0 &&
-          [...waiting, ...parked].every(({ subject }) => readsThread && subject !== 'thread')),
+          [...waiting, ...dormant].every(({ subject }) => readsThread && subject !== 'thread')),
     })
     if (opening.some(({ record }) => opened.includes(record.id)) && ready.some(judgedAgain)) again.reopened(ref)
     for (const { record } of opening) {

@@ -52,7 +52,7 @@ export interface ShownThread {
   /** Since when it is due, by the wall's clock, whatever the stream's; null if it waits for the stream's clock alone. */
   readonly dueSince: number | null
   /** Protocols that were paused when it was due: each looks at it again when it is resumed. */
-  readonly parkedFor: readonly string[]
+  readonly dormantFor: readonly string[]
   /** How far the stream's clock is: `unread` while some partition has not been read, `ended` when everything is due. */
   readonly streamNow: number | 'unread' | 'ended'
   readonly revisions: Readonly<Record<string, { readonly revision: number; readonly final: boolean }>>
@@ -121,7 +121,7 @@ function shownThread(status: ThreadStatus, state: ThreadState | null, streamNow:
     final: state?.final ?? false,
     nextAge: state?.nextAge ?? null,
     dueSince: state?.dueSince ?? null,
-    parkedFor: state?.parkedFor ?? [],
+    dormantFor: state?.dormantFor ?? [],
     streamNow: Number.isFinite(streamNow) ? streamNow : streamNow > 0 ? 'ended' : 'unread',
     revisions: Object.fromEntries(
       [...(state?.revisions ?? [])].map(([protocol, { revision, final }]) => [protocol, { revision, final }]),

@@ -11,19 +11,19 @@ export interface Shown extends Inspection {
 export function standingOf(one: Inspection): string {
   const { cases, deleted, thread } = one
   if (deleted) return deletedStanding(one)
-  if (cases.length > 0) return `${cases.map((each) => openStanding(each, one.at)).join(' ')}${parkedStanding(thread)}`
+  if (cases.length > 0) return `${cases.map((each) => openStanding(each, one.at)).join(' ')}${dormantStanding(thread)}`
   const unread = one.messages.filter(({ outcome }) => outcome === 'unread').length
   const behind =
     unread === 0
       ? ''
       : ` ${unread === 1 ? 'A message' : `${unread} messages`} of it, though, ${unread === 1 ? 'is' : 'are'} in Kafka and not read yet.`
   if (thread === null) return `${forgottenStanding(one)}${behind}`
-  return `${storedStanding(one, thread)}${parkedStanding(thread)}${behind}`
+  return `${storedStanding(one, thread)}${dormantStanding(thread)}${behind}`
 }
 
-function parkedStanding(thread: Inspection['thread']): string {
-  const parkedFor = thread?.parkedFor ?? []
-  return parkedFor.length === 0 ? '' : ` It waits for ${parkedFor.join(', ')} to be resumed.`
+function dormantStanding(thread: Inspection['thread']): string {
+  const dormantFor = thread?.dormantFor ?? []
+  return dormantFor.length === 0 ? '' : ` It waits for ${dormantFor.join(', ')} to be resumed.`
 }
 
 /** What each protocol has said last: `rumor~p~r1 says rumor`. */

@@ -121,7 +121,7 @@ export interface ThreadState {
   /** When it became due, ms of wall time; null if only stream time made it due. */
   readonly dueSince: number | null
   /** Protocols that were paused when it was due, in order: for each it becomes due again when that is resumed. */
-  readonly parkedFor: readonly string[]
+  readonly dormantFor: readonly string[]
   /** By protocol: the number of the last revision, the thread's version that it saw, and what it carries to the next. */
   readonly revisions: ReadonlyMap<
     string,
@@ -273,7 +273,7 @@ export interface ThreadStore {
   statusOf(ref: ThreadRef): Promise<ThreadStatus | null>
   /**
    * Opens cases on a thread as `state` shows it, one per protocol. A protocol with an open case (`waiting`) becomes due
-   * again when that case is published, a paused one (`parked`) when it is resumed, and one that has judged the thread
+   * again when that case is published, a paused one (`dormant`) when it is resumed, and one that has judged the thread
    * and is off here (`absent`) when its case is published or it is woken. Moves the thread's due time to `nextDue`
    * (null: none) unless it has become due again meanwhile. Does nothing, so that the thread stays due, if comments have
    * been deleted since it was read, or if it has changed and nothing would be due after this. Returns the ids of the
@@ -284,7 +284,7 @@ export interface ThreadStore {
     opening: {
       cases: readonly { record: CaseRecord; seen: number }[]
       waiting: readonly string[]
-      parked: readonly string[]
+      dormant: readonly string[]
       absent?: readonly string[]
       nextDue: number | null
       final: boolean

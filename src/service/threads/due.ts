@@ -28,8 +28,8 @@ export function passCounts(thread: Thread, now: number, { counts }: Pick<ThreadR
 }
 
 /** A protocol that was paused or off is on again: a thread that waited for it is due at once, unless it has no post. */
-export function wake(parked: Thread, protocol: string, now: number): Step<'woken' | 'gone'> {
-  const thread = { ...parked, parkedFor: parked.parkedFor.filter((other) => other !== protocol) }
+export function wake(dormant: Thread, protocol: string, now: number): Step<'woken' | 'gone'> {
+  const thread = { ...dormant, dormantFor: dormant.dormantFor.filter((other) => other !== protocol) }
   if (thread.post === null) return { thread, outcome: 'gone' }
   return { thread: dueNow(thread, now), outcome: 'woken' }
 }

@@ -26,21 +26,22 @@ export function openCases(
     (protocol) => !isOpen(thread, protocol) && isNews(thread, protocol, read),
   )
   const behind = [...opening.waiting, ...(opening.absent ?? [])].filter((protocol) => isOpen(thread, protocol))
-  const parked = opening.parked.filter((protocol) => paused.has(protocol))
+  const dormant = opening.dormant.filter((protocol) => paused.has(protocol))
   const { revisions, opened, busy } = openRevisions(thread, behind, opening.cases)
   const after: Thread = {
     ...thread,
     revisions,
     absent: new Map([...thread.absent, ...absent.map((protocol) => [protocol, read.version] as const)]),
-    parkedFor: [...new Set([...thread.parkedFor, ...parked])].sort(),
+    dormantFor: [...new Set([...thread.dormantFor, ...dormant])].sort(),
     // A protocol whose case was still open has not judged the final snapshot yet.
     final: thread.final || (opening.final && !busy),
   }
   // A verdict was published, or a protocol resumed, after the thread was read: keep the thread due for that protocol.
-  const missed = opening.waiting.some((protocol) => !isOpen(thread, protocol)) || parked.length < opening.parked.length
+  const missed =
+    opening.waiting.some((protocol) => !isOpen(thread, protocol)) || dormant.length < opening.dormant.length
   return {
     thread: missed || thread.generation !== read.generation ? after : observed(after, opening.nextDue),
-    outcome: { opened, waitsFor: [...parked, ...absent] },
+    outcome: { opened, waitsFor: [...dormant, ...absent] },
   }
 }
 

@@ -31,7 +31,7 @@ export interface Thread extends SaidThread {
   /** By protocol that was off when the thread was due for it: the thread's version at that time. */
   readonly absent: ReadonlyMap<string, number>
   /** Protocols that were paused when the thread was due for them, until they are resumed. */
-  readonly parkedFor: readonly string[]
+  readonly dormantFor: readonly string[]
 }
 
 /** What a protocol has done with the thread so far. */
@@ -84,7 +84,7 @@ export function newThread(ref: ThreadRef): Thread {
     revisions: new Map(),
     decided: new Map(),
     absent: new Map(),
-    parkedFor: [],
+    dormantFor: [],
     postPlace: undefined,
     commentPlace: undefined,
   }
@@ -94,10 +94,10 @@ export function newThread(ref: ThreadRef): Thread {
 export function stateOf(thread: Thread): ThreadState | null {
   if (thread.status === 'deleted' || thread.status === 'unrouted') return null
   const { ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions } = thread
-  const { nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor } = thread
+  const { nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor } = thread
   return {
     ...{ ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions },
-    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, parkedFor },
+    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor },
     comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
     // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are
     // gone.

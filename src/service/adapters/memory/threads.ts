@@ -36,7 +36,7 @@ export function memoryThreads(
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
   /** By protocol (paused, or off in some process): the threads that wait for it. */
-  const parked = new Map<string, Map<string, ThreadRef>>()
+  const dormant = new Map<string, Map<string, ThreadRef>>()
 
   /** Withdraws what is unpublished of a protocol's last revision; returns whether a publisher has its verdict. */
   function withdrawCase(openId: string | null): boolean {
@@ -120,7 +120,7 @@ export function memoryThreads(
       const { opened, waitsFor } = threads.step(state.ref, (thread) => openCases(thread, change))
       for (const { record } of opening.cases) if (opened.includes(record.id)) cases.set(record.id, openedCase(record))
       for (const protocol of waitsFor)
-        parked.set(protocol, new Map(parked.get(protocol)).set(nameOf(state.ref), state.ref))
+        dormant.set(protocol, new Map(dormant.get(protocol)).set(nameOf(state.ref), state.ref))
       return [...opened]
     },
 
@@ -133,8 +133,8 @@ export function memoryThreads(
       return store.wake(protocol, now)
     },
     async wake(protocol, now) {
-      const waiting = [...(parked.get(protocol)?.values() ?? [])]
-      parked.delete(protocol)
+      const waiting = [...(dormant.get(protocol)?.values() ?? [])]
+      dormant.delete(protocol)
       return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, protocol, now)) === 'woken').length
     },
 

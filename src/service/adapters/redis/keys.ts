@@ -60,8 +60,8 @@ export interface Keys {
   readonly samplingVersion: string
   /** Set: protocols that are paused. */
   readonly paused: string
-  /** Set: members of threads that are parked for a protocol that is paused or off. */
-  parked(protocol: string): string
+  /** Set: members of threads that are dormant for a protocol that is paused or off. */
+  dormant(protocol: string): string
   /** Keys of the gateway's parts: memo, limits, budgets. */
   under(name: string): string
   /**
@@ -79,7 +79,7 @@ export interface Keys {
    * forgotten), base (what its revisions are counted from, if not 0), postPlace and commentPlace (the positions up to which
    * the topics were read), and by protocol rev:, last: (the number of the last published verdict), ruling: (the machines' last
    * ruling, JSON), open:, seen:, final: (the revision was a final one), again: (due once the
-   * open case is published), parked: (the protocol is paused), absent: (the version that a protocol which is off must judge
+   * open case is published), dormant: (the protocol is paused), absent: (the version that a protocol which is off must judge
    * when it is on again), carry:, and of a deleted thread retractionId:, retractionVerdict: and retractionTranscript: (a
    * retraction that waits for the verdict before it).
    */
@@ -137,7 +137,7 @@ export function keysUnder(prefix: string): Keys {
     fence: `${root}:fence-key`,
     samplingVersion: `${root}:sampling-version`,
     paused: `${root}:paused`,
-    parked: (protocol) => `${root}:parked:${protocol}`,
+    dormant: (protocol) => `${root}:dormant:${protocol}`,
     under: (name) => `${root}:${name}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,

@@ -15,7 +15,7 @@ const openCases = script('threads/open-cases', {
     'due',
     'open',
     'casePrefix',
-    'parkedPrefix',
+    'dormantPrefix',
     'paused',
     'incarnation',
     'decided',
@@ -30,7 +30,7 @@ const openCases = script('threads/open-cases', {
     'now',
     'keep',
     'waiting[]',
-    'parked[]',
+    'dormant[]',
     'absent[]',
     'incarnationId',
     'watermark',
@@ -48,7 +48,7 @@ const takeTurns = script('threads/take-turns', {
   args: ['untilTime', 'limit', 'maxOpen', 'share'],
 })
 const countDue = script('threads/count-due', { keys: ['due'], args: ['untilTime'] })
-const wake = script('threads/wake', { keys: ['parked', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
+const wake = script('threads/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
 const wokenReply = z.tuple([z.number(), z.number()])
 const UNBOUNDED = 1e15
@@ -60,7 +60,7 @@ type Opening = Pick<ThreadStore, 'due' | 'countDue' | 'open' | 'paused' | 'pause
 /** Finds due threads, and opens cases on them. */
 export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
   async function wakeAll(protocol: string, now: number): Promise<number> {
-    const given = { parked: keys.parked(protocol), due: keys.due, threadPrefix: keys.thread('') }
+    const given = { dormant: keys.dormant(protocol), due: keys.due, threadPrefix: keys.thread('') }
     for (let total = 0; ; ) {
       const reply = await wake(client, { ...given, limit: WOKEN_AT_ONCE, now, protocol })
       const [looked, woken] = wokenReply.parse(reply)
@@ -79,14 +79,14 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
     },
     countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
 
-    async open(state, { cases, waiting, parked, absent = [], nextDue, final }) {
+    async open(state, { cases, waiting, dormant, absent = [], nextDue, final }) {
       const member = memberOf(state.ref)
       const opened = await openCases(client, {
         ...threadKeys(keys, member),
         due: keys.due,
         open: keys.open,
         casePrefix: keys.case(''),
-        parkedPrefix: keys.parked(''),
+        dormantPrefix: keys.dormant(''),
         paused: keys.paused,
         incarnation: keys.incarnation,
         member,
@@ -98,7 +98,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         now: cases[0]?.record.openedAt ?? 0,
         keep: settings.keepAfterFinalMs,
         waiting,
-        parked,
+        dormant,
         absent,
         ...token(),
         cases: cases.map(({ record, seen }) => ({

@@ -39,8 +39,8 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
     generation: Number(fields.generation ?? 0),
     observedGeneration: Number(fields.observedGeneration ?? 0),
     dueSince: fields.dueSince === undefined ? null : Number(fields.dueSince),
-    parkedFor: Object.keys(fields)
-      .flatMap((field) => (field.startsWith('parked:') ? [field.slice(7)] : []))
+    dormantFor: Object.keys(fields)
+      .flatMap((field) => (field.startsWith('dormant:') ? [field.slice('dormant:'.length)] : []))
       .sort(),
     revisions: revisionsOf(fields),
   }

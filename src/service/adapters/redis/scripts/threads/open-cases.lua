@@ -7,7 +7,7 @@
 --@key due
 --@key open
 --@key case_prefix
---@key parked_prefix
+--@key dormant_prefix
 --@key comments
 --@key sample
 --@key authors
@@ -24,7 +24,7 @@
 --@arg now               wall time, ms
 --@arg keep              how long a thread is kept after its last verdict, ms
 --@arg waiting[]         protocols that wait for the verdict of their open case
---@arg parked[]          protocols that are paused
+--@arg dormant[]          protocols that are paused
 --@arg absent[]          protocols that are off here and have judged the thread
 --@arg incarnation_id
 --@arg watermark
@@ -56,16 +56,16 @@ for _, protocol in ipairs(absent) do
   elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
     -- Once per change: otherwise two kinds of processes would wake each other forever.
     redis.call('HSET', thread, 'absent:' .. protocol, version)
-    local is_permanent = redis.call('PTTL', parked_prefix .. protocol) == -1
-    redis.call('SADD', parked_prefix .. protocol, member)
-    if not is_permanent then redis.call('PEXPIRE', parked_prefix .. protocol, keep) end
+    local is_permanent = redis.call('PTTL', dormant_prefix .. protocol) == -1
+    redis.call('SADD', dormant_prefix .. protocol, member)
+    if not is_permanent then redis.call('PEXPIRE', dormant_prefix .. protocol, keep) end
   end
 end
-for _, protocol in ipairs(parked) do
+for _, protocol in ipairs(dormant) do
   if redis.call('SISMEMBER', paused, protocol) == 1 then
-    redis.call('SADD', parked_prefix .. protocol, member)
-    redis.call('PERSIST', parked_prefix .. protocol)
-    redis.call('HSET', thread, 'parked:' .. protocol, 1)
+    redis.call('SADD', dormant_prefix .. protocol, member)
+    redis.call('PERSIST', dormant_prefix .. protocol)
+    redis.call('HSET', thread, 'dormant:' .. protocol, 1)
   else missed = true end
 end
 for _, case in ipairs(cases) do

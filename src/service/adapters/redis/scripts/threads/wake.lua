@@ -1,16 +1,16 @@
--- Threads that are parked for a protocol become due at once; returns how many were looked at, and how many became due.
+-- Threads that are dormant for a protocol become due at once; returns how many were looked at, and how many became due.
 --@include due-now
---@key parked
+--@key dormant
 --@key due
 --@key thread_prefix
 --@arg limit             most threads to look at
 --@arg now               wall time, ms
 --@arg protocol
-local members = redis.call('SPOP', parked, limit)
+local members = redis.call('SPOP', dormant, limit)
 local woken = 0
 for _, member in ipairs(members) do
   local thread = thread_prefix .. member
-  redis.call('HDEL', thread, 'parked:' .. protocol)
+  redis.call('HDEL', thread, 'dormant:' .. protocol)
   if redis.call('HEXISTS', thread, 'post') == 1 then
     due_now(thread, due, member, now)
     woken = woken + 1
