@@ -72,7 +72,8 @@ test('docs/cost.md has a line for each preset and each saving', async () => {
       expect(page).toContain(`\n| \`${name}\` | ${way} | `)
   const file = { file: join(PROJECT, 'config', 'demo', 'labelled.jsonl'), format: 'gavel' as const }
   const settings = loadSettings({})
-  const io = { say: () => {}, signal: AbortSignal.timeout(120_000) }
+  const said: string[] = []
+  const io = { say: (line: string) => said.push(line), signal: AbortSignal.timeout(120_000) }
   const costs = await promptsBench(settings, file, io)
   const [head] = promptsTable(costs).split('\n')
   expect(page).toContain(`\n${head}\n`)
@@ -80,6 +81,12 @@ test('docs/cost.md has a line for each preset and each saving', async () => {
     costs.find((one) => one.protocol === protocol && one.way === way)?.usd ?? 0
   const judged = new Set(costs.map(({ protocol }) => protocol))
   expect(judged.size).toBeGreaterThan(0)
+  const without = PROTOCOLS.filter(({ name }) => !judged.has(name))
+  expect(said.filter((line) => line.includes('no row'))).toEqual(
+    without.map(
+      ({ name }) => `${name}: no row, because it judges no subject of ${file.file}; --data takes another file.`,
+    ),
+  )
   for (const { name, savings } of PROTOCOLS)
     if (savings !== undefined && judged.has(name)) expect(usd(name, 'thrifty')).toBeLessThan(usd(name, 'default'))
 })
