@@ -17,10 +17,7 @@ export type QuestionKeys = (
   items?: readonly string[],
 ) => string[]
 
-/**
- * Raised when the stored form of an answer changes, or what a key is made of: version 3 had no frame in the keys of a
- * batch's items.
- */
+/** Raised when the stored form of an answer changes, or what a key is made of. */
 const FORM = 4
 /** Length of an item's hash, 132 bits: no two of one prompt have the same. */
 const ITEM_CHARS = 22

@@ -30,6 +30,7 @@ const TABLES = `
   CREATE INDEX marks_doc ON marks (doc);
   CREATE INDEX rulings_subject ON rulings (s, protocol, number);
   CREATE INDEX rulings_label ON rulings (protocol, label);
+  CREATE INDEX rulings_labelled ON rulings (label);
   CREATE INDEX rulings_tenant ON rulings (tenant);
   CREATE INDEX rulings_unindexed ON rulings (doc) WHERE standing = 1 AND indexed = 0 AND erased = 0;
   CREATE TABLE transcripts (
@@ -45,12 +46,14 @@ const TABLES = `
     label TEXT, by TEXT NOT NULL, at INTEGER NOT NULL, json TEXT NOT NULL
   );
   CREATE INDEX said_subject ON said (s, at);
+  CREATE INDEX said_at ON said (at);
   CREATE TABLE gone_comments (tenant TEXT, post TEXT, comment TEXT, at INTEGER, PRIMARY KEY (tenant, post, comment)) WITHOUT ROWID;
   CREATE INDEX gone_comments_at ON gone_comments (at);
   CREATE TABLE quotes (tenant TEXT, post TEXT, reply TEXT, at INTEGER, PRIMARY KEY (tenant, post, reply)) WITHOUT ROWID;
   CREATE INDEX quotes_at ON quotes (at);
   CREATE TABLE unread (topic TEXT, part INTEGER, at_offset INTEGER, subject TEXT, at INTEGER, raw BLOB, PRIMARY KEY (topic, part, at_offset));
   CREATE INDEX unread_subject ON unread (subject);
+  CREATE INDEX unread_at ON unread (at);
   CREATE INDEX subjects_id ON subjects (id);
   CREATE TABLE queue (
     s INTEGER, protocol TEXT, verdict TEXT NOT NULL, tenant TEXT NOT NULL, number INTEGER NOT NULL, label TEXT,
@@ -59,22 +62,14 @@ const TABLES = `
   ) WITHOUT ROWID;
   CREATE INDEX queue_protocol ON queue (protocol, since);
   CREATE INDEX queue_verdict ON queue (verdict);
+  CREATE INDEX queue_heaviest ON queue (weight DESC, since);
+  CREATE INDEX queue_oldest ON queue (since);
+  CREATE INDEX queue_tenant ON queue (tenant, protocol);
+  CREATE INDEX queue_holder ON queue (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
   CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
   CREATE INDEX agreement_protocol ON agreement (protocol, beside, agrees);
   INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
-`
-
-/** Indexes that earlier files of this form may lack. */
-const INDEXES = `
-  CREATE INDEX IF NOT EXISTS said_at ON said (at);
-  CREATE INDEX IF NOT EXISTS unread_at ON unread (at);
-  CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (label);
-  CREATE INDEX IF NOT EXISTS queue_heaviest ON queue (weight DESC, since);
-  CREATE INDEX IF NOT EXISTS queue_oldest ON queue (since);
-  CREATE INDEX IF NOT EXISTS queue_tenant ON queue (tenant, protocol);
-  CREATE INDEX IF NOT EXISTS queue_holder ON queue (holder) WHERE holder IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS queue_decider ON queue (decider) WHERE decider IS NOT NULL;
-  DROP INDEX IF EXISTS queue_weight;
 `
 
 /** How a connection works; never VACUUM, which copies content to a temporary file. */
@@ -98,7 +93,6 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       const form = numberOf(db, 'PRAGMA user_version')
       if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}; COMMIT`)
       else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
-      db.exec(INDEXES)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })
