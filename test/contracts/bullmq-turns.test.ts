@@ -142,7 +142,7 @@ describe('shares take turns', () => {
         await gate.promise
         return { next: 'done' }
       },
-      answer: async () => ({ end: 'done', advance: false }),
+      answer: async () => ({ end: 'done', outcome: 'answered', advance: false }),
     }
     queues.work(work)
     await queues.push(FLOOD.slice(0, 30), shares)

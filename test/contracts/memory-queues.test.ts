@@ -30,7 +30,7 @@ it('begins further cases only when few asks of those that have begun are left, s
       const end = Promise.withResolvers<void>()
       asked.set(`${caseId} ${key}`, end)
       await end.promise
-      return { end: 'done', advance: false }
+      return { end: 'done', outcome: 'answered', advance: false }
     },
   })
   const answer = async (...keys: string[]) => {

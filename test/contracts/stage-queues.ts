@@ -86,7 +86,7 @@ export function notedWork(
       if (end.end !== 'done') return end
       const left = open.get(ask.caseId)
       left?.delete(nameOf(ask))
-      return { end: 'done', advance: left === undefined || left.size === 0 }
+      return { end: 'done', outcome: 'answered', advance: left === undefined || left.size === 0 }
     },
   }
   return {

@@ -98,7 +98,8 @@ function hasRun({ ranges: [whole] }: Profiler.FunctionCoverage): boolean {
 /** What holds a function's parts or settings, and is no form of the ask. */
 const PARTS = /(?:Parts|State|Settings)$/
 
-function typesOf(frames: readonly Frame[]): string[] {
+/** The types that functions take and return, by their names; an object type without a name by its fields. */
+export function typesOf(frames: readonly Frame[]): string[] {
   const program = ts.createProgram([...new Set(frames.map(({ file }) => join(PROJECT, file)))], {
     ...{ allowImportingTsExtensions: true, noEmit: true, strict: true, skipLibCheck: true },
     ...{ target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.NodeNext },
@@ -107,7 +108,7 @@ function typesOf(frames: readonly Frame[]): string[] {
   const found = new Set<string>()
   const seen = new Set<ts.Type>()
   const note = (type: ts.Type): void => {
-    if (seen.has(type)) return
+    if (seen.has(type) || (type.flags & ts.TypeFlags.TypeParameter) !== 0) return
     seen.add(type)
     const symbol = type.aliasSymbol ?? type.symbol
     const [declared] = symbol?.declarations ?? []
@@ -121,6 +122,18 @@ function typesOf(frames: readonly Frame[]): string[] {
     for (const one of type.aliasTypeArguments ?? []) note(one)
     if ((type.flags & ts.TypeFlags.Object) !== 0) checker.getTypeArguments(type as ts.TypeReference).forEach(note)
   }
+  const noteNames = (written: ts.Node): void => {
+    if (ts.isTypeLiteralNode(written)) found.add(`{ ${written.members.map(({ name }) => name?.getText()).join(', ')} }`)
+    if (ts.isTypeReferenceNode(written)) {
+      const symbol = checker.getSymbolAtLocation(written.typeName)
+      const named = symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+      const [declared] = named?.declarations ?? []
+      const isOwn = declared !== undefined && relative(PROJECT, declared.getSourceFile().fileName).startsWith('src/')
+      if (isOwn && !ts.isTypeParameterDeclaration(declared) && !PARTS.test(named?.name ?? ''))
+        found.add(named?.name ?? '')
+    }
+    ts.forEachChild(written, noteNames)
+  }
   for (const { file, line } of frames) {
     const source = program.getSourceFile(join(PROJECT, file))
     if (source === undefined) continue
@@ -133,6 +146,8 @@ function typesOf(frames: readonly Frame[]): string[] {
     }
     look(source)
     if (around === undefined) continue
+    // By the names that are written, too: a union's is not seen in what it stands for.
+    for (const written of [...around.parameters, around.type]) if (written !== undefined) noteNames(written)
     const signature = checker.getSignatureFromDeclaration(around)
     for (const one of around.parameters) note(checker.getTypeAtLocation(one))
     if (signature !== undefined) note(signature.getReturnType())

@@ -372,8 +372,8 @@ describe('a case on its way', () => {
     const [first, second] = await asksOf(one, id)
     if (first === undefined || second === undefined) throw new Error('no asks')
     // Another process answers the second ask.
-    expect(await other.answer(attempt(second))).toEqual({ end: 'done', advance: false })
-    expect(await one.answer(attempt(first))).toEqual({ end: 'done', advance: true })
+    expect(await other.answer(attempt(second))).toEqual({ end: 'done', outcome: 'answered', advance: false })
+    expect(await one.answer(attempt(first))).toEqual({ end: 'done', outcome: 'answered', advance: true })
     for (const last of await asksOf(one, id)) expect(await one.answer(attempt(last))).toMatchObject({ advance: true })
   })
 
@@ -384,14 +384,14 @@ describe('a case on its way', () => {
     if (first === undefined || second === undefined) throw new Error('no asks')
     await dead.answer(attempt(first))
     // Its round still has an open ask: nothing is to be done.
-    expect(await worker().answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    expect(await worker().answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
     await dead.answer(attempt(second))
-    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', advance: true })
+    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', outcome: 'stale', advance: true })
     await workOff(worker(), id)
     // After its last round too.
     expect(requests).toHaveLength(3)
     await only(published)
-    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', advance: false })
+    expect(await worker().answer(attempt(second))).toEqual({ end: 'done', outcome: 'stale', advance: false })
   })
 
   test('is asked once by a process whose job runs a second time while the first still runs', async () => {
@@ -401,10 +401,10 @@ describe('a case on its way', () => {
     if (first === undefined) throw new Error('no ask')
     const [one, other] = await Promise.all([work.answer(attempt(first)), work.answer(attempt(first))])
     expect([one, other]).toEqual([
-      { end: 'done', advance: false },
+      { end: 'done', outcome: 'answered', advance: false },
       { end: 'held', delayMs: 1_000, why: expect.any(String) },
     ])
-    expect(await work.answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    expect(await work.answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
     expect(requests).toHaveLength(1)
   })
 
@@ -418,8 +418,8 @@ describe('a case on its way', () => {
     await other.answer(attempt(first))
     const stale = worker({ cases: { ...cases, take: async () => before } })
     await stale.advance(id)
-    expect(await stale.answer(attempt(first))).toEqual({ end: 'done', advance: false })
-    expect(await late.answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    expect(await stale.answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
+    expect(await late.answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
     expect(requests).toHaveLength(1)
   })
 
@@ -510,7 +510,7 @@ describe('a case on its way', () => {
         },
       },
     })
-    expect(await late.answer(attempt(last))).toEqual({ end: 'done', advance: true })
+    expect(await late.answer(attempt(last))).toEqual({ end: 'done', outcome: 'stale', advance: true })
     expect(await late.advance(id)).toEqual({ next: 'done' })
     const { verdict: decided } = await only(published)
     expect(decided.usage.calls).toBe(requests.length)
@@ -620,7 +620,7 @@ describe('a fenced worker', () => {
     if (taken === null) throw new Error('no case')
     await cases.restart(id, taken.epoch, taken.record)
     // Whoever restarted it goes on with it.
-    expect(await work.answer(attempt(first))).toEqual({ end: 'done', advance: false })
+    expect(await work.answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 })
@@ -726,7 +726,7 @@ describe('a case of other versions', () => {
     if (first === undefined) throw new Error('no ask')
     const newer = worker({ protocol: protocolOf({ version: 2 }) })
     clock.now += SETTINGS.handBack
-    expect(await newer.answer(attempt(first))).toEqual({ end: 'done', advance: true })
+    expect(await newer.answer(attempt(first))).toEqual({ end: 'done', outcome: 'retry', advance: true })
     await workOff(newer, id)
     expect((await only(published)).verdict.versions.script).toBe(2)
   })
@@ -1181,7 +1181,7 @@ describe('a look into the library', () => {
       { model: 'e', to: 'open', reason: 'key' },
       { model: 'e', reason: 'key', why: 'embeddings: status 401', advice: expect.stringContaining('OPENAI_API_KEY') },
     ])
-    expect(await worker().answer(attempt(staged))).toEqual({ end: 'done', advance: true })
+    expect(await worker().answer(attempt(staged))).toEqual({ end: 'done', outcome: 'failed', advance: true })
   })
 
   test('is tried again where that may help, and then has failed', async () => {

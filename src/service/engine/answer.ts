@@ -13,7 +13,7 @@ import type { Attempt, AttemptEnd, StagedAsk } from '../ports/queues.ts'
 import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
 import type { LargeCases, Use } from './large-cases.ts'
-import { Closed, type Ended, type Located, type LocateParts, locate, withheld } from './locate.ts'
+import { Closed, type Located, type LocateParts, locate, withheld } from './locate.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
 
@@ -53,9 +53,9 @@ export async function answer(parts: AnswerParts, attempt: Attempt): Promise<Atte
   const { unwanted, end: endWatch } = unwantedOf(parts, caseId)
   try {
     use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
-    let ended = use === null ? noRoom() : null
-    while (ended === null) ended = await answerFound(parts, attempt, { startedAt, unwanted })
-    const { outcome, ...end } = ended
+    let end = use === null ? noRoom() : null
+    while (end === null) end = await answerFound(parts, attempt, startedAt, unwanted)
+    const outcome = end.end === 'done' ? end.outcome : 'retry'
     report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
     return end
   } finally {
@@ -65,9 +65,9 @@ export async function answer(parts: AnswerParts, attempt: Attempt): Promise<Atte
   }
 }
 
-function noRoom(): Ended {
+function noRoom(): AttemptEnd {
   const delayMs = LARGE_MS * (1 + Math.random())
-  return { end: 'held', delayMs, why: 'other large threads are being judged', outcome: 'retry' }
+  return { end: 'held', delayMs, why: 'other large threads are being judged' }
 }
 
 /** For an ask of a request apart from the stream: aborts when that was dropped. */
@@ -85,8 +85,9 @@ function unwantedOf(
 async function answerFound(
   parts: AnswerParts,
   attempt: Attempt,
-  { startedAt, unwanted }: { readonly startedAt: number; readonly unwanted: AbortSignal | undefined },
-): Promise<Ended | null> {
+  startedAt: number,
+  unwanted: AbortSignal | undefined,
+): Promise<AttemptEnd | null> {
   const { cases, gateway, scripts, pace, deadlines, clock } = parts
   const { caseId, key, heldMs } = attempt
   const found = await locate(parts, attempt)
@@ -109,7 +110,7 @@ async function answerFound(
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
     await cases.loseCalls(caseId, callsFor(context.calls, key))
-    return { ...failure.end, outcome: 'retry' }
+    return failure.end
   } finally {
     isAnswered()
   }
@@ -168,7 +169,7 @@ async function journal(
   staged: StagedAsk,
   { record, answersInRound }: Located,
   entry: JournalEntry,
-): Promise<Ended> {
+): Promise<AttemptEnd> {
   const { caseId, run, key } = staged
   const known = scripts.of(caseId)
   const end = known?.run === run ? { endsAt: answersInRound, known } : undefined

@@ -4,7 +4,7 @@ import { RetryLaterError } from '../domain/errors.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { AttemptEnd, StagedAsk } from '../ports/queues.ts'
-import type { AskOutcome, Report } from '../ports/report.ts'
+import type { Report } from '../ports/report.ts'
 import { prepared } from './prepared.ts'
 import type { KeyedAsk } from './replay.ts'
 import { replayCase } from './replay-case.ts'
@@ -23,9 +23,6 @@ export interface Located {
   /** Awaited before anything is sent for it; rejects if it must not be asked any more. */
   readonly mayAsk: () => Promise<void>
 }
-
-/** How an attempt ended, for the queue and for the report. */
-export type Ended = AttemptEnd & { readonly outcome: AskOutcome }
 
 export interface LocateParts {
   readonly protocols: ReadonlyMap<string, Protocol>
@@ -60,7 +57,7 @@ const OTHER_VERSION_MS = 1_000
  * Finds the question that a job points to, in memory or by replaying the case. How the attempt ends where there is none:
  * the ask has been answered, its case has ended or restarted, or only a process with the case's own versions can find it.
  */
-export async function locate(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
+export async function locate(parts: LocateParts, staged: StagedAsk): Promise<Located | AttemptEnd> {
   const { beingFound } = parts
   const { caseId } = staged
   // Of the many jobs of a giant thread's round one reads and replays the case; the others find it in memory.
@@ -100,10 +97,10 @@ function inMemory(parts: LocateParts, staged: StagedAsk): Located | null {
   return located(parts, staged, { asked, record, journal, answersInRound: progress.asked.length, isOpen, foundAt })
 }
 
-async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located | Ended> {
+async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located | AttemptEnd> {
   const { protocols, cases, scripts, clock, settings } = parts
   const { caseId, run, key } = staged
-  const stale = (advance: boolean): Ended => ({ end: 'done', advance, outcome: 'stale' })
+  const stale = (advance: boolean): AttemptEnd => ({ end: 'done', outcome: 'stale', advance })
   // Before it is prepared, which may wait for other long subjects.
   const foundAt = clock()
   const taken = await cases.peek(caseId)
@@ -116,9 +113,7 @@ async function inStore(parts: LocateParts, staged: StagedAsk): Promise<Located |
     const why = 'its case has other versions than the process that took it'
     // For a while a process with the case's own versions may answer it; then the case restarts here.
     const isLeft = isLeftToOthers(record, protocol, clock(), settings.handBack)
-    return isLeft
-      ? { end: 'held', delayMs: OTHER_VERSION_MS, why, outcome: 'retry' }
-      : { end: 'done', advance: true, outcome: 'retry' }
+    return isLeft ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', outcome: 'retry', advance: true }
   }
   await prepared(protocol, record.subject)
   const { replayState, progress } = replayCase(protocol, taken, undefined, parts)

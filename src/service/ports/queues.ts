@@ -1,3 +1,5 @@
+import type { AskOutcome } from './report.ts'
+
 /**
  * The next step of a case: a round's open asks, or nothing (it has ended, or another worker has it), or to be advanced
  * again later.
@@ -47,7 +49,7 @@ export interface Attempt extends StagedAsk {
 
 export type AttemptEnd =
   /** `advance`: nothing of the case's round is open any more, or the case has restarted; it must be advanced now. */
-  | { readonly end: 'done'; readonly advance: boolean }
+  | { readonly end: 'done'; readonly outcome: AskOutcome; readonly advance: boolean }
   | { readonly end: 'again'; readonly why?: string }
   | { readonly end: 'held'; readonly delayMs: number; readonly why?: string }
 

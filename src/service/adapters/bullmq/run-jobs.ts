@@ -196,7 +196,9 @@ class JobAsks {
       return await work.answer(attempt)
     } catch (error) {
       report('error', { where: `worker ${stageName(of)}`, error, caseId: of.caseId, key })
-      return last ? { end: 'done', advance: false } : { end: 'again', why: 'an unexpected error, which is in the log' }
+      return last
+        ? { end: 'done', outcome: 'failed', advance: false }
+        : { end: 'again', why: 'an unexpected error, which is in the log' }
     }
   }
 
