@@ -240,7 +240,7 @@ export function askedContract(name: string, make: MakeStores): void {
       const p3 = thread('p3', 'acme')
       await stores.threads.putPost(p3, postOf(p3), ARRIVAL, RULES)
       await deliver(p3)
-      await stores.threads.eraseLeft(p3, { openIds: [], without: () => null, caseId: () => 'none' })
+      await stores.threads.eraseLeft(p3, { openIds: [], without: () => null, caseId: () => 'none', now: T0 })
       expect(await left()).toEqual(['1: bare'])
       expect(await traces('words to be sent')).toEqual([])
     })

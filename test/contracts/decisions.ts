@@ -303,7 +303,8 @@ export function decisionsContract(name: string, make: MakeStores): void {
         }))
       expect(await repeat()).toMatchObject({ outcome: 'withdrawn' })
       const before = await readThread(stores, ref)
-      const left = { openIds: [], without: () => null, caseId: (_: string, number: number) => `${SCOPE}${number}` }
+      const caseId = (_: string, number: number) => `${SCOPE}${number}`
+      const left = { openIds: [], without: () => null, caseId, now: T0 }
       expect(await stores.threads.eraseLeft(ref, left)).toBe(true)
       const entries = await stores.outbox.next('the publisher', 100, 10)
       const words = entries.flatMap((entry) => (entry.kind === 'verdict' ? [JSON.parse(entry.verdict)] : []))
@@ -345,6 +346,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
         openIds: [],
         without: () => null,
         caseId: (_, number) => `${SCOPE}${number}`,
+        now: T0,
       })
       const before = await readThread(stores, ref)
       expect(await decide({ withdraw: true, label: null, against: 2 })).toEqual({ outcome: 'withdrawn', verdict: null })

@@ -111,7 +111,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await concluded()
         await stores.outbox.next('one', 10, 10)
         await deletePost()
-        const left = { openIds: [], without: () => null, caseId: () => 'none' }
+        const left = { openIds: [], without: () => null, caseId: () => 'none', now: T0 }
         expect(await stores.threads.eraseLeft(p1, left)).toBe(true)
       })
 
@@ -194,7 +194,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         const held = await unpublished(id)
         expect(held.concluded).toBe(true)
         expect(await stores.cases.restartUnpublished(held, await over(held))).toBe('restarted')
-        await stores.threads.eraseLeft(p1, { openIds: [id], without: () => null, caseId: () => 'none' })
+        await stores.threads.eraseLeft(p1, { openIds: [id], without: () => null, caseId: () => 'none', now: T0 })
         await expectNoTrace()
         expect(await stores.outbox.size()).toBe(0)
         expect(await stores.cases.countOpen()).toBe(1)
@@ -294,6 +294,7 @@ export function erasureContract(name: string, make: MakeStores): void {
             return { scores: 3 }
           },
           caseId: (protocol, revision) => `${protocol}~p1~r${revision}`,
+          now: T0,
         })
         expect(asked).toEqual([['rumor', { said: SECRET }]])
         await expectNoTrace()
@@ -306,7 +307,12 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const read = await readThread(stores, p1)
         const erase = (without: () => unknown) =>
-          stores.threads.eraseLeft(p1, { openIds: [], without, caseId: (_, revision) => `rumor~p1~r${revision}` })
+          stores.threads.eraseLeft(p1, {
+            openIds: [],
+            without,
+            caseId: (_, revision) => `rumor~p1~r${revision}`,
+            now: T0,
+          })
         await erase(() => null)
         const opening = (state: ThreadState) => {
           const record = recordOf(state, 'rumor', { carry: state.revisions.get('rumor')?.carry ?? null })

@@ -292,7 +292,7 @@ webhookContract('in Redis', async (keepMs) => {
     forget: async (ref) => void (await client.unlink(hookContent(keys, memberOf(ref)))),
     async strip(ref) {
       const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_TOMBSTONE, keepAfterFinalMs: KEEP_THREAD })
-      await threads.eraseLeft(ref, { openIds: [], without: () => null, caseId: () => 'none' })
+      await threads.eraseLeft(ref, { openIds: [], without: () => null, caseId: () => 'none', now: T0 })
     },
     now: Date.now,
     pass: (ms) => sleep(ms),
@@ -532,7 +532,7 @@ describe('in Redis', () => {
     await forgetThread()
     expect(await stores.traces?.(words)).not.toEqual([])
     const caseId = (protocol: string, revision: number) => `${protocol}~p1~r${revision}`
-    await stores.threads.eraseLeft(p1, { openIds: [], without: () => null, caseId })
+    await stores.threads.eraseLeft(p1, { openIds: [], without: () => null, caseId, now: T0 })
     expect(await stores.traces?.(words)).toEqual([])
   })
 

@@ -210,6 +210,7 @@ export function runOn(
           openIds: step.known ? openIds.filter((id) => id !== null) : [],
           without: (_, carry) => (step.keep ? carry : null),
           caseId: (protocol, revision) => retractionOf(ref)(protocol, revision).caseId,
+          now: clock.now,
         })
       }
       case 'link':

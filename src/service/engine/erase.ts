@@ -139,6 +139,7 @@ export function commentEraser(deps: {
         openIds,
         without: (name: string, carry: unknown) => without(name, carry, deleted),
         caseId: caseIdsOf(ref, protocols),
+        now: clock(),
       }
       if (await threads.eraseLeft(ref, left)) return
     }

@@ -74,7 +74,7 @@ export function shownCaseCleaner(deps: {
         if (done === 'changed') await cases.withhold(caseId, found.run, ERASED_WITHIN_MS)
       } else {
         const withoutCarry = (name: string, carry: unknown) => (name === protocol ? null : carry)
-        const left = { openIds, without: withoutCarry, caseId: caseIdsOf(ref, protocols) }
+        const left = { openIds, without: withoutCarry, caseId: caseIdsOf(ref, protocols), now: clock() }
         if (await threads.eraseLeft(ref, left)) return false
       }
     }

@@ -234,6 +234,7 @@ export interface ThreadStore {
       openIds: readonly string[]
       without: (protocol: string, carry: unknown) => unknown
       caseId: (protocol: string, revision: number) => string
+      now: number
     },
   ): Promise<boolean>
   /**

@@ -71,11 +71,10 @@ export function memoryThreads(
         return true
       })
     },
-    async eraseLeft(ref, { openIds, without }) {
+    async eraseLeft(ref, left) {
       webhooks.strip(ref)
       const thread = threads.find(ref)
       for (const id of thread === null ? [] : restoredOnTheWay(thread).values()) entries.stripDecided(id)
-      const left = { openIds, without, now: entries.now() }
       return threads.step(ref, (one) => eraseCarries(one, left)) === 'erased'
     },
 

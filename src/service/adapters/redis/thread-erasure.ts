@@ -71,6 +71,7 @@ const eraseCarries = script('threads/erase-carries', {
   args: [
     'member',
     'group',
+    'now',
     'openIds[]',
     'changes[].protocol',
     'changes[].before',
@@ -146,7 +147,7 @@ export function threadErasure({
   }
 
   /** Null if the thread has changed since it was read. */
-  async function tryErase(ref: ThreadRef, { openIds, without, caseId }: Parameters<ThreadStore['eraseLeft']>[1]) {
+  async function tryErase(ref: ThreadRef, { openIds, without, caseId, now }: Parameters<ThreadStore['eraseLeft']>[1]) {
     const [fields, numbers, decided] = await readRevisions(memberOf(ref))
     const revisions = revisionsOf(fields)
     const changes = [...revisions].flatMap(([protocol, { carry }]) => {
@@ -168,7 +169,7 @@ export function threadErasure({
     const restored = await restoredOnTheWay({ client, keys }, decided)
     const places = { due: keys.due, outbox: keys.outbox, casePrefix: keys.case('') }
     const touched = { thread, decided: above, ...places, ...hooks, caseKeys: keysOfCases(published) }
-    const given = { ...touched, member, group: PUBLISHERS, openIds, changes, restored }
+    const given = { ...touched, member, group: PUBLISHERS, now, openIds, changes, restored }
     const done = z.enum(['erased', 'opened', 'changed']).parse(await eraseCarries(client, given))
     return done === 'changed' ? null : done === 'erased'
   }

@@ -14,6 +14,7 @@
 --@key case_keys[]       case, journal and lost calls of published cases
 --@arg member
 --@arg group             the outbox's consumer group
+--@arg now
 --@arg open_ids[]        the open cases that the caller knows
 --@arg changes[].protocol
 --@arg changes[].before  the carry as it was read
@@ -73,7 +74,7 @@ for _, one in ipairs(restored) do
   end
   if redis.call('HEXISTS', thread, 'rev:' .. one.protocol) == 1 then redis.call('HSET', thread, 'seen:' .. one.protocol, -1) end
 end
-if #restored > 0 and redis.call('HEXISTS', thread, 'post') == 1 then due_now(thread, due, member, redis_now()) end
+if #restored > 0 and redis.call('HEXISTS', thread, 'post') == 1 then due_now(thread, due, member, tonumber(now)) end
 -- No case opens with a carry that was read before.
 if #changes > 0 then redis.call('HINCRBY', thread, 'deletions', 1) end
 return 'erased'
