@@ -64,7 +64,7 @@ function linesOf(sizes: Sizes, { protocols, slots, partitions }: Load): string[]
   const { replicas, redis, judgeBound, partitionsWanted } = sizes
   const few = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
   return [
-    `judged: ${few(sizes.verdictsPerSecond)} verdicts a second by ${protocols.map(({ name }) => name).join(', ')}; the slowest protocol's take at least ${few(sizes.leastSeconds)} s`,
+    `judged: ${few(sizes.verdictsPerSecond)} verdicts a second by ${protocols.map(({ name }) => name).join(', ')}; the slowest protocol takes at least ${few(sizes.leastSeconds)} s`,
     `model: ${few(sizes.callsPerSecond)} calls a second, ${few(sizes.tokensPerMinute)} tokens a minute, $${few(sizes.usdPerDay)} a day`,
     `judge: ${replicas.judge} replicas of ${slots} slots (${judgeBound})`,
     `intake: ${replicas.intake} replicas${partitionsWanted === null ? '' : `, and ${partitionsWanted} if kafka.partitions were more than ${partitions}`}`,
