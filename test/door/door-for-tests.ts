@@ -75,6 +75,9 @@ export function testDoor(options: TestDoorOptions = {}) {
     from,
     key,
     keyOf,
+    revoke() {
+      for (const [id, one] of kept) kept.set(id, { ...one, revokedAt: new Date(NOW).toISOString() })
+    },
     /** Their ids, in the order in which they were made. */
     get keyIds() {
       return [...kept.keys()]

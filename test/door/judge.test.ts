@@ -107,6 +107,18 @@ describe('what is asked', () => {
     expect(sent).toEqual([])
   })
 
+  test('is not answered under a key that was revoked while it waited, and is left', async () => {
+    const { ask, judge, left, revoke, waiters } = judgingDoor()
+    const answering = ask('POST', '/v1/judge', { post: POST, protocols: ['hate'], wait: 20 })
+    await waited(() => waiters.size > 0)
+    revoke()
+    judge()
+    const { status, body } = await answering
+    expect([status, body.code]).toEqual([401, 'key-unknown'])
+    expect(JSON.stringify(body)).not.toContain('non-hate')
+    expect(left).toEqual([REQUEST])
+  })
+
   test('is a 202 after its wait, with an address that answers, also with the debate, and is erased by DELETE', async () => {
     const { ask, judge } = judgingDoor()
     const { status, body, headers } = await ask('POST', '/v1/judge', { post: POST, wait: 0 })

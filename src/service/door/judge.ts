@@ -92,8 +92,10 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       const answer = await complete(parts, call, id, wait)
       if (!call.gone.aborted) return said(call, id, answer, { ignored })
     } catch (error) {
+      const problem = error instanceof Refused ? error.problem : null
+      if (problem === 'key-unknown' && !webhook) await parts.asking.leave(call.caller.tenant, id)
       // It is asked: what can't be read now can be fetched.
-      if (!(error instanceof Refused) || error.problem !== 'store-away') throw error
+      if (problem !== 'store-away') throw error
       if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     }
     // Nobody has its address: nothing more is asked for it, unless a webhook is to hear of it.
@@ -197,6 +199,7 @@ async function complete(
       if (isComplete || signal.aborted || changed === null) return answer
       hasWaited = true
       await call.waiting(changed)
+      call.checkKey()
     }
   } finally {
     over.abort()
