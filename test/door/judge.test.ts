@@ -114,7 +114,7 @@ describe('what is asked', () => {
     revoke()
     judge()
     const { status, body } = await answering
-    expect([status, body.code]).toEqual([401, 'key-unknown'])
+    expect([status, body.type]).toEqual([401, '/problems/key-unknown'])
     expect(JSON.stringify(body)).not.toContain('non-hate')
     expect(left).toEqual([REQUEST])
   })

@@ -68,8 +68,7 @@ export function door(parts: DoorParts): Door {
     const respond = async () => {
       if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
-      const identify = () =>
-        route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
+      const identify = () => (route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address))
       const caller = identify()
       const charge = (cost: number) => who.charge(caller, cost)
       if (route.scope !== null) charge(1)
