@@ -55,6 +55,11 @@ describe('how a subject stands', () => {
   it.each([
     ['never seen', {}, /^It never came.* among 12 records of its partitions \(older ones were not read/],
     [
+      'asked about by the id of a verdict',
+      { subject: { ...nothing.subject, postId: 'rumor~p~4~r2' } },
+      / It looks like the id of a verdict: "gavel show p~4" shows its subject\.$/,
+    ],
+    [
       'not read yet',
       { messages: [{ ...message, outcome: 'unread' as const }] },
       /^It has arrived in Kafka\. A message of it, though, is in Kafka and not read yet\.$/,

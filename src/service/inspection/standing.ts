@@ -90,7 +90,10 @@ function forgottenStanding(one: Inspection): string {
   const more = parts.every(({ fromBeginning }) => fromBeginning)
     ? 'all of them were read'
     : 'older ones were not read: --most, --since'
-  return `It never came, as far as can be seen: no ${subject.kind} of tenant ${subject.tenant} has this id among ${records} records of its partitions (${more}; --all-partitions reads the others).`
+  const [, judged] = /^[^~]+~(.+)~[rp]\d+$/.exec(subject.postId) ?? []
+  const hint =
+    judged === undefined ? '' : ` It looks like the id of a verdict: "gavel show ${judged}" shows its subject.`
+  return `It never came, as far as can be seen: no ${subject.kind} of tenant ${subject.tenant} has this id among ${records} records of its partitions (${more}; --all-partitions reads the others).${hint}`
 }
 
 function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread']>): string {
