@@ -48,7 +48,7 @@ const WAIT_MS = 15_000
 /** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
 export const command: Command<DecideOptions, DecideResult> = {
   options: [
-    new Option('--protocol <name>', 'the protocol whose verdict it replaces')
+    new Option('--protocol <name>', 'the protocol whose verdict is replaced')
       .argParser(protocolName)
       .makeOptionMandatory(),
     new Option('--label <label>', 'the verdict').conflicts('withdraw'),
@@ -62,11 +62,14 @@ export const command: Command<DecideOptions, DecideResult> = {
     new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
     new Option('--against <revision>', 'the revision that you saw (default: the latest)').argParser(Number),
     new Option('--force', 'decide even if there is a newer revision, or the subject is unknown'),
-    new Option('--opinion', 'give a second opinion on a human verdict, which does not change it').conflicts([
+    new Option('--opinion', 'give a second opinion on a human verdict, without changing that verdict').conflicts([
       'withdraw',
       'force',
     ]),
-    new Option('--most <records>', 'if Redis has forgotten the subject: search the newest n verdicts for it')
+    new Option(
+      '--most <records>',
+      'if the subject is no longer in Redis: search this many of the newest verdicts for it',
+    )
       .argParser(positiveWhole)
       .default(200_000),
   ],

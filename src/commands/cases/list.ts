@@ -24,7 +24,9 @@ export const command: Command<ListOptions, Listed> = {
     new Option('--state <state>', 'only cases in this state').choices(CASE_STATES),
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
-    new Option('--most <cases>', 'list at most n, the longest idle first').argParser(positiveWhole).default(100),
+    new Option('--most <cases>', 'list at most this many, the longest idle first')
+      .argParser(positiveWhole)
+      .default(100),
   ],
   json: true,
   help: `States: active (a worker runs one of its asks), waiting (for a worker), deferred (no ask may run before its time), stranded (its job is lost until the reconciler finds it), advancing (its round has ended), elsewhere (only a service with other versions can read it), withheld (a subject in its prompts was deleted; it restarts without that).\n\nExamples:\n  $ gavel cases list --state deferred\n  $ gavel cases list --tenant acme --json | jq .id`,

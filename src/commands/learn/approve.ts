@@ -27,7 +27,7 @@ interface Approved {
  * waiting, except those that contradict one another: a person must choose between them.
  */
 export const command: Command<ApproveOptions, Approved> = {
-  options: [new Option('--all', 'all pending proposals except conflicting ones'), byOption()],
+  options: [new Option('--all', 'all waiting proposals except conflicting ones'), byOption()],
   json: true,
   help: 'Example:\n  $ gavel learn approve 3f1c9a0b2d4e6f80 --by ann',
   run({ args: ids, options: { all = false, by = operator() }, settings, terminal, signal, misused }) {

@@ -14,7 +14,7 @@ type Shown = Proposal & { readonly contradicts: readonly string[] }
 
 /** `gavel learn list`: proposals, the oldest first, each with those that it contradicts. */
 export const command: Command<{ readonly state?: State }, readonly Shown[]> = {
-  options: [new Option('--state <state>', 'only these').choices(STATES)],
+  options: [new Option('--state <state>', 'only proposals in this state').choices(STATES)],
   json: true,
   help: 'Example:\n  $ gavel learn list --state waiting',
   async run({ options: { state: wanted }, settings }) {

@@ -63,7 +63,7 @@ export const command: Command<ImportOptions, Imported> = {
     new Option('--tenant <name>', 'show the items to this tenant only'),
   ],
   json: true,
-  help: `Without --tenant, items on shelves in library.shared are visible to all tenants, others only to the tenant "default".
+  help: `Without --tenant, items on shelves in library.shared are visible to all tenants, other items only to the tenant "default".
 
 Example:
   $ gavel library import comments.jsonl --shelf kodoli --format kodoli`,

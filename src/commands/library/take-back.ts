@@ -28,7 +28,7 @@ export const command: Command<TakeBackOptions, TakenBack> = {
     judgedOption(),
   ],
   json: true,
-  help: `ID is its id in verdicts, or its proposal’s id. Its proposals are rejected. "rollback" undoes a whole change.
+  help: `ID is the item’s id in verdicts, or its proposal’s id. The item’s proposals are rejected. "rollback" undoes a whole change.
 
 Example:
   $ gavel library take-back 3f1c9a0b2d4e6f80 --by ann`,

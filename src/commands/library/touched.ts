@@ -15,7 +15,7 @@ import { withLibrary } from './with-library.ts'
 export const command: Command<TouchedOptions, readonly Touched[]> = {
   options: [new Option('--tenant <name>', "only this tenant's verdicts"), judgedOption()],
   json: true,
-  help: `Verdicts name precedents in evidence.precedents. They are found until their topic’s retention ends.
+  help: `Verdicts name precedents in evidence.precedents. A verdict is found until its topic’s retention ends.
 
 Examples:
   $ gavel library touched 3f1c9a0b2d4e6f80

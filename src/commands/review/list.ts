@@ -25,7 +25,7 @@ export const command: Command<Options, Listed> = {
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
     new Option('--for <name>', 'only items that this person may claim'),
-    new Option('--most <items>', 'list at most n').argParser(positiveWhole).default(20),
+    new Option('--most <items>', 'list at most this many').argParser(positiveWhole).default(20),
   ],
   json: true,
   help: 'It reads the record of this machine (role record). See docs/review.md.\n\nExample:\n  $ gavel review list --for ann',

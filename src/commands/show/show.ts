@@ -54,7 +54,7 @@ export const command: Command<ShowOptions, (Shown & Traces) | SubjectRecord> = {
     new Option('--transcript', 'print the debates too, also of open cases'),
     new Option('--prompts', 'with --transcript: print the prompts too'),
     new Option('--since <time>', 'read only records sent at or after this time (ISO 8601)').argParser(time),
-    new Option('--most <records>', 'read only the newest n records of each partition')
+    new Option('--most <records>', 'read only this many of the newest records of each partition')
       .argParser(positiveWhole)
       .default(200_000),
     new Option('--all-partitions', 'read all partitions: for producers that do not key their records by the post’s id'),

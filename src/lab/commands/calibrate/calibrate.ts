@@ -35,7 +35,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     ).makeOptionMandatory(),
     new Option('--format <format>', "the file's format").choices(OWN_FORMATS).default('gavel'),
     ...repliesReadingOptions(),
-    new Option('--protocol <name>', 'the protocol that scores by them')
+    new Option('--protocol <name>', 'the protocol that scores by the steps')
       .argParser(protocolName)
       .default('counterspeech'),
     new Option('--few-shot <sizes>', 'numbers of examples in a draft').default([4, 8], '4,8').argParser(sizes),

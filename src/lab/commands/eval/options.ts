@@ -84,7 +84,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
     '--rows <which>',
     'rows beside the protocol: none, baselines (default), all (also without each part), or thrifty (also with each saving)',
   ).choices(BESIDE),
-  new Option('--size <items>', 'judge n items, drawn by the seed').argParser(positiveWhole),
+  new Option('--size <items>', 'judge this many items, drawn by the seed').argParser(positiveWhole),
   new Option('--balanced', 'the same number of items for each label'),
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
   new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
@@ -107,8 +107,8 @@ export const EVAL_OPTIONS: readonly Option[] = [
     '--against <file>',
     'an earlier result as JSON; exit code 1 if something changed beyond chance and margin',
   ),
-  new Option('--margin <points>', 'with --against: tolerate changes of up to n points of accuracy')
+  new Option('--margin <points>', 'with --against: tolerate changes of up to this many points of accuracy')
     .default(3)
     .argParser(notNegative),
-  new Option('--keep-near-duplicates', 'show cases near-duplicates of their own text from the shelves'),
+  new Option('--keep-near-duplicates', 'allow near-duplicates of a text among its examples from the shelves'),
 ]
