@@ -85,6 +85,8 @@ const WAITS_MS = 10_000
 /** Nothing is published for so long although messages were taken: it will not come to anything. */
 const STILL_MS = 45_000
 const DRAIN_MS = 5_000
+const FAULT_WITHIN_MS = 600_000
+const CLOSE_WITHIN_MS = 20_000
 
 /** One seed: servers, service, stream and faults, then the account. Leaves nothing running; logs stay where a breach was. */
 export async function runSeed(
@@ -102,11 +104,13 @@ export async function runSeed(
     return { ...outcome, seconds: Math.round((Date.now() - began) / 1000), logs: keep ? folder : null }
   } catch (error) {
     if (signal.aborted || error instanceof UnavailableError) keep = false
+    else say(`seed ${settings.seed} broke off: ${String(error)}`)
     throw keep
       ? new Error(`seed ${settings.seed} broke off; the processes' logs are in ${folder}`, { cause: error })
       : error
   } finally {
-    for (const close of opened.reverse()) await close().catch((error: unknown) => say(`closing: ${String(error)}`))
+    for (const close of opened.reverse())
+      await within(CLOSE_WITHIN_MS, 'closing', close()).catch((error: unknown) => say(`closing: ${String(error)}`))
     await rm(join(folder, 'project'), { recursive: true, force: true })
     if (!keep) await rm(folder, { recursive: true, force: true })
   }
@@ -337,7 +341,7 @@ async function rehearse(
     producing.allow(plan[index + 1]?.produced ?? producing.total)
     const at = Date.now()
     const [messages, calls] = [producing.produced, callCount()]
-    const told = await FAULTS[fault.kind](world, worker, fault)
+    const told = await within(FAULT_WITHIN_MS, fault.kind, FAULTS[fault.kind](world, worker, fault))
     shadows.push(...told.shadows)
     if (told.off !== undefined) off.push(told.off)
     holdUps.push({ from: at, to: Date.now() })
@@ -438,6 +442,19 @@ async function rehearse(
   const result = { ...account, breaches: [...breaches, ...account.breaches], seed, posts, faults: done, deaths: ended }
   if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
   return result
+}
+
+/** A client of the suite's own whose server is gone may wait for it without end. */
+async function within<Value>(ms: number, what: string, work: Promise<Value>): Promise<Value> {
+  const over = new AbortController()
+  try {
+    const late = sleep(ms, null, { signal: over.signal }).then(() => {
+      throw new Error(`${what} took longer than ${ms / 1000} s`)
+    })
+    return await Promise.race([work, late])
+  } finally {
+    over.abort()
+  }
 }
 
 /** A name server that takes every question and answers none. */
