@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { TLS_IS_OFF, tls, tlsFiles } from './tls.ts'
-import { duration } from './values.ts'
+import { duration, TLS_IS_OFF, tls, tlsFiles } from './values.ts'
 
 /** The record: what was judged and said, for longer than the topics keep it. */
 export const record = z.strictObject({

@@ -10,8 +10,7 @@ import { PROTOCOLS, protocolsSettings } from '../src/service/protocols/registry.
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { record, review } from './record.ts'
-import { TLS_IS_OFF, tls, tlsFiles } from './tls.ts'
-import { ascending, byName, count, duration, wait } from './values.ts'
+import { ascending, byName, count, duration, TLS_IS_OFF, tls, tlsFiles, wait } from './values.ts'
 
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
 const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')

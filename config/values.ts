@@ -36,3 +36,18 @@ function isMapping(given: unknown): given is object {
 export const count = z.int().min(1)
 export const ascending = (values: readonly number[]) =>
   values.every((value, at) => at === 0 || value > (values[at - 1] ?? 0))
+
+export const tls = z
+  .strictObject({
+    enabled: z.boolean(),
+    ca: z.string(),
+    cert: z.string(),
+    key: z.string(),
+    serverName: z.string(),
+  })
+  .refine(({ cert, key }) => (cert === '') === (key === ''), { path: ['key'], error: 'cert and key go together' })
+
+/** What is set for TLS and would be passed over without it. */
+export const tlsFiles = ({ ca, cert, serverName }: z.infer<typeof tls>) => ca !== '' || cert !== '' || serverName !== ''
+
+export const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
