@@ -1,6 +1,5 @@
 import type { Consumer, Kafka } from 'kafkajs'
-import { onPassedOver } from '../src/service/adapters/kafka/passed-over.ts'
-import { incomingOf } from '../src/service/adapters/kafka/record.ts'
+import { incomingOf, onPassedOver } from '../src/service/adapters/kafka/record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/service/adapters/kafka/settled.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import { OperatorError } from '../src/service/domain/errors.ts'

@@ -1,6 +1,5 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
-import { onPassedOver, type PassedOver } from '../src/service/adapters/kafka/passed-over.ts'
-import { incomingOf } from '../src/service/adapters/kafka/record.ts'
+import { incomingOf, onPassedOver, type PassedOver } from '../src/service/adapters/kafka/record.ts'
 import type { Report } from '../src/service/ports/report.ts'
 import type { Batch, HandleBatch, Heartbeat, Later } from '../src/service/ports/topic.ts'
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { CORRUPT_BATCH } from '../src/service/adapters/kafka/corrupt-batch.ts'
+import { CORRUPT_BATCH } from '../src/service/adapters/kafka/record.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { DeadLetterReason } from '../src/service/domain/messages.ts'
 import { type ReadLimits, readValue } from '../src/service/domain/read-value.ts'

@@ -1,4 +1,4 @@
-import { CORRUPT_BATCH } from '../src/service/adapters/kafka/corrupt-batch.ts'
+import { CORRUPT_BATCH } from '../src/service/adapters/kafka/record.ts'
 import { jsonOf } from '../src/service/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/service/domain/messages.ts'
 import type { Report } from '../src/service/ports/report.ts'

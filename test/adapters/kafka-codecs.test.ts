@@ -4,7 +4,7 @@ import { compressFrameSync } from 'lz4-napi'
 import snappy from 'snappyjs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
-import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/corrupt-batch.ts'
+import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/record.ts'
 
 const { CompressionCodecs, CompressionTypes } = kafkajs
 const MIB = 1 << 20

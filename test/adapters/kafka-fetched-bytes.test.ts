@@ -2,12 +2,12 @@ import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
-import { boundFetchedBytes } from '../../src/service/adapters/kafka/fetched-bytes.ts'
+import { patchKafkaJs } from '../../src/service/adapters/kafka/kafkajs-patches.ts'
 
 registerCodecs()
-boundFetchedBytes()
+patchKafkaJs()
 const require = createRequire(import.meta.url)
-/** kafkajs's own, loaded after the bound was set. */
+/** kafkajs's own, loaded after it was patched. */
 const internal = (path: string) => require(`kafkajs/src/protocol/${path}`)
 const Encoder = internal('encoder.js')
 const Decoder = internal('decoder.js')

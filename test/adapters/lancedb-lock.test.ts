@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { breakingFile, withLock } from '../../src/service/adapters/lancedb/lock.ts'
-import { isGone, thisProcess } from '../../src/service/adapters/lancedb/process-identity.ts'
+import { breakingFile, isGone, thisProcess, withLock } from '../../src/service/adapters/lancedb/lock.ts'
 
 const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'service', 'adapters', 'lancedb', 'lock.ts'))
 /** No lock is taken because of its age. */

@@ -67,7 +67,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Offsets that hold no record count as unread. */
   'count-marks': [
     {
-      file: 'src/service/adapters/kafka/passed-over.ts',
+      file: 'src/service/adapters/kafka/record.ts',
       text: '    if (batchSize > 0) return\n',
       instead: '    if (batchSize >= 0) return\n',
     },

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
-import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/corrupt-batch.ts'
+import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/record.ts'
 import { commentMessage, deadLetter, postMessage } from '../../src/service/domain/messages.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 

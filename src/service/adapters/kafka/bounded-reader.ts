@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
 import type { Range, TopicHistory } from '../../ports/topic.ts'
-import { onPassedOver } from './passed-over.ts'
-import { incomingOf } from './record.ts'
+import { incomingOf, onPassedOver } from './record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
 /** How to stop reading early, and whom to tell that it waits for its topic. */

@@ -3,9 +3,7 @@ import kafkajs, { type Admin, type Kafka, type SASLOptions } from 'kafkajs'
 import { OperatorError } from '../../domain/errors.ts'
 import type { Report } from '../../ports/report.ts'
 import { type TlsSettings, tlsOptions, tlsTrouble } from '../tls.ts'
-import { hideAbortedRecords } from './aborted-records.ts'
 import { registerCodecs } from './codecs.ts'
-import { boundFetchedBytes } from './fetched-bytes.ts'
 import { patchKafkaJs } from './kafkajs-patches.ts'
 
 export type KafkaClient = Kafka
@@ -34,8 +32,6 @@ const KNOWN_WITHIN_MS = 15_000
 export function kafkaClient(at: KafkaSettings, clientId: string, report: Report): Kafka {
   registerCodecs()
   patchKafkaJs()
-  boundFetchedBytes()
-  hideAbortedRecords()
   return new kafkajs.Kafka({
     clientId,
     ...connectionTo(at),

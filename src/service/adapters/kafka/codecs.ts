@@ -3,7 +3,7 @@ import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, compressFrameSync, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
-import { CORRUPT_BATCH } from './corrupt-batch.ts'
+import { CORRUPT_BATCH } from './record.ts'
 
 /** A batch larger than this when decompressed counts as corrupt: producers limit theirs to a megabyte or a few. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { entryOf } from '../../domain/entry-of.ts'
 
-// Small changes to kafkajs 2.2.4 itself, as it is loaded; two larger ones are `fetched-bytes.ts` and `aborted-records.ts`.
+// Changes to kafkajs 2.2.4 itself, as it is loaded.
 
 const require = createRequire(import.meta.url)
 let done = false
@@ -11,6 +11,8 @@ export function patchKafkaJs(): void {
   if (done) return
   done = true
   passEmptiedBatches()
+  boundFetchedBytes()
+  hideAbortedRecords()
   waitLongerWhileIdle()
   calmRequestQueues()
   endFetchersOfStopped()
@@ -21,9 +23,13 @@ interface DecodedBatch {
   readonly firstOffset: string
   readonly lastOffsetDelta: number
   readonly maxTimestamp: string
-  readonly records: readonly { readonly offset: string }[]
+  readonly records: readonly {
+    readonly offset: string
+    readonly key: Buffer | null
+    readonly value: Buffer | null
+  }[]
 }
-type DecodeBatch = (bytes: unknown) => Promise<DecodedBatch>
+type DecodeBatch = (bytes: object) => Promise<DecodedBatch>
 
 const DECODER = 'kafkajs/src/protocol/recordBatch/v0/decoder.js'
 /**
@@ -36,7 +42,7 @@ function passEmptiedBatches(): void {
   const decode = require(DECODER) as DecodeBatch
   const loaded = entryOf(require.cache, require.resolve(DECODER))
   if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
-  loaded.exports = async (bytes: unknown): Promise<DecodedBatch> => {
+  loaded.exports = async (bytes: object): Promise<DecodedBatch> => {
     const batch = await decode(bytes)
     const { firstOffset, lastOffsetDelta, maxTimestamp, records } = batch
     const end = BigInt(firstOffset) + BigInt(lastOffsetDelta)
@@ -45,6 +51,93 @@ function passEmptiedBatches(): void {
     const mark = { ...record, isControlRecord: true, batchContext: batch }
     return { ...batch, records: [...records, mark] }
   }
+}
+
+/** kafkajs takes what it has decoded of a partition when it meets an error of this name, and fetches the rest again. */
+const PARTIAL = 'KafkaJSPartialMessageError'
+/** No further batch of a partition is unpacked once those of the fetch have so many bytes: four times what a fetch brings. */
+const MOST_BYTES = 2 ** 21
+/** What a record takes beside its bytes, as an object. */
+const BYTES_BESIDE = 200
+
+/**
+ * Lets a fetch bring no more of a partition than some megabytes, or one batch. kafkajs unpacks all batches of all partitions
+ * before it hands over the first: half a megabyte of packed repetition, as one account writes it, is hundreds, and the process
+ * that is started in the place of one that had not the memory would fetch the same.
+ */
+function boundFetchedBytes(): void {
+  const decode = require(DECODER) as DecodeBatch
+  const loaded = entryOf(require.cache, require.resolve(DECODER))
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
+  /** By the bytes of a partition in a fetch: what its batches have so far. */
+  const unpacked = new WeakMap<object, number>()
+  loaded.exports = async (bytes: object): Promise<DecodedBatch> => {
+    const before = unpacked.get(bytes) ?? 0
+    if (before >= MOST_BYTES)
+      throw Object.assign(new Error('the rest of the partition is fetched again'), { name: PARTIAL })
+    const batch = await decode(bytes)
+    const all = batch.records.reduce(
+      (sum, { key, value }) => sum + BYTES_BESIDE + (key?.length ?? 0) + (value?.length ?? 0),
+      before,
+    )
+    unpacked.set(bytes, all)
+    return batch
+  }
+}
+
+/** The parts used here of kafkajs 2.2.4's fetched partition. */
+interface FetchedPartition {
+  abortedTransactions: readonly { readonly producerId: string; readonly firstOffset: string }[] | null
+  readonly messages: readonly FetchedRecord[]
+}
+interface FetchedRecord {
+  readonly offset: string
+  readonly key: Buffer | null
+  readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
+  isControlRecord?: boolean
+}
+interface Response {
+  decode(
+    bytes: unknown,
+  ): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchedPartition[] }[] }>
+}
+
+/** Response versions that list aborted transactions. */
+const VERSIONS = [4, 5, 6, 7, 8, 9, 10, 11]
+/** Key of the marker that ends an aborted transaction: version 0, type 0. */
+const ABORT = Buffer.from([0, 0, 0, 0])
+
+/**
+ * Hides the records of aborted transactions. kafkajs itself does so incorrectly, since it starts at most one transaction
+ * per record: if a fetch begins in the middle of one, and another begins with its first record, that record is delivered
+ * though it was never committed. Here such records are turned into control records, which kafkajs skips.
+ */
+function hideAbortedRecords(): void {
+  for (const version of VERSIONS) {
+    const response = require(`kafkajs/src/protocol/requests/fetch/v${version}/response.js`) as Response
+    const { decode } = response
+    response.decode = async (bytes) => {
+      const fetched = await decode(bytes)
+      for (const { partitions } of fetched.responses) for (const partition of partitions) hide(partition)
+      return fetched
+    }
+  }
+}
+
+function hide(partition: FetchedPartition): void {
+  const { messages, abortedTransactions } = partition
+  if (abortedTransactions === null || abortedTransactions.length === 0) return
+  const coming = abortedTransactions.toSorted((a, b) => (BigInt(a.firstOffset) < BigInt(b.firstOffset) ? -1 : 1))
+  const aborted = new Set<string>()
+  for (const record of messages) {
+    const { producerId, inTransaction } = record.batchContext
+    while (coming[0] !== undefined && BigInt(coming[0].firstOffset) <= BigInt(record.offset))
+      aborted.add(coming.shift()?.producerId ?? '')
+    if (record.isControlRecord === true) {
+      if (record.key !== null && ABORT.equals(record.key)) aborted.delete(producerId)
+    } else if (inTransaction && aborted.has(producerId)) record.isControlRecord = true
+  }
+  partition.abortedTransactions = []
 }
 
 /** The parts used here of kafkajs 2.2.4's broker; each consumer has brokers of its own. */

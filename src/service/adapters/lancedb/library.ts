@@ -1,5 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { OperatorError } from '../../domain/errors.ts'
+import { printable } from '../../domain/printable.ts'
 import { type LibraryOptions, libraryOver } from '../../library/library.ts'
 import { tableName } from '../../library/names.ts'
 import { DamagedFiles, type ShelfRecord, type Storage } from '../../library/storage.ts'
@@ -7,12 +9,11 @@ import type { Clock } from '../../ports/clock.ts'
 import type { DeletedOwners } from '../../ports/erasures.ts'
 import type { Library } from '../../ports/library.ts'
 import { type EmbedderSettings, embedderOf } from '../embedders/make.ts'
-import { namesIn } from './files.ts'
+import { namesIn, replaceFile, textOf } from './files.ts'
 import { withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
 import { changeFiles, deletionLog, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
-import { checkSchema, noteSchema } from './schema.ts'
 import { lanceTables } from './tables.ts'
 
 export interface LanceLibraryOptions extends LibraryOptions {
@@ -188,4 +189,25 @@ export function libraryOf(settings: LibrarySettings, clock: Clock, deleted?: Del
     shared: new Set(shared),
     ...(deleted === undefined ? {} : { deletedAmong: deleted.deletedAmong }),
   })
+}
+
+/** The form in which the library's folder is kept; a change of it raises the number. */
+const SCHEMA = 1
+
+/** Throws an `OperatorError` unless this version can read the folder. One without a number is in the first form. */
+async function checkSchema(path: string): Promise<void> {
+  const text = (await textOf(fileIn(path)))?.trim() ?? '1'
+  if (text === String(SCHEMA)) return
+  throw new OperatorError(
+    `The library in ${path} is in the form ${printable(text, 20)}, and this version of Gavel keeps it in the form ${SCHEMA}. Run the version that wrote it; or set another library.path and import and learn again.`,
+  )
+}
+
+/** Notes this version's form in a folder that has no number yet. */
+async function noteSchema(path: string): Promise<void> {
+  if ((await textOf(fileIn(path))) === null) await replaceFile(fileIn(path), `${SCHEMA}\n`)
+}
+
+function fileIn(path: string): string {
+  return join(path, 'schema')
 }

@@ -4,8 +4,7 @@ import type { Answers } from '../../ports/answers.ts'
 import type { Report } from '../../ports/report.ts'
 import { answerWaiters } from '../answer-waiters.ts'
 import { type Keys, memberOf, refOf } from './keys.ts'
-import { pairs } from './pairs.ts'
-import { script } from './script.ts'
+import { pairs, script } from './script.ts'
 
 const putAnswer = script('answers/put', {
   keys: ['answers', 'thread'],

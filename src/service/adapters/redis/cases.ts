@@ -17,8 +17,7 @@ import { shownMember } from './erasures.ts'
 import { type FencingToken, NO_FENCING } from './incarnation.ts'
 import { caseKeys, type Keys, memberOf, PUBLISHERS, threadKeys } from './keys.ts'
 import { packed } from './packed.ts'
-import { pairs } from './pairs.ts'
-import { script } from './script.ts'
+import { pairs, script } from './script.ts'
 
 const CASE = ['case', 'journal', 'lost'] as const
 

@@ -4,8 +4,7 @@ import { z } from 'zod'
 import type { ThreadRef } from '../../domain/thread.ts'
 import { frameOf, type KeptAnswer, type Looked, type Memo } from '../../ports/memo.ts'
 import { memberOf } from './keys.ts'
-import { pairs } from './pairs.ts'
-import { script } from './script.ts'
+import { pairs, script } from './script.ts'
 
 const look = script('memo/look', {
   keys: ['index', 'gone', 'frame'],

@@ -6,8 +6,7 @@ import type { Outbox, OutboxEntry } from '../../ports/cases.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from './keys.ts'
 import { unpacked } from './packed.ts'
-import { pairs } from './pairs.ts'
-import { script } from './script.ts'
+import { pairs, script } from './script.ts'
 
 const done = script('outbox/done', {
   keys: [

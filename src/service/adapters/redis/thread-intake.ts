@@ -9,8 +9,7 @@ import { StoreSuspended } from '../../ports/cases.ts'
 import type { CommentChange, Place, ThreadStore } from '../../ports/threads.ts'
 import { TOKEN } from './incarnation.ts'
 import { memberOf, threadKeys } from './keys.ts'
-import { pairs } from './pairs.ts'
-import { script } from './script.ts'
+import { pairs, script } from './script.ts'
 import type { ThreadContext } from './thread-context.ts'
 
 /** The keys of a thread. */
