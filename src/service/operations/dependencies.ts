@@ -3,7 +3,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { serveHttp } from '../adapters/http.ts'
 import { checkBrokers } from '../adapters/kafka/client.ts'
 import { logListener } from '../adapters/log.ts'
-import { waitingMetrics } from '../adapters/prometheus/waiting.ts'
+import { waitingMetrics } from '../adapters/prometheus/metrics.ts'
 import { checkRedis, connect } from '../adapters/redis/connect.ts'
 import { identityOf } from './identity.ts'
 

@@ -1,7 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../ports/report.ts'
 import { buildMetrics, type Identity } from './build.ts'
-import { decisionMetrics } from './decisions.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, Measured } from './group.ts'
 import { intakeMetrics } from './intake.ts'
@@ -11,7 +10,7 @@ import { recordMetrics } from './record.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { traceMetrics } from './traces.ts'
-import { verdictMetrics } from './verdicts.ts'
+import { decisionMetrics, verdictMetrics } from './verdicts.ts'
 import { webhookMetrics } from './webhooks.ts'
 
 /** In the order in which data passes through what they measure. */
@@ -99,4 +98,16 @@ function openMetricsOf(page: string): string {
     ]
   })
   return `${lines.join('\n')}\n# EOF\n`
+}
+
+/** The metrics of a process that waits for what it needs: otherwise nobody would be told of it. */
+export function waitingMetrics(told: {
+  readonly identity: Identity
+  readonly prompts: string
+  readonly missing: () => readonly string[]
+}): () => Promise<MetricsPage> {
+  const registry = new Registry()
+  registry.setDefaultLabels({ gavel: told.identity.gavel })
+  buildMetrics(registry, told)
+  return async () => ({ type: registry.contentType, text: await registry.metrics() })
 }

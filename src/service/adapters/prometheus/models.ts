@@ -3,8 +3,11 @@ import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '
 import { filterCategories } from '../../domain/filtered.ts'
 import { REFUSAL_REASONS } from '../../ports/budgets.ts'
 import { type BreakerState, UNMETERED } from '../../ports/report.ts'
-import { GEN_AI_SECONDS, GEN_AI_TOKENS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
+
+/** Prescribed by the OpenTelemetry conventions for generative AI. */
+const GEN_AI_SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+const GEN_AI_TOKENS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864]
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 

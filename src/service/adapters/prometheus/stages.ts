@@ -1,6 +1,9 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { STAGE_RUN_SECONDS, STAGE_WAIT_SECONDS } from './buckets.ts'
 import { duration, type MetricGroup } from './group.ts'
+
+/** Few: each bound is a series of every stage. */
+const STAGE_WAIT_SECONDS = [0.01, 0.1, 1, 10, 100]
+const STAGE_RUN_SECONDS = [0.1, 1, 10, 60]
 
 /** Asks in their stages' queues. */
 export const stageMetrics: MetricGroup = (registry, { protocols }) => {

@@ -1,8 +1,12 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import { type DecidedBy, FAULTS, RULED_BY, scopeOf } from '../../domain/verdict.ts'
 import { PUBLISHED_KINDS } from '../../ports/report.ts'
-import { LATENCY_SECONDS, OVERHEAD_SECONDS } from './buckets.ts'
 import { duration, type Measured, type MetricGroup } from './group.ts'
+
+/** From the fastest debate to a case's deadline; the default buckets of prom-client end at 10 s. */
+const LATENCY_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1800]
+/** What Gavel itself adds. */
+const OVERHEAD_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 10, 600]
 
 /** Values of `degraded` and `fault` that occur together. */
 const DEGRADED = [['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
@@ -107,5 +111,60 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       rounds.observe({ protocol }, verdict.rounds)
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
+  }
+}
+
+/** What people decide, and what machines say beneath it. */
+export const decisionMetrics: MetricGroup = (registry, { protocols }) => {
+  const registers = [registry]
+  const decisions = new Counter({
+    name: 'gavel_decisions_total',
+    help: 'Decisions of people, by outcome: stands, withdrawn, late, noted, refused, unknown, deleted, duplicate.',
+    labelNames: ['protocol', 'outcome'],
+    registers,
+  })
+  const overrulings = new Counter({
+    name: 'gavel_overrulings_total',
+    help: 'Human verdicts whose label is another than that of the last ruling of machines.',
+    labelNames: ['protocol'],
+    registers,
+  })
+  const proposals = new Counter({
+    name: 'gavel_proposals_total',
+    help: 'Published rulings of machines beneath a human verdict, by whether their label is another.',
+    labelNames: ['protocol', 'differs'],
+    registers,
+  })
+  const reviews = new Counter({
+    name: 'gavel_reviews_total',
+    help: 'Published requests for a review, by why.',
+    labelNames: ['protocol', 'why'],
+    registers,
+  })
+  const waiting = new Gauge({
+    name: 'gavel_decision_waiting_seconds',
+    help: 'How long ago the oldest decision arrived that this process waits to carry out; 0 if none waits.',
+    registers,
+  })
+  const waits = new Map<number, number>()
+
+  for (const { name: protocol } of protocols) {
+    overrulings.inc({ protocol }, 0)
+    for (const outcome of ['stands', 'withdrawn', 'late']) decisions.inc({ protocol, outcome }, 0)
+    for (const differs of ['true', 'false']) proposals.inc({ protocol, differs }, 0)
+    for (const why of ['differs', 'edited', 'refused', 'disputed']) reviews.inc({ protocol, why }, 0)
+  }
+
+  return {
+    'proposal:published': ({ protocol, differs }) => proposals.inc({ protocol, differs: String(differs) }),
+    'review:published': ({ protocol, why }) => reviews.inc({ protocol, why }),
+    'decision:waits': ({ partition, seconds }) => {
+      waits.set(partition, seconds)
+      waiting.set(Math.max(...waits.values()))
+    },
+    'decision:handled': ({ protocol, outcome, overrules }) => {
+      decisions.inc({ protocol, outcome })
+      if (overrules) overrulings.inc({ protocol })
+    },
   }
 }
