@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DecisionMessage } from '../src/service/domain/decisions.ts'
-import type { Deciding } from '../src/service/ports/deciding.ts'
+import type { Deciding } from '../src/service/ports/decisions.ts'
 import { type DecisionStore, decisionName } from '../src/service/ports/decisions.ts'
 import type { PlacingWriter } from '../src/service/ports/topic.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { argumentOf } from '../../src/service/curator/case.ts'
+import { argumentOf } from '../../src/service/curator/feedback.ts'
 import { noUsage, type Transcript, type Turn } from '../../src/service/domain/verdict.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
 import { readPrompts } from '../../src/service/protocols/prompts.ts'

@@ -11,8 +11,7 @@ import { QUERIES } from '../../deploy/code/keda.ts'
 import { DOOR_PRE_STOP, GAVEL, GRACE } from '../../deploy/code/names.ts'
 import { command as run } from '../../src/commands/run.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
-import { fingerprint } from '../../src/service/operations/identity.ts'
-import { ROLES } from '../../src/service/operations/roles.ts'
+import { fingerprint, ROLES } from '../../src/service/operations/identity.ts'
 import { tell } from '../support/pipeline.ts'
 
 // There is no cluster here: manifests are held against the API's schemas, Kustomize, promtool, the settings and each other.

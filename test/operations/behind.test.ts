@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { behindReport } from '../../src/service/operations/behind.ts'
+import { behindReport } from '../../src/service/operations/overdue.ts'
 import type { Report } from '../../src/service/ports/report.ts'
 
 function setUp() {

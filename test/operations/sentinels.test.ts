@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { sentinelReport } from '../../src/service/operations/sentinels.ts'
+import { sentinelReport } from '../../src/service/operations/redis-faults.ts'
 import type { Events } from '../../src/service/ports/report.ts'
 
 it('silent sentinels are told of once, and again once when they answer', async () => {

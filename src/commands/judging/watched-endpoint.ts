@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { endpointOf, modelsOfEndpoints } from '../../service/adapters/openai/endpoints.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../service/domain/errors.ts'
-import { type EndpointNames, remedyFor } from '../../service/domain/remedies.ts'
+import { type EndpointNames, remedyFor } from '../../service/domain/model-name.ts'
 import type { Clock } from '../../service/ports/clock.ts'
 import type { Model } from '../../service/ports/model.ts'
 

@@ -1,6 +1,6 @@
 import { loadSettings } from '../../../config/load.ts'
 import { startApp } from '../../service/composition/service.ts'
-import { DEFAULT_ROLES, type Role } from '../../service/operations/roles.ts'
+import { DEFAULT_ROLES, type Role } from '../../service/operations/identity.ts'
 import type { Events } from '../../service/ports/report.ts'
 import { type HeldUp, watchHeldUp } from './held-up.ts'
 import { benchModel } from './model.ts'

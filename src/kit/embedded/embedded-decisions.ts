@@ -4,8 +4,7 @@ import { decisionsProducer } from '../../../producers/decisions.ts'
 import { memoryTopics, type Outgoing } from '../../service/adapters/memory/topics.ts'
 import { type DecideContext, decider } from '../../service/engine/decide.ts'
 import type { Outbox } from '../../service/ports/cases.ts'
-import type { Deciding } from '../../service/ports/deciding.ts'
-import type { DecisionStore } from '../../service/ports/decisions.ts'
+import type { Deciding, DecisionStore } from '../../service/ports/decisions.ts'
 
 /** How long the door waits for what comes of a decision, in ms. */
 const WAIT_MS = 15_000

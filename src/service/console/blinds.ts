@@ -1,5 +1,8 @@
 import type { ThreadRef } from '../domain/thread.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Answer } from './page.ts'
+import { TEXTS } from './texts.ts'
+import { html } from './view.ts'
 
 /** Most subjects that are closed at a time; the oldest opens. */
 const MOST = 10_000
@@ -34,4 +37,11 @@ export class Blinds {
 
 function nameOf(by: string, { tenant, kind, postId }: ThreadRef): string {
   return JSON.stringify([by, tenant, kind, postId])
+}
+
+/** What a person may neither read nor decide on now, since they give a second opinion on it. */
+export const CLOSED: Answer = {
+  title: TEXTS.review.closed,
+  body: html`<h1>${TEXTS.review.closed}</h1><p>${TEXTS.review.closedSays}</p><p><a href="/review">${TEXTS.review.title}</a></p>`,
+  status: 409,
 }

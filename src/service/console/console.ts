@@ -8,7 +8,6 @@ import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnP
 import { layout } from './layout.ts'
 import type { Answer, Asked, Page } from './page.ts'
 import { noting } from './seen.ts'
-import { seldom } from './seldom.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
@@ -288,5 +287,18 @@ function noter({ audit, clock, report }: { audit: Audit | null; clock: Clock; re
       unnoted(() => report('error', { where: 'console', error }))
       return false
     }
+  }
+}
+
+/** What anybody can bring about is reported at most once in so many ms. */
+const SELDOM_MS = 10_000
+
+/** Tells at most once in a while: what anybody can bring about, however often. */
+function seldom(): (tell: () => void) => void {
+  let at = Number.NEGATIVE_INFINITY
+  return (tell) => {
+    if (performance.now() - at < SELDOM_MS) return
+    at = performance.now()
+    tell()
   }
 }

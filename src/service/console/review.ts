@@ -1,6 +1,6 @@
 import { may } from '../domain/person-roles.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Deciding } from '../ports/deciding.ts'
+import type { Deciding } from '../ports/decisions.ts'
 import type { RecordReader } from '../ports/record.ts'
 import type { Claimed, ReviewItem, ReviewQueue } from '../ports/review.ts'
 import type { Blinds } from './blinds.ts'

@@ -1,6 +1,8 @@
+import type { ClosedTurn } from '../domain/curation.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
+import { type Snapshot, snapshot } from '../domain/thread.ts'
+import type { Transcript } from '../domain/verdict.ts'
 import type { Proposal } from '../ports/library.ts'
-import type { Argument } from './case.ts'
 
 /** What became of a person's feedback: each message has exactly one of these outcomes; one that was `left` can come again. */
 export type Learnt =
@@ -42,4 +44,21 @@ export function subjectKey({
   subjectId,
 }: Pick<FeedbackMessage, 'protocol' | 'tenant' | 'subjectId'>) {
   return `${protocol} ${tenant} ${subjectId}`
+}
+
+/** What a transcript holds to learn from, without the prompts, which are most of it. */
+export interface Argument {
+  readonly verdictId: string
+  readonly subject: Snapshot
+  readonly turns: readonly ClosedTurn[]
+}
+
+/** Null where the transcript holds no post: it was deleted, or was cut out because it is too large. */
+export function argumentOf({ verdictId, subject, turns }: Transcript): Argument | null {
+  const read = snapshot.safeParse(subject)
+  if (!read.success) return null
+  const told = turns.map(({ stage, role, answer, failed }) => {
+    return { stage, role, answer, ...(failed === undefined ? {} : { failed }) }
+  })
+  return { verdictId, subject: read.data, turns: told }
 }

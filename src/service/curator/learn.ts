@@ -6,7 +6,7 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library, Proposal, Proposer, Room } from '../ports/library.ts'
 import { type AskSettings, askingCurator, type LearnIo } from './ask-curator.ts'
-import type { Argument } from './case.ts'
+import type { Argument } from './feedback.ts'
 import { type Decided, type Judged, type Learnt, subjectKey } from './feedback.ts'
 import { type CaseToCurate, proposingLessons } from './propose-lesson.ts'
 

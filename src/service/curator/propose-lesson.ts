@@ -4,8 +4,7 @@ import type { FeedbackMessage } from '../domain/messages.ts'
 import type { SubjectKind } from '../domain/thread.ts'
 import type { Library, NewProposal, Proposal } from '../ports/library.ts'
 import { type askingCurator, CaseFailed, type Distilled, type LearnIo } from './ask-curator.ts'
-import type { Argument } from './case.ts'
-import type { Decided, Learnt } from './feedback.ts'
+import type { Argument, Decided, Learnt } from './feedback.ts'
 
 /** Feedback that the curator has to be asked about. */
 export interface CaseToCurate {

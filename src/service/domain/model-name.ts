@@ -1,5 +1,5 @@
 import { entryOf } from './entry-of.ts'
-import type { EndpointNames } from './remedies.ts'
+import type { AwayReason } from './errors.ts'
 
 /** The endpoint of models that name none: `openai` in the settings. */
 export const DEFAULT_ENDPOINT = 'default'
@@ -35,4 +35,27 @@ export function canonicalName(name: string, declared: Readonly<Record<string, un
 export function namesOf(endpoint: string): EndpointNames {
   if (endpoint === DEFAULT_ENDPOINT) return { url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }
   return { url: `endpoints.${endpoint}.baseUrl`, key: `endpoints.${endpoint}.apiKey` }
+}
+
+/** How the settings of an endpoint are called. */
+export interface EndpointNames {
+  /** Its base URL. */
+  readonly url: string
+  readonly key: string
+}
+
+/** What to do about a model that can't be asked; `setting` is the one that names it. */
+export function remedyFor(reason: AwayReason, { url, key }: EndpointNames, setting = 'models.roles'): string {
+  switch (reason) {
+    case 'quota':
+      return `Add credit to the account, raise its limit, or name another model in ${setting}.`
+    case 'key':
+      return `Check ${key}, and that it belongs to ${url}.`
+    case 'permission':
+      return `Check what the key may do, or name another model in ${setting}.`
+    case 'model':
+      return `Check ${url}, and name a model of this endpoint in ${setting}.`
+    case 'unreachable':
+      return `Check ${url}, and that the server runs.`
+  }
 }

@@ -1,6 +1,6 @@
 import { decisionMessage, MAX_WHY_CHARS } from '../domain/decisions.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Deciding, Heard } from '../ports/deciding.ts'
+import type { Deciding, Heard } from '../ports/decisions.ts'
 import { jsonOf } from './body.ts'
 import { DECISION_FIELDS } from './messages.ts'
 import { Refused } from './problem.ts'

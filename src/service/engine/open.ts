@@ -1,6 +1,6 @@
 import { shareOf } from '../domain/share.ts'
+import { weightedSlots } from '../domain/slots.ts'
 import type { ThreadRef } from '../domain/thread.ts'
-import { weightedSlots } from '../domain/weighted-slots.ts'
 import type { CaseStore } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { StageQueues } from '../ports/queues.ts'

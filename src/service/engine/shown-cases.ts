@@ -1,6 +1,6 @@
 import type { CaseRecord, Journal, JournalEntry } from '../domain/case.ts'
 import { withoutItems } from '../domain/library.ts'
-import { weightedSlots } from '../domain/weighted-slots.ts'
+import { weightedSlots } from '../domain/slots.ts'
 import type { CaseRestart, CaseStore, UnpublishedCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeletedOwners, ShownCase } from '../ports/erasures.ts'

@@ -1,6 +1,5 @@
 import type { AwayReason } from '../domain/errors.ts'
-import { namesOf } from '../domain/model-name.ts'
-import { remedyFor } from '../domain/remedies.ts'
+import { namesOf, remedyFor } from '../domain/model-name.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Report } from '../ports/report.ts'
 import type { BreakerChange } from './breaker.ts'

@@ -12,8 +12,8 @@ import type { Gateway } from '../gateway/gateway.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Prompts } from '../protocols/prompts.ts'
 import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
+import type { Part } from './pieces.ts'
 import { piecesOf } from './pieces.ts'
-import type { Part } from './sentences.ts'
 
 /** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
 export const SCORING_VERSION = 1

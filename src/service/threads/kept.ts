@@ -1,8 +1,8 @@
 import { type CutAway, cut } from '../domain/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../domain/messages.ts'
-import { placeholders } from '../domain/placeholders.ts'
 import type { Comment, Medium, Post } from '../domain/thread.ts'
 import type { ThreadRules } from '../ports/threads.ts'
+import { placeholders } from './rules.ts'
 
 type Kept = Pick<ThreadRules, 'maxTextChars' | 'isPlaceholder'>
 

@@ -1,6 +1,6 @@
 import type { Settings } from '../../../../config/schema.ts'
 import { type FileJudging, judgeFileSubjects } from '../../../commands/judging/file-judging.ts'
-import { argumentOf } from '../../../service/curator/case.ts'
+import { argumentOf } from '../../../service/curator/feedback.ts'
 import { entryOf } from '../../../service/domain/entry-of.ts'
 import { OperatorError } from '../../../service/domain/errors.ts'
 import { transcript } from '../../../service/domain/verdict.ts'

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { urlToHttpOptions } from 'node:url'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { PermanentError, RetryLaterError } from '../../domain/errors.ts'
-import { excessOf } from '../../domain/json-extent.ts'
+import { excessOf } from '../../domain/json-walk.ts'
 import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
 

@@ -1,7 +1,7 @@
 import type { Dialect, DialectPart } from '../../domain/dialect.ts'
 import { entryOf } from '../../domain/entry-of.ts'
+import type { EndpointNames } from '../../domain/model-name.ts'
 import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../../domain/model-name.ts'
-import type { EndpointNames } from '../../domain/remedies.ts'
 import type { Model } from '../../ports/model.ts'
 import { DIALECTS, PLAIN } from './dialects.ts'
 import { chatCompletions, type DialectParts, type OpenAiSettings, openAiModels } from './model.ts'
