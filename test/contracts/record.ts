@@ -655,6 +655,17 @@ export function recordContract(
         expect(await listed()).toEqual([])
       })
 
+      it('keeps what was judged since a deletion that is read late, with who has claimed it', async () => {
+        await topics.judged({}, 'a claim')
+        await topics.judged({ revision: 3, seconds: 90 }, 'born again')
+        await topics.judged({ protocol: 'hate', label: 'non-hate', ...decidedBy('ann'), revision: 1 }, 'a claim')
+        expect((await queue.claim(null, { for: 'ben' }, NOW + 60_000, NOW)).outcome).toBe('claimed')
+        await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+        const { items, waiting } = await queue.list({}, 9, NOW)
+        expect(items).toMatchObject([{ verdict: 'rumor~p~r3', claim: { by: 'ben' } }])
+        expect(waiting).toBe(1)
+      })
+
       it('has the dearest first: by doubt, by cost of the label, by reach, by age', async () => {
         const near = { decidedBy: 'judge' } as const
         await topics.judged({ subjectId: 'a', ...near, label: 'rumor' }, 'x')

@@ -3,7 +3,7 @@ import { withoutWords } from '../../domain/without-words.ts'
 import type { CommentDeletionEntry, Entry } from '../../ports/record.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
-import { subjectsOf, type Writing } from './writing.ts'
+import { subjectsOf, touch, type Writing } from './writing.ts'
 
 /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
 export async function erase(writing: Writing, of: ThreadRef, at: number): Promise<void> {
@@ -38,8 +38,12 @@ export async function erase(writing: Writing, of: ThreadRef, at: number): Promis
   )
   counters.add('unread', -unread.length)
   await seals.shred(unread.map(({ k }) => k))
-  await sql.run('DELETE FROM queue WHERE s = ?', s)
-  await sql.run('DELETE FROM agreement WHERE s = ?', s)
+  // What was judged since stays in the queue, whoever has claimed it.
+  const queued = await sql.rows<{ protocol: string }>(
+    'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
+    ...[s, s],
+  )
+  for (const { protocol } of queued) touch(writing, s, protocol)
   if (of.kind !== 'post') return
   const quotes = await sql.rows<{ reply: string }>(
     'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',

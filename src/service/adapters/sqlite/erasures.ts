@@ -2,6 +2,7 @@ import type { ThreadRef } from '../../domain/thread.ts'
 import { withoutWords } from '../../domain/without-words.ts'
 import type { Entry } from '../../ports/record.ts'
 import type { ArrivalCounter } from './arrivals.ts'
+import type { QueueRows } from './queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -18,11 +19,13 @@ export class Erasures {
   #mustTruncate = true
 
   readonly #arrivals: ArrivalCounter
+  readonly #queue: QueueRows
 
-  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter) {
+  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueRows) {
     this.#sql = sql
     this.#texts = texts
     this.#arrivals = arrivals
+    this.#queue = queue
   }
 
   /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
@@ -55,7 +58,8 @@ export class Erasures {
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
     )
-    this.#note(this.#sql.run('DELETE FROM queue WHERE s = ?', s), this.#sql.run('DELETE FROM agreement WHERE s = ?', s))
+    // What was judged since stays in the queue, whoever has claimed it.
+    this.#queue.requeueAll(s)
     if (of.kind === 'post')
       for (const { reply } of this.#sql.all<{ reply: string }>(
         'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
