@@ -449,6 +449,39 @@ describe('in Redis', () => {
     expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
   })
 
+  it.each(['a person takes a verdict back', 'a protocol is on again'])(
+    'where %s, a thread that would have expired keeps its comments until it is judged anew',
+    async (why) => {
+      const place = { partition: 0, offset: '9', timestamp: T0 }
+      const decision = {
+        ref: p1,
+        protocol: 'rumor',
+        place,
+        same: 'one',
+        force: true,
+        opinion: false,
+        by: 'ben',
+        why: '',
+      }
+      const written = () => ({ label: 'rumor', verdict: '{}', transcript: '{}' })
+      await judgeOnce(stores, p1, { final: true })
+      if (why.startsWith('a person')) {
+        const decided = { ...decision, withdraw: false, label: 'rumor', against: 1 }
+        await stores.decisions.decide(decided, 'rumor~p1~r', T0, written)
+        await stores.outbox.done(await stores.outbox.next('one', 10, 10))
+        const withdrawn = { ...decision, place: { ...place, offset: '10' }, same: 'another', label: null, against: 2 }
+        await stores.decisions.decide({ ...withdrawn, withdraw: true }, 'rumor~p1~r', T0, () => null)
+      } else {
+        const state = await readThread(stores, p1)
+        const opening = { cases: [], waiting: [], dormant: [], nextDue: null, final: true }
+        await stores.threads.open(state, { ...opening, absent: ['hate'] })
+        expect(await stores.threads.wake('hate', T0)).toBe(1)
+      }
+      expect((await readThread(stores, p1)).dueSince).toBe(T0)
+      expect((await lifetimes()).thread).toEqual([NEVER, NEVER, NEVER, NEVER])
+    },
+  )
+
   it('a post that comes again after its thread has expired goes on counting its revisions', async () => {
     await judgeOnce(stores, p1)
     await judgeOnce(stores, p1, { final: true })

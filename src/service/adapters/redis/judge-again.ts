@@ -13,7 +13,7 @@ import { TOMBSTONE } from './thread-state.ts'
 const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
 
 const askAgain = script('judge-again/ask', {
-  keys: ['thread', 'comments', 'sample', 'authors', 'images', 'due', 'incarnation'],
+  keys: ['thread', 'due', 'incarnation'],
   args: ['member', 'now', ...ASKED],
 })
 const reviveThread = script('judge-again/revive', {

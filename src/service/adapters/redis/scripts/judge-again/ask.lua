@@ -3,10 +3,6 @@
 --@include ask-again
 --@include due-now
 --@key thread
---@key comments
---@key sample
---@key authors
---@key images
 --@key due
 --@key incarnation
 --@arg member
@@ -21,8 +17,5 @@ for index, row in ipairs(asked) do
   outcomes[index] = outcome
   is_due_now = is_due_now or wakes
 end
-if is_due_now then
-  due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
-end
+if is_due_now then due_now(thread, due, member, now) end
 return outcomes

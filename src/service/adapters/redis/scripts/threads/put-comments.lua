@@ -241,7 +241,6 @@ if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then
   due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
 elseif at and not final then
   pass_counts(thread, due, member, now, n - over_author - over_author_before, stage, counts)
 end

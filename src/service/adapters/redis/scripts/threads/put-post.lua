@@ -88,7 +88,6 @@ elseif redis.call('HDEL', thread, 'postOnly') == 1 then
 end
 if known_post then
   due_now(thread, due, member, now)
-  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
   return 'updated'
 end
 if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
