@@ -137,6 +137,22 @@ describe('what the model is shown', () => {
     }
   })
 
+  it('is asked once for all items where it is about none: steps that the model writes', async () => {
+    const lines = Array.from({ length: 4 }, (_, at) => ({
+      ...{ id: `r${at}`, hateSpeech: `They lie ${at}.`, text: `Name one of ${at}.` },
+      ratings: { relevance: (at % 4) + 1 },
+    }))
+    const file = join(scratch(), 'replies.jsonl')
+    writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const model = standIn(({ answer }) =>
+      answer.name === 'steps' ? { steps: ['Look.'] } : { reasoning: 'r', score: 2 },
+    )
+    const data = await dataSetOf(file, 'gavel', 'counterspeech')
+    const [cell] = await evaluated('counterspeech', data, model, [rowBy('G-EVAL', { steps: 'model-written' })])
+    expect(model.shown.filter(({ answer }) => answer.name === 'steps')).toHaveLength(4)
+    expect((cell as Cell).perItem).toMatchObject({ calls: 4 + 4 / 4 })
+  })
+
   it('is a question of its own for each draw and each repeat, and the same one only once', async () => {
     const data = await dataSetOf(hateFile(4), 'gavel', 'hate')
     const model = believing((text) => text.includes('vile '))

@@ -116,6 +116,17 @@ describe('a question', () => {
     expect(asked).toHaveLength(1)
   })
 
+  test('is asked each time with the memo off, unless one answer serves every case', async () => {
+    const { put, another, asked } = setUp(() => FAKE, { enabled: false })
+    await put()
+    expect(await put()).toMatchObject({ memo: false })
+    expect(asked).toHaveLength(2)
+    const shared: Ask = { ...question, shared: true }
+    await put(shared)
+    expect(await another()(shared, { subject: copyOfP1 })).toMatchObject({ memo: true })
+    expect(asked).toHaveLength(3)
+  })
+
   test('is asked again when its keeping time is over', async () => {
     const { put, asked, pass } = setUp()
     await put()

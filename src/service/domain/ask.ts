@@ -36,7 +36,7 @@ export interface Ask<Answer = unknown> {
    * endpoint is paid for what it keeps of a prompt, it is worth that. See docs/models.md for how likely.
    */
   readonly repeated?: number
-  /** It quotes no subject: one answer serves every case, and is remembered also where its protocol remembers nothing else. */
+  /** It quotes no subject: one answer serves every case, and is remembered also where nothing else is. */
   readonly shared?: true
   /** Set if the library is asked instead of a model. */
   readonly lookup?: Lookup

@@ -48,7 +48,7 @@ export function gateway(parts: GatewayParts): Gateway {
     images: imageCache(parts.loadImage, settings.images, clock, parts.keptImage),
     questionKeys: questionKeys(settings.secret, settings.thinkingOf),
     flights: singleFlight(),
-    leases: settings.memo.enabled ? leases({ memo, settings: settings.memo, clock, report }) : null,
+    leases: leases({ memo, settings: settings.memo, clock, report }),
     hold: settings.holds ? holding({ breakers, clock }) : null,
     thinkingRooms: thinkingRooms(settings, clock),
     spentBudgets: spentBudgets(report, clock, () => settings.whenSpent),

@@ -10,16 +10,17 @@ import { entriesOf, itemsOf, questionsOf, readEntry } from './questions.ts'
 // while its lease is alive, and the others get its answer. An answer is stored under the model that gave it: before
 // another model is paid, its stored answers are looked up. Nothing reveals what another tenant has asked.
 
-/** Whether answers to the ask are remembered. */
-export function isRemembered({ leases }: Pick<GatewayState, 'leases'>, { remember }: AskContext): boolean {
-  return leases !== null && remember
+/** Whether answers to the ask are remembered. One that serves every case is, with the memo off too: else each case had its own. */
+export function isRemembered({ settings }: Pick<GatewayState, 'settings'>, { remember, ask }: AskContext): boolean {
+  return remember && (settings.memo.enabled || ask.shared === true)
 }
 
 /** Writes down the ask's open questions, under the keys of the model whose turn it is. */
-export function findQuestions({ questionKeys, flights, leases }: GatewayState, context: AskContext): void {
+export function findQuestions(gateway: GatewayState, context: AskContext): void {
+  const { questionKeys, flights, leases } = gateway
   const { ask, model, messages, subject, known, asked } = context
   const { batch } = ask
-  if (leases === null || !isRemembered({ leases }, context)) {
+  if (!isRemembered(gateway, context)) {
     context.questions = questionsOf(
       ask,
       Array.from({ length: batch?.count ?? 1 }, (_, item) => String(item)),
@@ -49,7 +50,7 @@ export function openQuestions({ questions, known, asked }: AskContext): readonly
 export async function lookUp({ leases }: GatewayState, context: AskContext): Promise<readonly Question[]> {
   const open = openQuestions(context)
   const { sharing, known } = context
-  if (leases === null || sharing === null) return open
+  if (sharing === null) return open
   const { waiter, lease, alone } = sharing
   waiter.leave()
   const started = waiter.join(

@@ -70,8 +70,7 @@ export interface GatewayState extends GatewayParts {
   readonly images: ImageCache
   readonly questionKeys: QuestionKeys
   readonly flights: QuestionFlights
-  /** Null if nothing is remembered. */
-  readonly leases: Leases | null
+  readonly leases: Leases
   readonly breakers: Breaker
   /** Null where asks are not held. */
   readonly hold: Holding | null

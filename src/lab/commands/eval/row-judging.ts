@@ -68,8 +68,8 @@ const NO_DEADLINE_MS = 30 * 86_400_000
 const SECRET = 'gavel evaluation'
 
 /**
- * Judges a row's items through the engine and the gateway of the service, in this process. Nothing is answered from the memo:
- * which answer an item gets must not depend on which item came before it. Throws an `OperatorError` where the file can't be read or
+ * Judges a row's items through the engine and the gateway of the service, in this process. No question about an item is
+ * answered from the memo: which answer an item gets must not depend on which item came before it. Throws an `OperatorError` where the file can't be read or
  * the settings switch the protocol off.
  */
 export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJudgingIo): Promise<JudgedRow> {
