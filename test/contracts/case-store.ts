@@ -296,38 +296,6 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect([again?.run, again?.journal.size, again?.record.restartedAt]).toEqual([first.run + 1, 0, 7])
     })
 
-    it('is taken over by the answer that ends its round, with all that its worker lacks', async () => {
-      const taken = await takeCase(stores, record.id)
-      const { run } = taken
-      const answer = (key: string, known = taken, endsAt = 3) =>
-        stores.cases.answer(record.id, run, key, entryOf(Number(key.at(-1))), { endsAt, known })
-      expect(await answer('0.0')).toEqual({ outcome: 'stored', answers: 1 })
-      const mine = { ...taken, journal: new Map([['0.0', entryOf(0)]]) }
-      // Another process answers one that this worker does not know.
-      expect(await stores.cases.answer(record.id, run, '0.1', entryOf(1))).toEqual({ outcome: 'stored', answers: 2 })
-      expect((await stores.cases.peek(record.id))?.epoch).toBe(taken.epoch)
-      const last = await answer('0.2', mine)
-      expect(last).toMatchObject({ outcome: 'stored', answers: 3, taken: { epoch: taken.epoch + 1, run, record } })
-      expect([...(last.taken?.journal ?? [])].sort()).toEqual([
-        ['0.0', entryOf(0)],
-        ['0.1', entryOf(1)],
-        ['0.2', entryOf(2)],
-      ])
-      expect(await stores.cases.conclude(record, taken.epoch, end('the old one'))).toBe(false)
-      expect(await stores.cases.conclude(record, taken.epoch + 1, end('the latest'))).toBe(true)
-    })
-
-    it('is taken over by no answer that came second, whose call has yet to be noted, and by none to another run', async () => {
-      const taken = await takeCase(stores, record.id)
-      const { run, epoch } = taken
-      await stores.cases.answer(record.id, run, '0.0', entryOf(0))
-      const again = await stores.cases.answer(record.id, run, '0.0', entryOf(1), { endsAt: 1, known: taken })
-      expect(again).toEqual({ outcome: 'exists', answers: 1 })
-      const stale = await stores.cases.answer(record.id, run + 1, '0.0', entryOf(1), { endsAt: 1, known: taken })
-      expect(stale).toEqual({ outcome: 'stale', answers: 0 })
-      expect((await stores.cases.peek(record.id))?.epoch).toBe(epoch)
-    })
-
     it('has an ask open until it is answered, in its run alone', async () => {
       const { run } = await takeCase(stores, record.id)
       const open = (key: string, ofRun = run) => stores.cases.isOpen(record.id, ofRun, key)

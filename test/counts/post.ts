@@ -9,7 +9,6 @@ import { gatewayOf, memoryGatewayStores } from '../../src/service/composition/ga
 import { inputOf, openerOf } from '../../src/service/composition/intake.ts'
 import { judgeOf } from '../../src/service/composition/judging.ts'
 import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import { openedCases } from '../../src/service/engine/opened-cases.ts'
 import { router } from '../../src/service/engine/routes.ts'
 import { stagesOf } from '../../src/service/engine/script.ts'
 import { startModelServer } from '../support/model-server.ts'
@@ -41,9 +40,8 @@ export async function judgeOnePost(begin: () => Promise<void>): Promise<string |
   const topics = topicsOf(settings)
   const { reader, send } = memoryTopics(clock)
   const queues = memoryQueues({ stages: stagesOf(protocols), attempts: 1, backoffMs: 1, clock, report })
-  const opened = openedCases(clock)
-  queues.work(judgeOf(settings, { protocols, cases, gateway, library: noLibrary, opened, clock, report }))
-  const opener = openerOf(settings, { routes, threads, marks, cases, queues, opened, clock, report, partitions: null })
+  queues.work(judgeOf(settings, { protocols, cases, gateway, library: noLibrary, clock, report }))
+  const opener = openerOf(settings, { routes, threads, marks, cases, queues, clock, report, partitions: null })
   const subjects = { threads, cases, outbox, queues, protocols, routes, memo: stores.memo, samplingRank, clock, report }
   const taking = intake({ reader, ...inputOf(settings, topics, subjects), marks })
   await taking.start()

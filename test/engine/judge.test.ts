@@ -9,7 +9,6 @@ import { type Transcript, transcript, type Verdict, verdict } from '../../src/se
 import type { DeadlineSettings } from '../../src/service/engine/deadline.ts'
 import { generations } from '../../src/service/engine/generations.ts'
 import { type JudgeSettings, judge } from '../../src/service/engine/judge.ts'
-import { type OpenedCases, openedCases } from '../../src/service/engine/opened-cases.ts'
 import { reconciler } from '../../src/service/engine/reconcile.ts'
 import { type Conclusion, type Protocol, round, type Script } from '../../src/service/engine/script.ts'
 import { versionsOf } from '../../src/service/engine/versions.ts'
@@ -127,12 +126,10 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       protocol?: Protocol
       cases?: CaseStore
       settings?: Partial<JudgeSettings>
-      opened?: OpenedCases
       holding?: DeadlineSettings
     } = {},
   ) =>
     judge({
-      ...(over.opened === undefined ? {} : { opened: over.opened }),
       ...(over.holding === undefined ? {} : { holding: over.holding, lookups: held }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
@@ -326,33 +323,6 @@ describe('a case on its way', () => {
     expect(await made.answer(attempt(other))).toMatchObject({ end: 'done' })
     await workOff(made, id)
     expect((await only(published)).verdict.rationale).toBe('first second last')
-  })
-
-  test('begins with what this process has opened, without reading it again', async () => {
-    const { worker, id, cases, clock, published } = await caseOf()
-    const record = (await cases.peek(id))?.record ?? missing()
-    const opened = openedCases(() => clock.now)
-    opened.note(record)
-    const peek = async () => missing()
-    await workOff(worker({ opened, cases: { ...cases, peek } }), id)
-    expect((await only(published)).verdict.rationale).toBe('first second last')
-  })
-
-  test('reads again what this process opened too long ago, and what is not as it was opened', async () => {
-    const { worker, id, cases, clock, published } = await caseOf()
-    const taken = (await cases.take(id)) ?? missing()
-    const opened = openedCases(() => clock.now)
-    opened.note(taken.record)
-    await cases.restart(id, taken.epoch, { ...taken.record, restartedAt: clock.now })
-    const restarted = await workOff(worker({ opened }), id)
-    expect(restarted).toBeUndefined()
-    expect((await only(published)).verdict.rationale).toBe('first second last')
-    opened.note(taken.record)
-    clock.now += 20_000
-    opened.note({ ...taken.record, id: 'another', openedAt: clock.now })
-    expect(opened.use(id)).toBeUndefined()
-    expect(opened.use('another')?.record.id).toBe('another')
-    expect(opened.use('another')).toBeUndefined()
   })
 
   test('answers an ask once, though its job runs twice', async () => {

@@ -4,7 +4,6 @@ import { bullQueues } from '../adapters/bullmq/workers.ts'
 import type { DeadlineSettings } from '../engine/deadline.ts'
 import { eraser } from '../engine/eraser.ts'
 import { judge } from '../engine/judge.ts'
-import type { OpenedCases } from '../engine/opened-cases.ts'
 import { reconciler } from '../engine/reconcile.ts'
 import { stagesOf } from '../engine/script.ts'
 import { shownCaseCleaner } from '../engine/shown-cases.ts'
@@ -17,7 +16,6 @@ import type { Parts } from './parts.ts'
 
 interface JudgingParts extends Pick<Parts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
-  readonly opened?: Pick<OpenedCases, 'use'>
   readonly holding?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'look'>
   readonly answers?: Pick<Answers, 'onDropped'>

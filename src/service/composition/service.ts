@@ -16,7 +16,6 @@ import { memoryShare } from '../adapters/redis/checks.ts'
 import { EXPORTER_LEASE_MS } from '../adapters/redis/exporter.ts'
 import { whyItWaits } from '../adapters/redis/refusals.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { openedCases } from '../engine/opened-cases.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { embedderRoles, lookupsOf } from '../gateway/lookups.ts'
 import { shortDrain } from '../gateway/time-limits.ts'
@@ -180,8 +179,7 @@ async function assemble(
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
   const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
-  const opened = openedCases(clock)
-  const opener = openerOf(settings, { routes, opened, links: redis.links, ...stream })
+  const opener = openerOf(settings, { routes, links: redis.links, ...stream })
 
   const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
@@ -190,7 +188,7 @@ async function assemble(
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, library, queues, loops, clock, report }
     const looking = lookups === null ? {} : { lookups }
-    startJudging(settings, { ...judging, ...looking, opened, answers: redis.answers })
+    startJudging(settings, { ...judging, ...looking, answers: redis.answers })
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 
@@ -221,7 +219,7 @@ async function assemble(
     downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
   if (roles.includes('door')) {
-    const judging = { ...stream, routes, opened, protocols, samplingRank, memo, watch, loops }
+    const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
     keep(await servedDoor(settings, { ...judging, redis, kafka, topics, signals, gateway, secret }))
   }
   const record = roles.includes('record')

@@ -171,12 +171,9 @@ async function journal(
   entry: JournalEntry,
 ): Promise<AttemptEnd> {
   const { caseId, run, key } = staged
-  const known = scripts.of(caseId)
-  const end = known?.run === run ? { endsAt: answersInRound, known } : undefined
-  const { outcome, answers, taken } = await cases.answer(caseId, run, key, entry, end, record)
+  const { outcome, answers } = await cases.answer(caseId, run, key, entry, record)
   if (outcome === 'deleted') throw withheld()
   scripts.answered(staged, outcome === 'stored' ? entry : null)
-  if (taken !== undefined) scripts.noteTaken(taken)
   if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(entry.calls, key))
   return {
     ...{ end: 'done', outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed' },

@@ -1,10 +1,9 @@
 import type { JournalEntry } from '../domain/case.ts'
-import { charactersIn } from '../domain/characters-in.ts'
 import type { ChatMessage } from '../domain/verdict.ts'
 import { withFormat } from '../gateway/format.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Lookups } from '../gateway/lookups.ts'
-import { type CaseStore, CaseWithheld, type KnownCase, StoreSuspended, type TakenCase } from '../ports/cases.ts'
+import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../ports/cases.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Library } from '../ports/library.ts'
 import type { Advance, Work } from '../ports/queues.ts'
@@ -16,7 +15,6 @@ import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts
 import { hasWaited } from './erase.ts'
 import { type LargeCases, largeCases } from './large-cases.ts'
 import { callsIn } from './lost-calls.ts'
-import type { OpenedCases } from './opened-cases.ts'
 import { type Pacing, pacing } from './pacing.ts'
 import { type Pending, pendingAsks } from './pending.ts'
 import { prepared } from './prepared.ts'
@@ -45,8 +43,6 @@ interface JudgeParts {
   readonly clock: Clock
   readonly report: Report
   readonly settings: JudgeSettings
-  /** What this process has opened and need not read again. */
-  readonly opened?: Pick<OpenedCases, 'use'>
   /** Set in a service, where asks that no model of their chain answers are held, and lookups. */
   readonly holding?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'look'>
@@ -93,22 +89,19 @@ const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
 async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
-  const { cases, scripts, pace, large, opened } = context
+  const { cases, scripts, pace, large } = context
   const waiting = scripts.of(caseId)
   if (waiting === undefined) {
     const putOff = pace.putOff(share)
     if (putOff > 0) return { next: 'later', delayMs: putOff * (1 + 3 * Math.random()) }
     await pace.begin(share)
   }
-  const known = waiting ?? opened?.use(caseId)
-  const length =
-    waiting?.subjectCharacters ??
-    (known === undefined ? await cases.recordLength(caseId) : charactersIn(known.record.subject))
+  const length = waiting?.subjectCharacters ?? (await cases.recordLength(caseId))
   if (waiting === undefined) pace.weigh(share, length)
   const use = await large.use(caseId, length)
   if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
   try {
-    return await takeOn(context, caseId, share, waiting, known)
+    return await takeOn(context, caseId, share, waiting)
   } finally {
     use.end()
   }
@@ -120,17 +113,16 @@ async function takeOn(
   caseId: string,
   share: string,
   waiting: ReturnType<WaitingScripts['of']>,
-  known: KnownCase | undefined,
 ): Promise<Advance> {
   const { protocols, cases, clock, settings, scripts } = context
   // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
-  const seen = known ?? (await cases.peek(caseId))
+  const seen = waiting ?? (await cases.peek(caseId))
   if (seen === null) return DONE
   const protocol = protocolOf(protocols, seen.record)
   if (protocol === undefined) return PROTOCOL_OFF
   if (isWaiting(seen.record, clock())) return LATER
   if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
-  const taken = scripts.useTaken(caseId) ?? (await cases.take(caseId, seen))
+  const taken = await cases.take(caseId, seen)
   if (taken === null) {
     scripts.forget(caseId)
     return DONE

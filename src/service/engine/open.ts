@@ -11,7 +11,6 @@ import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { sharesTakeTurns } from '../threads/turns.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
-import type { OpenedCases } from './opened-cases.ts'
 import { reopenings } from './reopenings.ts'
 import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
@@ -61,8 +60,6 @@ export function opener(deps: {
   queues: StageQueues
   clock: Clock
   report: Report
-  /** Told of each record, for whoever begins its case in this process. */
-  opened?: Pick<OpenedCases, 'note'>
   /** Where traces are sent: what messages said of theirs. */
   links?: Pick<TraceLinks, 'read'> | undefined
   settings: OpenerSettings
@@ -152,9 +149,8 @@ export function opener(deps: {
     })
     if (opening.some(({ record }) => opened.includes(record.id)) && ready.some(judgedAgain)) again.reopened(ref)
     for (const { record } of opening) {
-      if (!opened.includes(record.id)) continue
-      deps.opened?.note(record)
-      report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
+      if (opened.includes(record.id))
+        report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
     }
     const share = shareOf(ref.tenant, ref.kind, post)
     return opened.map((caseId) => [caseId, share])

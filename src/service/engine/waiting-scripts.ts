@@ -18,8 +18,6 @@ interface WaitingScript {
   characters: number
   /** The asks of the round that this process has not seen answered, by key. */
   readonly open: Map<string, KeyedAsk>
-  /** The case, taken over by the answer that ended the round; null until then, and once it is used. */
-  taken: TakenCase | null
 }
 
 /** A limit on the characters of subjects, questions and answers, not on scripts: one thread may be a hundred times as long as another. */
@@ -67,25 +65,12 @@ export function waitingScripts(clock: Clock) {
         subjectCharacters: subject,
         characters: added,
         open: byKey,
-        taken: null,
       })
       characters += added
       for (const oldest of waiting.keys()) {
         if (characters <= MOST_CHARACTERS) break
         forget(oldest)
       }
-    },
-    /** The case was taken over by an answer of this process. */
-    noteTaken(taken: TakenCase): void {
-      const script = waiting.get(taken.record.id)
-      if (script?.run === taken.run) script.taken = taken
-    },
-    /** The case as an answer took it over, once: whoever advances it later takes it over again. */
-    useTaken(caseId: string): TakenCase | null {
-      const script = waiting.get(caseId)
-      const taken = script?.taken ?? null
-      if (script !== undefined) script.taken = null
-      return taken
     },
     /**
      * The ask has been answered: if its job runs again, it looks into the journal. `entry` is what the journal has; null

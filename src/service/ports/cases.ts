@@ -67,14 +67,6 @@ export type CaseSubject = Pick<CaseRecord, 'protocol' | 'tenant' | 'subjectId' |
 export interface Journaled {
   readonly outcome: 'stored' | 'exists' | 'stale' | 'deleted'
   readonly answers: number
-  /** The case, if this answer took it over. */
-  readonly taken?: TakenCase
-}
-
-/** An answer that brings the journal to `endsAt` answers ends its round. */
-export interface RoundEnd {
-  readonly endsAt: number
-  readonly known: KnownCase
 }
 
 /** The verdict above a proposal. */
@@ -133,18 +125,10 @@ export interface CaseStore {
   /**
    * Writes how an ask ended. The first write counts: `exists` if there is one, `stale` if the case or run is no longer
    * open. `answers` is how many the run has now; of several that are written at once, exactly one sees the last number.
-   * The stored answer that ends its round takes the case over in the same step, if `end` is given and the store can be
-   * trusted. If the entry shows content of subjects, it is noted that this case, of `shownTo`, was shown it
+   * If the entry shows content of subjects, it is noted that this case, of `shownTo`, was shown it
    * (`Erasures.shownTo`); if one of them has been deleted, nothing is done: `deleted`.
    */
-  answer(
-    caseId: string,
-    run: number,
-    key: string,
-    entry: JournalEntry,
-    end?: RoundEnd,
-    shownTo?: CaseSubject,
-  ): Promise<Journaled>
+  answer(caseId: string, run: number, key: string, entry: JournalEntry, shownTo?: CaseSubject): Promise<Journaled>
   /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**

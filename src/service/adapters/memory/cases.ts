@@ -32,18 +32,15 @@ export function memoryCases(
   const unanswered = new Map<string, number>()
   const isWorked = ({ status, unworked }: KeptCase) => status === 'open' && !unworked
 
-  function takeOver(kept: KeptCase): TakenCase {
-    // An unworked case keeps its place in the order for when it is worked again.
-    const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
-    cases.set(kept.record.id, taken)
-    return takenOf(taken)
-  }
-
   return {
     async take(id) {
       const kept = openCase(id)
-      if (kept !== null && erasures.isWithheld(kept)) throw new CaseWithheld()
-      return kept === null ? null : takeOver(kept)
+      if (kept === null) return null
+      if (erasures.isWithheld(kept)) throw new CaseWithheld()
+      // An unworked case keeps its place in the order for when it is worked again.
+      const taken = { ...kept, epoch: kept.epoch + 1, touched: kept.unworked ? kept.touched : clock() }
+      cases.set(id, taken)
+      return takenOf(taken)
     },
     async peek(id) {
       const kept = openCase(id)
@@ -95,19 +92,16 @@ export function memoryCases(
       return true
     },
 
-    async answer(id, run, key, entry, end) {
+    async answer(id, run, key, entry) {
       const kept = openCase(id)
       if (kept?.run !== run) return { outcome: 'stale', answers: 0 }
       if (erasures.areDeleted(entry.shown ?? [])) return { outcome: 'deleted', answers: 0 }
       const known = kept.journal.get(key)
       const journal = known === undefined ? new Map(kept.journal).set(key, entry) : kept.journal
       const stored = known === undefined || JSON.stringify(known) === JSON.stringify(entry)
-      const journaled = { outcome: stored ? 'stored' : 'exists', answers: journal.size } as const
       cases.set(id, { ...kept, journal })
       if (stored) erasures.noteShown(kept.record, entry.shown ?? [])
-      if (erasures.isWithheld({ ...kept, journal }) || !stored || end === undefined || journal.size < end.endsAt)
-        return journaled
-      return { ...journaled, taken: takeOver({ ...kept, journal }) }
+      return { outcome: stored ? 'stored' : 'exists', answers: journal.size }
     },
     async loseCalls(id, calls) {
       const kept = openCase(id)

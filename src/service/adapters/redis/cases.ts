@@ -51,23 +51,8 @@ const restartUnpublished = script('cases/restart-unpublished', {
 const withhold = script('cases/withhold', { keys: ['case'], args: ['run', 'ms'] })
 const restart = script('cases/restart', { keys: ['case', 'journal'], args: ['epoch', 'record'] })
 const answer = script('cases/answer', {
-  keys: [...CASE, 'open', 'incarnation', 'owners', 'shownPrefix'],
-  args: [
-    'run',
-    'key',
-    'entry',
-    'endsAt',
-    'id',
-    'now',
-    'known',
-    'incarnationId',
-    'watermark',
-    'serverRun',
-    'keepShown',
-    'shownTo',
-    'shown[]',
-    'answered[]',
-  ],
+  keys: ['case', 'journal', 'owners', 'shownPrefix'],
+  args: ['run', 'key', 'entry', 'now', 'keepShown', 'shownTo', 'shown[]'],
 })
 const noteUnanswered = script('cases/note-unanswered', {
   keys: ['unanswered', 'incarnation'],
@@ -104,7 +89,7 @@ const unpublishedReply = z.tuple([
   z.array(z.string()),
 ])
 const withheld = script('cases/is-withheld', { keys: ['case', 'owners'] })
-const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale', 'deleted']), z.number(), takenReply.optional()])
+const answerReply = z.tuple([z.enum(['stored', 'exists', 'stale', 'deleted']), z.number()])
 const concludeReply = z.union([z.number(), z.literal('verdict'), z.tuple([z.string(), z.string()])])
 const partitionReply = z.tuple([z.array(z.string()), z.array(z.string())])
 const lostCall = call.extend({ key: z.string() })
@@ -121,21 +106,15 @@ export function redisCases(
   { keepShownMs } = { keepShownMs: KEEP_SHOWN_MS },
 ): CaseStore {
   const unpublished = (id: string) => unpublishedCase(client, keys, id)
-  const taking = (id: string, known: KnownCase | undefined) => ({
-    ...caseKeys(keys, id),
-    open: keys.open,
-    incarnation: keys.incarnation,
-    owners: keys.deletedOwners,
-    id,
-    now: clock(),
-    known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
-    ...token(),
-    answered: [...(known?.journal.keys() ?? [])],
-  })
 
   return {
     async take(id, known) {
-      const reply = await takeCase(client, taking(id, known))
+      const reply = await takeCase(client, {
+        ...{ ...caseKeys(keys, id), open: keys.open, incarnation: keys.incarnation, owners: keys.deletedOwners },
+        ...{ id, now: clock(), ...token() },
+        known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
+        answered: [...(known?.journal.keys() ?? [])],
+      })
       if (reply === null) return null
       if (reply === 'suspended') throw new StoreSuspended()
       if (reply === 'withheld') throw new CaseWithheld()
@@ -190,18 +169,22 @@ export function redisCases(
       const given = { case: keys.case(id), journal: keys.journal(id), epoch, record: JSON.stringify(record) }
       return (await restart(client, given)) === 1
     },
-    async answer(id, run, key, entry, end, shownTo) {
+    async answer(id, run, key, entry, shownTo) {
       const shown = ownersIn([entry])
       if (shown.length > 0 && shownTo === undefined) throw new Error(`whose case is ${id}? It was shown something`)
-      const given = {
-        ...{ ...taking(id, end?.known), run, key, entry: JSON.stringify(entry), endsAt: end?.endsAt ?? 0 },
-        ...{ shownPrefix: keys.shown(''), keepShown: keepShownMs, shown },
-        shownTo: shownTo === undefined ? '' : memberOfShown(id, shownTo),
-      }
-      const [outcome, answers, reply] = answerReply.parse(await answer(client, given))
-      if (reply === undefined) return { outcome, answers }
-      const taken = takenOf(reply, end?.known)
-      return { outcome, answers, taken: { ...taken, journal: new Map(taken.journal).set(key, entry) } }
+      const [outcome, answers] = answerReply.parse(
+        await answer(client, {
+          ...{
+            case: keys.case(id),
+            journal: keys.journal(id),
+            owners: keys.deletedOwners,
+            shownPrefix: keys.shown(''),
+          },
+          ...{ run, key, entry: JSON.stringify(entry), now: clock(), keepShown: keepShownMs, shown },
+          shownTo: shownTo === undefined ? '' : memberOfShown(id, shownTo),
+        }),
+      )
+      return { outcome, answers }
     },
     async loseCalls(id, calls) {
       if (calls.length === 0) return
