@@ -146,8 +146,8 @@ async function fromRecord(
       search === undefined
         ? { found: await record.find(filter, last), stoppedEarly: false }
         : await record.search(search, filter, last)
-    for (const { verdict: one } of found.toReversed())
-      terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one))
+    for (const { verdict: one, words } of found.toReversed())
+      terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one, words ?? ''))
     if (found.length === last) terminal.say(`These are the newest ${last}; there may be more (--last).`)
     if (stoppedEarly)
       terminal.say('The search ended early: too many verdicts hold parts of these words. Name rarer ones.')

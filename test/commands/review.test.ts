@@ -131,7 +131,9 @@ it('says how far people agree with machines and with one another', async () => {
   expect(JSON.parse(await run(stats, [], { json: true })).agreement).toContainEqual(
     expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 2, agreeing: 0 }),
   )
-  expect(await run(stats, [], { tenant: 'acme' })).toBe('There is no human verdict in the record.')
+  expect(await run(stats, [], { tenant: 'acme' })).toBe(
+    'No human verdict in the record is in force, so there is nothing to compare.',
+  )
 })
 
 it('what people decided is a labelled file that gavel eval reads', async () => {

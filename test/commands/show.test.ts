@@ -61,6 +61,31 @@ test('each comment’s words are beside its score, in the order of the answer, w
   expect(printed(transcriptOf(turn({ answer: { score: 0.5 } }))).slice(2)).toEqual(['    score: 0.5'])
 })
 
+test('what a lookup found is a line for each neighbour, and a verdict without questions says so', () => {
+  const near = {
+    id: 'i1',
+    text: 'burn it\u001b[2J',
+    label: 'unsafe',
+    similarity: 0.834,
+    metadata: { keyCues: 'a threat' },
+  }
+  const answer = {
+    shelves: [
+      { shelf: 'precedents', neighbours: [near], problem: null },
+      { shelf: 'learnt', neighbours: [], problem: 'shelf "learnt" is empty' },
+    ],
+    weak: 'the embedder does not know Korean',
+  }
+  expect(printed(transcriptOf(turn({ stage: 'lookup', answer }))).slice(2)).toEqual([
+    '    precedents: 1 neighbour',
+    '      0.83  unsafe  "burn it [2J"  (i1)',
+    '            keyCues: a threat',
+    '    learnt: shelf "learnt" is empty',
+    '    the embedder does not know Korean',
+  ])
+  expect(printed(transcriptOf())).toEqual(['  (nothing was asked for this verdict)'])
+})
+
 test('the paper’s word is beside the label that it means', () => {
   const lines = printed(transcriptOf(turn({ stage: 'opinion', answer: { reasoning: 'Real harm.', answer: 'Fake' } })))
   expect(lines).toContain('    reasoning: Real harm.')

@@ -48,7 +48,7 @@ test('the record is asked for verdicts by what the topic can’t be asked for', 
   const versions = { script: 1, prompts: 'abc', settings: '' }
   await topics.judged(
     { subjectId: 'a', decidedBy: 'consensus', faults: ['model'] },
-    'x',
+    'the dam\u001b[2J broke',
     {},
     { author: 'ann', lang: 'ko' },
   )
@@ -70,6 +70,12 @@ test('the record is asked for verdicts by what the topic can’t be asked for', 
     return ids.join(' ')
   }
   expect(await found({ record: true })).toBe('a b')
+  const lines: string[] = []
+  const terminal = { ...silent, out: (line: unknown) => void lines.push(String(line)) }
+  const signal = new AbortController().signal
+  await perform(command, settings, [], { record: true, author: 'ann' }, { terminal, signal })
+  // A person tells them apart by what they are about.
+  expect(lines).toEqual([expect.stringMatching(/rumor~a~r\d.*"the dam \[2J broke"/)])
   for (const options of [{ author: 'ann' }, { lang: 'ko' }, { fault: 'model' }, { until: Date.parse(at(5)) }] as const)
     expect(await found({ record: true, ...options }), JSON.stringify(options)).toBe('a')
   for (const options of [{ model: 'large' }, { prompts: 'abc' }, { contested: true }] as const)

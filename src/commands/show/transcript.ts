@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { entryOf } from '../../service/domain/entry-of.ts'
+import { found } from '../../service/domain/library.ts'
 import { type RecordedMessage, scopeOf, type Transcript, type Turn } from '../../service/domain/verdict.ts'
 import { WITHHELD } from '../../service/inspection/cases.ts'
 import type { Inspection } from '../../service/inspection/inspection.ts'
-import { printable, type Terminal } from '../terminal.ts'
+import { counted, printable, type Terminal } from '../terminal.ts'
 
 const MOST_SAID = 20_000
-/** Of a comment beside its score. */
-const MOST_OF_A_COMMENT = 160
+/** Of a comment beside its score, and of a neighbour beside its label. */
+const MOST_OF_A_TEXT = 160
 
 /** How debates are shown. */
 export interface Minutes {
@@ -57,6 +58,7 @@ export function printTranscript({ verdictId, ...transcript }: Transcript, minute
   const out = (line: string) => terminal.out(line)
   const meanings = meaningsIn(minutes, verdictId)
   const words = wordsOfComments(transcript.subject)
+  if (transcript.turns.length === 0) out('  (nothing was asked for this verdict)')
   for (const line of transcript.cut) out(`  (${printable(line, 300)})`)
   for (const turn of transcript.turns) {
     const from = turn.memo ? ', from the memo' : ''
@@ -66,7 +68,9 @@ export function printTranscript({ verdictId, ...transcript }: Transcript, minute
     )
     if (minutes.prompts) for (const message of turn.messages) printMessage(message, out)
     if (turn.failed !== undefined) out(`    failed: ${turn.failed.code} (${printable(turn.failed.detail, 300)})`)
-    else for (const line of scoresIn(turn, words) ?? saidIn(turn.answer, turn.raw, meanings)) out(`    ${line}`)
+    else
+      for (const line of scoresIn(turn, words) ?? foundIn(turn) ?? saidIn(turn.answer, turn.raw, meanings))
+        out(`    ${line}`)
   }
 }
 
@@ -94,13 +98,30 @@ function scoresIn({ answer, about = [] }: Turn, words: ReadonlyMap<string, strin
   return all.flatMap(({ comment, score, reason }) => {
     const id = about[comment - 1] ?? `comment ${comment}`
     const text = words.get(id)
-    const said = text === undefined ? 'its words are not in the transcript' : `"${printable(text, MOST_OF_A_COMMENT)}"`
+    const said = text === undefined ? 'its words are not in the transcript' : `"${printable(text, MOST_OF_A_TEXT)}"`
     const sign = score > 0 ? '+' : ''
     return [
       `${`${sign}${score.toFixed(2)}`.padStart(5)}  ${said}  (${printable(id, 60)})`,
       ...(reason === undefined ? [] : [`       ${printable(reason, MOST_SAID)}`]),
     ]
   })
+}
+
+/** What a lookup in the library found, a line for each neighbour; null where the answer is none. */
+function foundIn({ answer }: Turn): string[] | null {
+  const read = found.safeParse(answer)
+  if (!read.success) return null
+  const { shelves, weak } = read.data
+  return [
+    ...shelves.flatMap(({ shelf, neighbours, problem }) => [
+      `${printable(shelf, 60)}: ${problem === null ? counted(neighbours.length, 'neighbour') : printable(problem, 300)}`,
+      ...neighbours.flatMap(({ label, similarity, text, id, metadata }) => [
+        `  ${similarity.toFixed(2)}  ${printable(label, 40)}  "${printable(text, MOST_OF_A_TEXT)}"  (${printable(id, 60)})`,
+        ...Object.entries(metadata).map(([name, value]) => `        ${printable(name, 60)}: ${printable(value, 300)}`),
+      ]),
+    ]),
+    ...(weak === null ? [] : [printable(weak, 300)]),
+  ]
 }
 
 function heading(round: number, stage: string, role: string): string {

@@ -25,8 +25,8 @@ export const rumor: Role = (question, schema) => {
 
 function subjectivity({ fences }: Question) {
   return isSubjective(readCues(claimOf(fences)))
-    ? because('More words of opinion or jest than of fact.', { answer: 'Yes' })
-    : because('Its words state something that can be checked.', { answer: 'No' })
+    ? because('Subjective: more words of opinion or jest than of fact.', { answer: 'Yes' })
+    : because('Not subjective: its words state something that can be checked.', { answer: 'No' })
 }
 
 function batch({ fences }: Question) {
