@@ -1,10 +1,10 @@
 import { entryOf } from '../domain/entry-of.ts'
 import type { Forgotten } from '../ports/library.ts'
-import { replacedWithout } from './replaced-without.ts'
 import {
   type ChangeRecord,
   DamagedFiles,
   type RowKey,
+  replacedWithout,
   type ShelfRecord,
   type Storage,
   type Version,

@@ -53,3 +53,8 @@ export function changeId(now: number): string {
   const at = new Date(now).toISOString().replace(/[-:.Z]/g, '')
   return `${at}-${randomBytes(3).toString('hex')}`
 }
+
+/** The `source` of a row that was imported from a data set: a hash of the item's id. */
+export function sourceKey(sourceId: string): string {
+  return hashOf('item', sourceId).slice(0, 32)
+}

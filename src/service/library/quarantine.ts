@@ -10,11 +10,11 @@ import {
   type Room,
   type SubjectRef,
 } from '../ports/library.ts'
-import { toldOf } from './logged.ts'
 import { changeId, hashOf, learntFrom, ownerOf, placeName, placeOf } from './names.ts'
 import { textKey } from './same-text.ts'
 import { checkedName } from './shelf-reading.ts'
 import type { ProposalRecord, Storage } from './storage.ts'
+import { toldOf } from './storage.ts'
 import { placeFor } from './take-back.ts'
 import type { writing } from './writing.ts'
 

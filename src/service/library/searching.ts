@@ -2,10 +2,9 @@ import { RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour, ShownItem } from '../domain/library.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Search, SubjectRef } from '../ports/library.ts'
-import { DEFAULT_TENANT, ownerOf, type Place, placeName } from './names.ts'
+import { DEFAULT_TENANT, ownerOf, type Place, placeName, sourceKey } from './names.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
 import type { ShelfReading } from './shelf-reading.ts'
-import { sourceKey } from './source-key.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
 
 const NOTHING_OWNED: readonly NearRow[] = []

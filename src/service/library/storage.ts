@@ -188,3 +188,27 @@ export interface Storage {
 
   close(): Promise<void>
 }
+
+/**
+ * What a change replaced, with the versions that `which` picks replaced by what `instead` returns; null leaves the item
+ * out. Returns the same object if none is picked.
+ */
+export function replacedWithout(
+  { replaced }: Pick<ChangeRecord, 'replaced'>,
+  which: (version: Version) => boolean,
+  instead: (id: string, version: Version) => Version | null,
+): ChangeRecord['replaced'] {
+  if (!Object.values(replaced).some(which)) return replaced
+  return Object.fromEntries(
+    Object.entries(replaced).flatMap(([id, version]) => {
+      const now = which(version) ? instead(id, version) : version
+      return now === null ? [] : [[id, now]]
+    }),
+  )
+}
+
+/** A change as the history shows it. */
+export function toldOf({ replaced: _, torn: __, kind, damaged, ...logged }: ChangeRecord): LoggedChange {
+  const told = { ...logged, kind: logged.item === undefined ? kind : ('take-back' as const), ...placeOf(logged.shelf) }
+  return damaged === undefined ? told : { ...told, damaged: DamagedFiles.ofChange(logged.id, undefined).message }
+}

@@ -1,9 +1,8 @@
 import { RetryLaterError } from '../domain/errors.ts'
 import { type Change, contentId, type Embedder, type Item } from '../ports/library.ts'
-import { ownerOf, type Place, placeName, tableName } from './names.ts'
+import { ownerOf, type Place, placeName, sourceKey, tableName } from './names.ts'
 import { textKey } from './same-text.ts'
 import { checkedName, type ShelfReading } from './shelf-reading.ts'
-import { sourceKey } from './source-key.ts'
 import { type Row, type Storage, type Version, versionOf } from './storage.ts'
 
 /** Texts embedded in one call: few enough that a stop takes effect soon. */
