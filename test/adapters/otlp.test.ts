@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { otlpSink } from '../../src/service/adapters/otlp/sink.ts'
+import { otlpSink } from '../../src/service/adapters/otlp.ts'
 import type { TraceSpan } from '../../src/service/ports/traces.ts'
 
 type Asked = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: unknown }

@@ -30,7 +30,7 @@ export function unsealed(key: Buffer, value: Buffer): Buffer {
 /**
  * The keys of what people wrote. PostgreSQL leaves the bytes of a deleted row on their page until others need the place, also after
  * VACUUM; so each value has a key of its own, which goes with the row, and the small tables of keys are written anew
- * (`src/service/adapters/postgres/vacuum.ts`).
+ * (`src/service/adapters/postgres/record.ts`).
  */
 export class Seals {
   readonly #sql: Sql
