@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { Disturbing } from '../../src/service/console/rows.ts'
+import { Disturbing } from '../../src/service/console/lists.ts'
 import { Arriving, type Told } from '../../src/service/console/stream.ts'
 import { MOST_ERASED } from '../../src/service/ports/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'

@@ -1,9 +1,8 @@
 import type { RecordReader } from '../ports/record.ts'
 import type { Blinds } from './blinds.ts'
-import { filterOf } from './filter.ts'
 import type { Kinds } from './kinds.ts'
+import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
 import type { Answer, Page } from './page.ts'
-import { box, field, type Lists, options, rowsOf } from './rows.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type Safe } from './view.ts'
 

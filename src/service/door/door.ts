@@ -8,7 +8,7 @@ import { bodyOf, bodyRoom, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
-import type { Rate } from './rates.ts'
+import type { Rate } from './route.ts'
 import { type Caller, json, type Route } from './route.ts'
 
 /** Whence a request comes, as the server has seen it. */

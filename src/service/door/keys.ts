@@ -1,8 +1,7 @@
 import { type ApiKey, foundKey, SCOPES } from '../domain/api-key.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Refused } from './problem.ts'
-import { type Rate, rates } from './rates.ts'
-import type { Caller, Route } from './route.ts'
+import type { Caller, Rate, Route } from './route.ts'
 
 /** Wrong keys from one address: more in a row are told to wait. */
 const WRONG: Rate = { perSecond: 5, burst: 50 }
@@ -73,4 +72,37 @@ function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
   if (bearer !== null) return /^Bearer +(\S{1,200}) *$/i.exec(bearer)?.[1] ?? ''
   if (query === null) return null
   return headers.get('x-goog-api-key') ?? query.get('key')
+}
+
+/** Token buckets by name. */
+interface Rates {
+  /** Takes so much at this rate; null if there was room, else for how many seconds there is none. */
+  take(name: string, rate: Rate, cost: number, now: number): number | null
+}
+
+interface Bucket {
+  tokens: number
+  at: number
+}
+
+/**
+ * Buckets of this many names at most; of others the one that was used longest ago is forgotten. What costs more than a burst
+ * is let in when the bucket is full, and is owed.
+ */
+function rates(mostNames: number): Rates {
+  const buckets = new Map<string, Bucket>()
+  return {
+    take(name, { perSecond, burst }, cost, now) {
+      const before = buckets.get(name) ?? { tokens: burst, at: now }
+      const tokens = Math.min(burst, before.tokens + (Math.max(0, now - before.at) / 1000) * perSecond)
+      const needed = Math.min(cost, burst)
+      buckets.delete(name)
+      buckets.set(name, { tokens: tokens >= needed ? tokens - cost : tokens, at: now })
+      for (const oldest of buckets.keys()) {
+        if (buckets.size <= mostNames) break
+        buckets.delete(oldest)
+      }
+      return tokens >= needed ? null : (needed - tokens) / perSecond
+    },
+  }
 }

@@ -1,6 +1,11 @@
 import type { Scope } from '../domain/api-key.ts'
 import type { ProblemName, Refused } from './problem.ts'
-import type { Rate } from './rates.ts'
+
+/** How much may be done: on average, and at once. */
+export interface Rate {
+  readonly perSecond: number
+  readonly burst: number
+}
 
 /** Who asks: whom a key belongs to, and what it may do. */
 export interface Caller {
