@@ -15,7 +15,7 @@ import type { TraceLinks } from '../src/service/ports/traces.ts'
 import type { CheckpointSettings } from '../src/service/threads/checkpoints.ts'
 import { advanceMark } from '../src/service/threads/stream-clock.ts'
 import type { LaterErasures } from './later-erasures.ts'
-import { type Read, type ReadBatch, readMessage } from './read-message.ts'
+import { type Read, type ReadBatch, readBatch } from './read-message.ts'
 import type { StoreWatch } from './store-watch.ts'
 import { PartitionMarks, partitionKey } from './stream-marks.ts'
 
@@ -76,17 +76,6 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
 export interface Input {
   readonly handlers: ReadonlyMap<string, TopicHandler>
   readonly context: IntakeContext
-}
-
-/** Parses messages of the handler's topic. */
-export function readBatch(
-  { schema }: TopicHandler,
-  { limits, clock }: IntakeContext,
-  incoming: readonly Incoming[],
-): ReadBatch<InputMessage> {
-  const now = clock()
-  const all = incoming.map((from) => readMessage(from, schema, limits, now))
-  return { good: all.filter((one) => one.ok), bad: all.filter((one) => !one.ok) }
 }
 
 /**

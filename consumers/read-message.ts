@@ -3,6 +3,7 @@ import { CORRUPT_BATCH } from '../src/service/adapters/kafka/record.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import type { DeadLetterReason } from '../src/service/domain/messages.ts'
 import { type ReadLimits, readValue } from '../src/service/domain/read-value.ts'
+import type { Clock } from '../src/service/ports/clock.ts'
 import type { Place } from '../src/service/ports/threads.ts'
 import type { Incoming } from '../src/service/ports/topic.ts'
 
@@ -13,8 +14,7 @@ export interface Read<Message> {
   readonly from: Incoming
 }
 
-/** One that can't be read, and why. */
-export interface Unreadable {
+interface Unreadable {
   readonly ok: false
   readonly reason: DeadLetterReason
   readonly detail: string
@@ -25,6 +25,17 @@ export interface Unreadable {
 export interface ReadBatch<Message> {
   readonly good: readonly Read<Message>[]
   readonly bad: readonly Unreadable[]
+}
+
+/** Parses messages of one topic against its schema. */
+export function readBatch<Message extends { createdAt: number }>(
+  { schema }: { readonly schema: z.ZodType<Message> },
+  { limits, clock }: { readonly limits: ReadLimits; readonly clock: Clock },
+  incoming: readonly Incoming[],
+): ReadBatch<Message> {
+  const now = clock()
+  const all = incoming.map((from) => readMessage(from, schema, limits, now))
+  return { good: all.filter((one) => one.ok), bad: all.filter((one) => !one.ok) }
 }
 
 /** Parses one message against its schema. An error names what is wrong and where, and never quotes the message. */

@@ -1,4 +1,5 @@
-import { type Input, readBatch, type TopicHandler } from '../../../consumers/intake.ts'
+import type { Input, TopicHandler } from '../../../consumers/intake.ts'
+import { readBatch } from '../../../consumers/read-message.ts'
 import { jsonOf } from '../domain/json-of.ts'
 import { type DeadLetter, deadLetter, type Outcome } from '../domain/messages.ts'
 import type { ThreadRef } from '../domain/thread.ts'

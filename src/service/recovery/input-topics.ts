@@ -1,5 +1,5 @@
-import { type Input, type InputMessage, readBatch, type TopicHandler } from '../../../consumers/intake.ts'
-import type { ReadBatch } from '../../../consumers/read-message.ts'
+import type { Input, InputMessage, TopicHandler } from '../../../consumers/intake.ts'
+import { type ReadBatch, readBatch } from '../../../consumers/read-message.ts'
 import type { GroupProgress, Range } from '../ports/topic.ts'
 import type { Run } from './run.ts'
 
