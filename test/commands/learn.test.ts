@@ -28,6 +28,7 @@ import { ownerOf } from '../../src/service/library/names.ts'
 import type { Library } from '../../src/service/ports/library.ts'
 import { makeCurations } from '../../src/service/protocols/make.ts'
 import { wordEmbedder } from '../contracts/library.ts'
+import { callOf } from '../contracts/samples.ts'
 import { plainFence } from '../protocols/drive.ts'
 import { invocation, perform } from '../support/commands.ts'
 import { startMisbehaving } from '../support/misbehaving.ts'
@@ -58,7 +59,7 @@ describe('the learner', () => {
       await mayAsk?.()
       const said = ask.messages.map(({ content }) => content).join('\n')
       asked.push(said)
-      calls.push({ id: `${asked.length}`, outcome: 'answered' })
+      calls.push(callOf(`${asked.length}`))
       return {
         answer: null,
         raw: '',

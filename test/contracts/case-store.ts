@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { CaseRecord } from '../../src/service/domain/case.ts'
 import { charactersIn } from '../../src/service/domain/characters-in.ts'
 import { CaseWithheld } from '../../src/service/ports/cases.ts'
-import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
+import { ARRIVAL, callOf, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
 /** What every case store promises. */
@@ -115,7 +115,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
       expect(await stores.cases.take('rumor~nobody~r1')).toBeNull()
       expect(await stores.cases.peek('rumor~nobody~r1')).toBeNull()
       expect((await stores.cases.answer('rumor~nobody~r1', 0, '0.0', entryOf(1))).outcome).toBe('stale')
-      await stores.cases.loseCalls('rumor~nobody~r1', [{ key: '0.0', id: 'x', outcome: 'failed' }])
+      await stores.cases.loseCalls('rumor~nobody~r1', [{ key: '0.0', ...callOf('x', 'failed') }])
       expect(await stores.cases.countOpen()).toBe(1)
     })
 
@@ -179,7 +179,7 @@ export function caseStoreContract(name: string, make: MakeStores): void {
 
     it('remembers lost calls in order, each once, also over a restart', async () => {
       const spent = { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0.125 }
-      const lost = (id: string) => ({ key: '0.0', id, outcome: 'timeout', ...(id === 'b' ? { spent } : {}) })
+      const lost = (id: string) => ({ key: '0.0', ...callOf(id, 'timeout'), ...(id === 'b' ? { spent } : {}) })
       await stores.cases.loseCalls(record.id, [])
       await stores.cases.loseCalls(record.id, [lost('a'), lost('b')])
       const { epoch } = await takeCase(stores, record.id)

@@ -4,6 +4,7 @@ import type { CaseRestart, UnpublishedCase } from '../../src/service/ports/cases
 import type { ThreadState } from '../../src/service/ports/threads.ts'
 import {
   ARRIVAL,
+  callOf,
   endOf,
   entryOf,
   HOUR,
@@ -166,7 +167,7 @@ export function erasureContract(name: string, make: MakeStores): void {
         await deleteComment()
         const held = await unpublished(id)
         expect(held).toMatchObject({ epoch: before.epoch, run: before.run, concluded: false })
-        const lost = { key: '0.0', id: 'call-1', outcome: 'answered' }
+        const lost = { key: '0.0', ...callOf('call-1') }
         const given = await over(held, { journal: new Map([['0.0', entryOf('harmless')]]), lostCalls: [lost] })
         expect(await stores.cases.isOpen(id, before.run, '9.0')).toBe(true)
         expect(await stores.cases.restartUnpublished(held, given)).toBe('restarted')

@@ -1,4 +1,4 @@
-import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
+import type { Call, CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
 import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/service/domain/thread.ts'
 import { noUsage, verdictId } from '../../src/service/domain/verdict.ts'
@@ -125,6 +125,11 @@ export function retractionOf(ref: ThreadRef) {
   }
 }
 
+/** A call of the model `m` that took 5 ms. */
+export function callOf(id: string, outcome = 'answered'): Call {
+  return { id, outcome, model: 'm', startedAt: T0, ms: 5 }
+}
+
 export function entryOf(answer: unknown): JournalEntry {
   return {
     stage: 'stance',
@@ -132,7 +137,7 @@ export function entryOf(answer: unknown): JournalEntry {
     model: 'm',
     answer,
     raw: JSON.stringify(answer),
-    calls: [{ id: 'call-1', outcome: 'answered' }],
+    calls: [callOf('call-1')],
     usage: noUsage(),
     startedAt: T0,
     ms: 5,

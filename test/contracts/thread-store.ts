@@ -7,6 +7,7 @@ import type { Post, ThreadRef } from '../../src/service/domain/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/service/ports/threads.ts'
 import {
   ARRIVAL,
+  callOf,
   endOf,
   entryOf,
   HOUR,
@@ -1408,7 +1409,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const second = await openCase(stores, p1)
         const taken = await takeCase(stores, second.id)
         await stores.cases.answer(second.id, taken.run, '0.0', entryOf({ reason: secret }))
-        await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
+        await stores.cases.loseCalls(second.id, [{ key: '0.1', ...callOf(secret, 'failed') }])
         await put([said('c9', { text: secret })], RULES, thread('only an orphan'))
         expect((await traces(secret)).length).toBeGreaterThan(4)
         await stores.threads.deletePost(p1, retractionOf(p1))
@@ -1416,7 +1417,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect((await stores.cases.answer(second.id, taken.run, '0.1', entryOf({ reason: secret }))).outcome).toBe(
           'stale',
         )
-        await stores.cases.loseCalls(second.id, [{ key: '0.1', id: secret, outcome: 'failed' }])
+        await stores.cases.loseCalls(second.id, [{ key: '0.1', ...callOf(secret, 'failed') }])
         await stores.cases.conclude(second, taken.epoch, endOf(second, secret, JSON.stringify({ said: secret })))
         await put([said('c1', { text: secret })])
         await putPost(p1, { text: secret })

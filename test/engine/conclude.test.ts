@@ -4,7 +4,7 @@ import type { Ask } from '../../src/service/domain/ask.ts'
 import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
 import { noUsage, type Ruling, transcript } from '../../src/service/domain/verdict.ts'
 import { type Ended, transcriptOf, verdictOf } from '../../src/service/engine/conclude.ts'
-import { HOUR, T0 } from '../contracts/samples.ts'
+import { callOf, HOUR, T0 } from '../contracts/samples.ts'
 
 const record: CaseRecord = {
   id: 'talk~p~r1',
@@ -130,7 +130,7 @@ describe('the models of a verdict', () => {
 describe('the faults of a degraded verdict', () => {
   const failed = (code: string, ...outcomes: string[]): Said => ({
     failed: { code, detail: '' },
-    calls: outcomes.map((outcome, at) => ({ id: `c${at}`, outcome, model: 'm', ms: 1, usage: noUsage() })),
+    calls: outcomes.map((outcome, at) => callOf(`c${at}`, outcome)),
   })
   const faultsOf = (ended: Ended, ruling: Partial<Ruling> = {}, comments: Partial<CaseRecord['comments']> = {}) =>
     verdictOf({
@@ -168,7 +168,7 @@ describe('the faults of a degraded verdict', () => {
 
   test('are a model’s where its call before the deadline brought no answer', () => {
     const ended = endedAfter([failed('deadline')])
-    const lost = { key: '0.0', id: 'c', outcome: 'rate-limited', model: 'm', ms: 1, usage: noUsage() }
+    const lost = { key: '0.0', ...callOf('c', 'rate-limited') }
     expect(faultsOf({ ...ended, lostCalls: [lost] })).toEqual(['model'])
     expect(faultsOf({ ...ended, lostCalls: [{ ...lost, key: '0.1' }] })).toEqual(['ours'])
   })
@@ -199,7 +199,7 @@ describe('a turn of the transcript', () => {
 describe('what an endpoint’s filter refused', () => {
   const HATE = { category: 'hate', severity: 'high' }
   const refused = (model: string, found: readonly { category: string }[], id = model) => ({
-    ...{ id, outcome: 'content-filter' },
+    ...callOf(id, 'content-filter'),
     filtered: { model, found: [...found] },
   })
   const about = (stage: string, ...ids: string[]): Ask => ({
@@ -218,7 +218,7 @@ describe('what an endpoint’s filter refused', () => {
           // Alone, beside the words of the one that it answers.
           { ask: { ...about('stance', 'd'), about: ['d', 'e'] }, calls: [refused('small', [])] },
         ],
-        [{ ask: about('judge'), calls: [refused('large', []), { id: 'x', outcome: 'answered' }] }],
+        [{ ask: about('judge'), calls: [refused('large', []), callOf('x')] }],
       ),
     )
     expect(verdict.filtered).toEqual([
@@ -236,6 +236,6 @@ describe('what an endpoint’s filter refused', () => {
   })
 
   test('is not there where nothing was', () => {
-    expect(verdictOf(endedAfter([{ calls: [{ id: 'x', outcome: 'refused' }] }]))).not.toHaveProperty('filtered')
+    expect(verdictOf(endedAfter([{ calls: [callOf('x', 'refused')] }]))).not.toHaveProperty('filtered')
   })
 })

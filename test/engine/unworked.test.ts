@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
 import { transcript, verdict } from '../../src/service/domain/verdict.ts'
 import { unworkedCases } from '../../src/service/engine/unworked.ts'
-import { ARRIVAL, endOf, entryOf, HOUR, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { ARRIVAL, callOf, endOf, entryOf, HOUR, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
 
 const p1 = thread('p1')
@@ -39,7 +39,7 @@ const looking = (...protocols: string[]) =>
 test('a case of a protocol that is off ends after its deadline and the time to hand it back, and says why', async () => {
   const { id } = await openCase(stores, p1)
   await stores.cases.answer(id, 0, '0.0', entryOf(1))
-  await stores.cases.loseCalls(id, [{ key: '0.1', id: 'call-2', outcome: 'failed' }])
+  await stores.cases.loseCalls(id, [{ key: '0.1', ...callOf('call-2', 'failed') }])
   const look = looking('hate')
   expect(await look()).toEqual([])
   expect(await stores.cases.countOpen()).toBe(0)

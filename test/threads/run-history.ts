@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { OutboxEntry } from '../../src/service/ports/cases.ts'
 import type { Arrival, CommentChange, Place, ThreadRules, ThreadState } from '../../src/service/ports/threads.ts'
 import {
+  callOf,
   endOf,
   entryOf,
   HOUR,
@@ -87,7 +88,7 @@ export function runOn(
     if (read === null || state === null) return 'none'
     const { epoch, run, concluded } = read
     const journal = new Map([...read.journal].filter(([key]) => key !== '0.0'))
-    const lostCalls = [{ key: '0.0', id: `lost of ${epoch}`, outcome: 'answered' }]
+    const lostCalls = [{ key: '0.0', ...callOf(`lost of ${epoch}`) }]
     const version = state.version - (changed ? 1 : 0)
     const record = { ...read.record, carry: null, restartedAtEpoch: epoch + 1 }
     const done = await cases.restartUnpublished(read, {
@@ -162,7 +163,7 @@ export function runOn(
     if (step.do === 'take') return cases.take(id)
     const held = await cases.peek(id)
     if (step.do === 'answer') return cases.answer(id, held?.run ?? 0, `0.${step.key}`, entryOf(step.text))
-    if (step.do === 'lose') return cases.loseCalls(id, [{ key: '0.1', id: `call ${step.call}`, outcome: 'failed' }])
+    if (step.do === 'lose') return cases.loseCalls(id, [{ key: '0.1', ...callOf(`call ${step.call}`, 'failed') }])
     if (held === null) return 'not open'
     const epoch = held.epoch - (step.fenced ? 1 : 0)
     if (step.do === 'restart') return cases.restart(id, epoch, { ...held.record, restartedAt: clock.now })

@@ -60,10 +60,10 @@ export type CaseRecord = z.infer<typeof caseRecord>
 export const call = z.object({
   id: z.string(),
   outcome: z.string(),
-  /** Who was called, by its name in the settings, when (ms since 1970), and for how long, in ms. Absent in older journals. */
-  model: z.string().optional(),
-  startedAt: z.number().optional(),
-  ms: z.number().optional(),
+  /** Who was called, by its name in the settings, when (ms since 1970), and for how long, in ms. */
+  model: z.string(),
+  startedAt: z.number(),
+  ms: z.number(),
   /** Absent if nothing came back that could be charged for. */
   spent: usage.omit({ calls: true, memoHits: true }).optional(),
   /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */

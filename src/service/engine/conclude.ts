@@ -251,13 +251,7 @@ function ruledOf(ended: Ended, ruled: Verdict): Ruled {
 
 function recordedCall({ id, outcome, model, startedAt, ms, spent }: Call): Turn['calls'][number] {
   const { estimated: _, ...counted } = spent ?? {}
-  return {
-    ...{ id, outcome },
-    ...(model === undefined ? {} : { model }),
-    ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),
-    ...(ms === undefined ? {} : { ms }),
-    ...counted,
-  }
+  return { id, outcome, model, startedAt: iso(startedAt), ms, ...counted }
 }
 
 function once(
