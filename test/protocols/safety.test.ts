@@ -798,7 +798,11 @@ describe('a failed ask', () => {
 
   test('of a later turn: the last readable turn is what the other answers, and what counts', () => {
     const { asked, ruling } = run({ rounds: 3 }, { loose: [said('L1', 0.4), down, said('L3', 0.2)] })
-    expect(messagesOf(asked, 'strict', 2).at(-1)).toEqual(user('turn', { opponent: heard('loose', said('L1', 0.4)) }))
+    // It has heard that before, and is told so: under `paper` it is not.
+    const again = `The loose debater's new turn did not arrive. Before, it said, with a risk score of 0.4:\n<argument|L1>`
+    expect(messagesOf(asked, 'strict', 2).at(-1)).toEqual(user('turn', { opponent: again }))
+    const { asked: paper } = run({ preset: 'paper', rounds: 3 }, { loose: [said('L1', 0.4), down, said('L3', 0.2)] })
+    expect(shownIn(paper, 'strict', 2)).not.toContain('did not arrive')
     // The lost turn is nowhere in the conversation.
     expect(messagesOf(asked, 'loose', 2)).toEqual([
       ...messagesOf(asked, 'loose'),

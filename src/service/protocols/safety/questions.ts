@@ -234,9 +234,10 @@ export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: F
   return fence('brief', [`Summary: ${brief.summary}`, ...compared, `Patterns: ${brief.patterns}`].join('\n'))
 }
 
-/** What a debater is told about the other's last turn. */
-export function opponentIn(side: Side, said: Assessment, fence: Fence): string {
-  return `The ${side} debater said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
+/** What a debater is told about the other's last turn; `isKnown`: it was told of it before, since a later one was lost. */
+export function opponentIn(side: Side, said: Assessment, fence: Fence, isKnown = false): string {
+  const who = isKnown ? `The ${side} debater's new turn did not arrive. Before, it` : `The ${side} debater`
+  return `${who} said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
 }
 
 /** What a debater is told if there is no other. */

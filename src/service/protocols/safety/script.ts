@@ -259,7 +259,8 @@ function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fe
   if (!settings[other]) return silent(aloneIn(other, settings))
   const turns = log.filter((turn) => turn.side === other)
   const last = turns.findLast(({ said }) => said !== null)?.said
-  if (last) return { words: opponentIn(other, last, fence), spoken: true }
+  const isKnown = settings.preset !== 'paper' && turns.at(-1)?.said === null
+  if (last) return { words: opponentIn(other, last, fence, isKnown), spoken: true }
   if (turns.length === 0) return silent(`The ${other} debater has not spoken yet: you open the debate.`)
   return silent(
     settings.preset === 'paper'
