@@ -298,6 +298,8 @@ describe('the variants of Table 1', () => {
     for (const messages of messagesOf(asked.slice(0, 4))) expect(wordsOf(messages)).not.toContain(REPLY)
     // Once an aspect, then the same for every reply, under the preset `paper` too.
     expect(asked.map(({ ask }) => ask.shared === true)).toEqual([...Array(4).fill(true), ...Array(4).fill(false)])
+    // Twelve steps of sixty words are longer than any reasons for a score: as much room as in a calibration.
+    expect(asked.map(({ ask }) => ask.maxTokens)).toEqual([...Array(4).fill(1_600), ...Array(4).fill(600)])
     expect(conclusion.ruling).toMatchObject({ scores: { unified: 4.75 }, degraded: [] })
     expect(conclusion.ruling.steps?.relevance).toEqual({
       source: 'model-written',

@@ -5,7 +5,7 @@ import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { refinedSteps, stepsAnswer } from './answers.ts'
 import type { Aspect } from './aspects.ts'
-import { questions } from './questions.ts'
+import { questions, STEPS_TOKENS } from './questions.ts'
 import type { CounterspeechSettings } from './settings.ts'
 import { numbered } from './steps.ts'
 
@@ -15,9 +15,6 @@ export const CALIBRATION_PROMPTS = {
   draft: ['criterion', 'examples'],
   refine: ['criterion', 'steps', 'cases'],
 } as const
-
-/** Longest steps, in tokens: twelve steps of some sixty words. */
-const STEPS_TOKENS = 1_600
 
 /** How the evaluation steps of one aspect are found (section 3.3, Algorithm 1). */
 export function stepsCalibration(

@@ -17,6 +17,9 @@ export const COUNTERSPEECH_PROMPTS = {
   metric: ['name', 'criterion', 'steps?'],
 } as const
 
+/** Longest steps, in tokens: twelve steps of some sixty words. */
+export const STEPS_TOKENS = 1_600
+
 /** A reply and what it answers. */
 export interface Pair {
   readonly hateSpeech: string
@@ -60,6 +63,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
   return {
     steps: ({ name, criterion }) => ({
       ...asked,
+      maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS),
       stage: 'steps',
       role: 'steps-writer',
       label: name,
