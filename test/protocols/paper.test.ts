@@ -234,7 +234,7 @@ describe('the models of the papers', () => {
       'hate, preset paper: perspective gpt-6-luna (its paper: gpt-3.5-turbo-0125), debater gpt-6-luna (its paper: gpt-3.5-turbo-0125), judge gpt-6-luna (its paper: gpt-3.5-turbo-0125), embedder local (its paper: text-embedding-ada-002)',
     ])
     expect(lines('safety')).toEqual([
-      'safety, preset paper: describer gpt-6.1-terra (its paper: gpt-4.1), supporter gpt-6-luna (its paper: gpt-4o-mini), strict gpt-6-luna (its paper: gpt-4o-mini), loose gpt-6-luna (its paper: gpt-4o-mini), arbiter gpt-6.1-terra (its paper: gpt-4o)',
+      'safety, preset paper: describer gpt-6.1-terra (its paper: gpt-4.1), supporter gpt-6-luna (its paper: gpt-4o-mini), strict gpt-6-luna (its paper: gpt-4o-mini), loose gpt-6-luna (its paper: gpt-4o-mini), arbiter gpt-6.1-terra (its paper: gpt-4o), curator gpt-6.1-terra (its paper: gpt-4o)',
     ])
     expect(lines('counterspeech')).toEqual([
       'counterspeech, preset paper: scorer gpt-6-luna (its paper: gpt-4), steps-writer gpt-6-luna (its paper: gpt-4)',
@@ -246,7 +246,10 @@ describe('the models of the papers', () => {
     expect(
       lines(
         'safety',
-        roles({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-2024-08-06'], 'safety.describer': ['gpt-4.1'] }),
+        roles({
+          ...{ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-2024-08-06'], curator: ['gpt-4o'] },
+          'safety.describer': ['gpt-4.1'],
+        }),
       ),
     ).toEqual([])
     const ada = { ...settings.library, embedder: 'text-embedding-ada-002' }
@@ -256,7 +259,10 @@ describe('the models of the papers', () => {
   test('are no other model whose name begins alike, nor one that falls over to another', () => {
     expect(lines('counterspeech', roles({ default: ['gpt-4-turbo'] }))).toHaveLength(1)
     expect(
-      lines('safety', roles({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-mini'], describer: ['gpt-4.1'] })),
+      lines(
+        'safety',
+        roles({ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-mini'], describer: ['gpt-4.1'], curator: ['gpt-4o'] }),
+      ),
     ).toEqual(['safety, preset paper: arbiter gpt-4o-mini (its paper: gpt-4o)'])
     expect(lines('counterspeech', roles({ default: ['gpt-4', 'small'] }))[0]).toContain('scorer gpt-4, then small')
   })

@@ -117,7 +117,7 @@ describe('the rows of a preset', () => {
       }
       expect(plan.how.by, where).toBe('protocol')
       const paper = PROTOCOLS.find(({ name }) => name === table.protocol)?.paperModels?.roles ?? {}
-      const roles = [...Object.keys(paper), ...(plan.learns === true ? ['curator'] : [])]
+      const roles = Object.keys(paper).filter((role) => role !== 'curator' || plan.learns === true)
       expect(Object.keys(plan.models ?? {}).toSorted(), where).toEqual(roles.toSorted())
     }
   })

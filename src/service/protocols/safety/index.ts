@@ -51,6 +51,7 @@ export const safety: ProtocolKind = {
       strict: 'gpt-4o-mini',
       loose: 'gpt-4o-mini',
       arbiter: 'gpt-4o',
+      curator: 'gpt-4o',
     },
   },
   savings: SAFETY_SAVINGS,
