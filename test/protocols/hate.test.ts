@@ -539,9 +539,17 @@ describe('the preset `paper`', () => {
   })
 
   test('leaves the switches of the ablations as they are', () => {
-    const { asked } = run(made({ preset: 'paper', perspectives: ['kold'], rounds: 1, examples: 1 }), cast({}))
+    const { asked } = run(made({ preset: 'paper', perspectives: ['kold'], rounds: 1 }), cast({}))
     expect(asked).toHaveLength(1 + 1 + 2 + 1)
-    expect(asking(asked, 0).lookup?.k).toBe(1)
+    for (const show of ['criteria', 'examples'] as const)
+      expect(asking(run(made({ preset: 'paper', show }), cast({})).asked, 0).lookup !== undefined).toBe(
+        show === 'examples',
+      )
+  })
+
+  test('shows three similar contexts (section 3.1), whatever is set', () => {
+    for (const examples of [1, 3, 10])
+      expect(asking(run(made({ preset: 'paper', examples }), cast({})).asked, 0).lookup?.k).toBe(3)
   })
 })
 

@@ -155,12 +155,13 @@ const verdictsOf = async (
   over: object = {},
   event = EVENT,
   format: 'gavel' | 'airbench-both' = 'gavel',
+  more: Partial<typeof settings> = {},
 ) => {
   const verdicts: Verdict[] = []
   const said: string[] = []
   const judged = await judgeFile(
     // One after the other, so that the second finds what the first was told.
-    { ...under(name, { preset, ...over }), cases: { ...settings.cases, maxOpen: 1 } },
+    { ...under(name, { preset, ...over }), ...more, cases: { ...settings.cases, maxOpen: 1 } },
     event,
     { protocol: name, format, finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
     {
@@ -189,6 +190,26 @@ describe('the memo', () => {
     expect(known?.usage.calls).toBe(0)
     expect(paper.said.join('\n')).toContain(`${name}, preset paper: `)
   })
+})
+
+test('of a file, every comment is judged under `paper`, as the paper does, and otherwise a sample', async () => {
+  const at = '2025-01-01T12:00:00Z'
+  const lines = ['p1', 'p2'].flatMap((id) => [
+    { type: 'post', id, text: `the bridge at ${id} has fallen`, createdAt: at },
+    ...Array.from({ length: 8 }, (_, nth) => ({
+      ...{ type: 'comment', id: `${id}-${nth}`, postId: id, text: `${nth} people saw it`, createdAt: at },
+      ...(nth < 4 ? { author: 'a' } : {}),
+    })),
+  ])
+  const event = join(ownFolder('whole'), 'whole.jsonl')
+  writeFileSync(event, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const threads = { ...settings.threads, maxComments: 3, maxPerAuthor: 2, maxUnnamed: 2 }
+  const judgedUnder = async (preset: 'none' | 'paper') =>
+    (await verdictsOf('rumor', preset, { decide: 'debate' }, event, 'gavel', { threads })).verdicts.map(
+      ({ counts }) => counts.judged,
+    )
+  expect(await judgedUnder('paper')).toEqual([8, 8])
+  expect(await judgedUnder('none')).toEqual([3, 3])
 })
 
 test.each(NAMES)('the memo answers all of the second of two alike of %s under `thrifty`', async (name) => {

@@ -123,6 +123,20 @@ describe('prompt files', () => {
   })
 })
 
+describe.each(['rumor', 'hate'])('of the prompts of %s, one that has other words under `paper`', (folder) => {
+  const prompts = promptsOf(folder)
+  const other = [...prompts.keys()].filter((name) => prompts.has(`${name}.paper`))
+
+  // The question of subjectivity differs in the words for its form alone.
+  test.each(other.filter((name) => name !== 'subjectivity'))('names in its head where it departs: %s', (name) => {
+    expect(prompts.get(name)).toMatch(/^<!-- [^>]*Departs from the paper[^>]* -->\n/)
+  })
+
+  test('has one head, which no model sees', () => {
+    for (const name of other) expect(prompts.get(name)?.split('-->').slice(1).join('')).not.toContain('Departs')
+  })
+})
+
 describe.each(['rumor', 'hate', 'safety', 'counterspeech', 'baseline', 'curator', 'calibration'])(
   'the system message of %s',
   (folder) => {

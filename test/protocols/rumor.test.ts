@@ -1723,6 +1723,14 @@ describe('what debaters and judge are told of the thread', () => {
     expect(of('stance')).not.toContain('shown to nobody')
   })
 
+  test('who sees the strongest of a side alone is told of how many they are, where the numbers are told', () => {
+    const some = 'perhaps wrongly, the 2 strongest of 4, strongest first'
+    expect(told({ k: 2 }).of('opinion', 'support')).toContain(some)
+    expect(told({ judgeComments: 2 }).of('judge')).toContain(some)
+    for (const over of [{ k: 4 }, { k: 2, counts: false }, { k: 2, preset: 'paper' }] as const)
+      expect(told(over).of('opinion', 'support')).not.toContain(' of 4, strongest')
+  })
+
   test('each comment has its time, counted from the post and never from now; not where it is scored', () => {
     const { of } = told()
     for (const line of [
@@ -1783,7 +1791,7 @@ describe('what debaters and judge are told of the thread', () => {
     expect(told().of('judge')).not.toContain('<comment')
     const { of } = told({ judgeComments: 2 })
     expect(of('judge')).toContain(
-      `Comments that support the claim, ${SORTED}:\n(20 s): <comment 1|yes>\n(3 min): <comment 2|yes indeed>\n`,
+      `Comments that support the claim, ${SORTED.replace('strongest first', 'the 2 strongest of 4, strongest first')}:\n(20 s): <comment 1|yes>\n(3 min): <comment 2|yes indeed>\n`,
     )
     expect(of('judge')).not.toContain('early')
     expect(of('judge')).toContain('No comment was sorted as opposing the claim.')

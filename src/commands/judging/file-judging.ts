@@ -6,6 +6,7 @@ import { heldOut } from '../../lab/evaluation/held-out.ts'
 import { LABELLED_FORMATS } from '../../lab/evaluation/labelled-sets.ts'
 import { memoryTopics } from '../../service/adapters/memory/topics.ts'
 import { endpointOf, modelsOfEndpoints } from '../../service/adapters/openai/endpoints.ts'
+import { entryOf } from '../../service/domain/entry-of.ts'
 import { OperatorError } from '../../service/domain/errors.ts'
 import { deadLetter } from '../../service/domain/messages.ts'
 import { type Verdict, verdict } from '../../service/domain/verdict.ts'
@@ -14,8 +15,12 @@ import type { Library } from '../../service/ports/library.ts'
 import type { Model } from '../../service/ports/model.ts'
 import type { Report } from '../../service/ports/report.ts'
 import type { ProtocolKind } from '../../service/protocols/kind.ts'
+import { presetIn } from '../../service/protocols/preset.ts'
 import { memoryService } from './memory-service.ts'
 import { watchedEndpoint } from './watched-endpoint.ts'
+
+/** A thread's comments without a sample. */
+const ALL_COMMENTS = { maxComments: Number.POSITIVE_INFINITY, maxPerAuthor: null, maxUnnamed: null } as const
 
 type LibraryShown = Pick<Library, 'find' | 'embedder'>
 
@@ -74,10 +79,12 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     Date.now,
   )
   const stopped = () => io.signal.aborted || endpoint.dead() !== null
-  // In a stream a thread ends at a set age; a file holds the whole thread.
+  // In a stream a thread ends at a set age; a file holds the whole thread. The papers judge every comment of it.
+  const isPaper = presetIn(entryOf(given.protocols, protocol)) === 'paper'
   const settings = {
     ...given,
     checkpoints: { ...given.checkpoints, finalAge: judging.finalAge },
+    threads: { ...given.threads, ...(isPaper ? ALL_COMMENTS : {}) },
     // What is opened and does not begin would only come nearer to its deadline.
     cases: { ...given.cases, maxOpen: Math.min(given.cases.maxOpen, given.models.slots) },
   }

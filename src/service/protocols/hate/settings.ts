@@ -37,10 +37,11 @@ export const HATE_SAVINGS = {
 } as const
 
 /**
- * Where no perspectives are listed the set for platforms is asked. `preset: paper` turns off every departure from the paper: an abstention is filed as in Algorithm 1, a text that was
- * read only in part is judged by that part, lost perspectives and turns withhold no label, every perspective is asked alone and every text debated, and unless perspectives are listed, the paper's five are asked and no
- * others. The paper gives no temperature: that of its code is set. The switches of its ablations stay as they are, and
- * so does `history`.
+ * Where no perspectives are listed the set for platforms is asked. `preset: paper` turns off every departure from the paper: an
+ * abstention is filed as in Algorithm 1, a text that was read only in part is judged by that part, lost perspectives and turns
+ * withhold no label, every perspective is asked alone, with three similar contexts (section 3.1), and every text debated; and
+ * unless perspectives are listed, the paper's five are asked and no others. The paper gives no temperature: that of its code is
+ * set. The switches of its ablations stay as they are, and so does `history`.
  */
 export function applyPreset(settings: HateSettings): HateSettings {
   const listed = (others: readonly string[]) =>
@@ -53,6 +54,7 @@ export function applyPreset(settings: HateSettings): HateSettings {
   const answerTokens = atLeastPaperTokenCap(settings.answerTokens)
   return {
     ...settings,
+    examples: 3,
     abstentions: 'else',
     partlyRead: 'judged',
     unheard: 'judged',
