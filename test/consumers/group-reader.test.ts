@@ -134,6 +134,17 @@ function setUp() {
   return { reader, consumers, world, troubles, last, succeeded, assigned }
 }
 const nothing = async () => {}
+/** What `batch()` brings is committed. */
+const COMMITTED = 'commit [{"topic":"posts","partition":1,"offset":"8"}]'
+
+/** A reader whose consumer has joined, and whose batches are in work until `end` is called. */
+async function setUpInWork() {
+  const all = setUp()
+  const working = Promise.withResolvers<void>()
+  await all.reader.start(() => working.promise)
+  all.last().join()
+  return { ...all, end: working.resolve }
+}
 
 it('resolves and commits behind the batch when it has been handled, in this order', async () => {
   const { reader, last } = setUp()
@@ -144,12 +155,7 @@ it('resolves and commits behind the batch when it has been handled, in this orde
   await last().batch()
   expect(last().steps).toEqual(['resume', 'handle 6,7 true', 'resolve 7'])
   await vi.advanceTimersByTimeAsync(250)
-  expect(last().steps).toEqual([
-    'resume',
-    'handle 6,7 true',
-    'resolve 7',
-    'commit [{"topic":"posts","partition":1,"offset":"8"}]',
-  ])
+  expect(last().steps).toEqual(['resume', 'handle 6,7 true', 'resolve 7', COMMITTED])
 })
 
 it('tells which partitions it reads, and of none once its consumer has died', async () => {
@@ -162,18 +168,15 @@ it('tells which partitions it reads, and of none once its consumer has died', as
 })
 
 it('commits nothing of a batch that is in work, however long that takes', async () => {
-  const { reader, last } = setUp()
-  const working = Promise.withResolvers<void>()
-  await reader.start(() => working.promise)
-  last().join()
+  const { last, end } = await setUpInWork()
   last().steps.length = 0
   const batch = last().batch()
   await vi.advanceTimersByTimeAsync(60_000)
   expect(last().steps).toEqual([])
-  working.resolve()
+  end()
   await batch
   await vi.advanceTimersByTimeAsync(250)
-  expect(last().steps).toEqual(['resolve 7', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+  expect(last().steps).toEqual(['resolve 7', COMMITTED])
 })
 
 describe('work that a batch begins for later', () => {
@@ -233,7 +236,7 @@ describe('work that a batch begins for later', () => {
     expect(last().steps).not.toContain('disconnect')
     working.resolve()
     await closing
-    expect(last().steps.slice(-2)).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]', 'disconnect'])
+    expect(last().steps.slice(-2)).toEqual([COMMITTED, 'disconnect'])
   })
 
   it('has nothing behind it committed where it fails while the consumer leaves its group', async () => {
@@ -286,15 +289,12 @@ describe('as a loop', () => {
   })
 
   it('does not succeed while a batch hangs, though its heartbeats are answered', async () => {
-    const { reader, last, succeeded } = setUp()
-    const working = Promise.withResolvers<void>()
-    await reader.start(() => working.promise)
-    last().join()
+    const { last, succeeded, end } = await setUpInWork()
     const batch = last().batch()
     succeeded.length = 0
     await vi.advanceTimersByTimeAsync(400_000)
     expect(succeeded).toEqual([])
-    working.resolve()
+    end()
     await batch
     expect(succeeded).toEqual(['kafka consumer'])
   })
@@ -503,10 +503,7 @@ describe('notices and replaces', () => {
   })
 
   it('no third consumer while batches of the first hang: it says that it is down until they end', async () => {
-    const { reader, consumers, last } = setUp()
-    const hanging = Promise.withResolvers<void>()
-    await reader.start(() => hanging.promise)
-    last().join()
+    const { reader, consumers, last, end } = await setUpInWork()
     const first = last().batch()
     last().fallSilent()
     await vi.advanceTimersByTimeAsync(30_000)
@@ -516,7 +513,7 @@ describe('notices and replaces', () => {
     await vi.advanceTimersByTimeAsync(300_000)
     expect(consumers).toHaveLength(2)
     expect(reader.downSince).not.toBeNull()
-    hanging.resolve()
+    end()
     await first
     await vi.advanceTimersByTimeAsync(10_000)
     expect(consumers).toHaveLength(3)
@@ -526,10 +523,7 @@ describe('notices and replaces', () => {
 })
 
 it('is paused and resumed also where that was asked while it was silent', async () => {
-  const { reader, last } = setUp()
-  const hanging = Promise.withResolvers<void>()
-  await reader.start(() => hanging.promise)
-  last().join()
+  const { reader, last, end } = await setUpInWork()
   const first = last().batch()
   last().fallSilent()
   await vi.advanceTimersByTimeAsync(30_000)
@@ -542,7 +536,7 @@ it('is paused and resumed also where that was asked while it was silent', async 
     last().beats()
     expect([reader.downSince, last().steps.at(-1)]).toEqual([null, step])
   }
-  hanging.resolve()
+  end()
   await first
 })
 
@@ -560,7 +554,7 @@ describe('offsets that hold no record', () => {
       { ...batch, next: '6', atEnd: false },
       { ...batch, next: '8', atEnd: true },
     ])
-    expect(last().steps).toEqual(['resume', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+    expect(last().steps).toEqual(['resume', COMMITTED])
   })
 
   it('are handled before the next batch of their partition, which sends the heartbeats meanwhile', async () => {
@@ -583,7 +577,7 @@ describe('offsets that hold no record', () => {
     await batch
     expect(steps).toEqual(['begin 0', 'heartbeat', 'end 0', 'begin 2'])
     await vi.advanceTimersByTimeAsync(250)
-    expect(last().steps.at(-1)).toBe('commit [{"topic":"posts","partition":1,"offset":"8"}]')
+    expect(last().steps.at(-1)).toBe(COMMITTED)
   })
 
   it('come again, by another consumer and with the batch behind them, when they could not be handled', async () => {
@@ -611,13 +605,10 @@ describe('offsets that hold no record', () => {
   })
 
   it('are not committed when the group formed anew while they were handled', async () => {
-    const { reader, last } = setUp()
-    const working = Promise.withResolvers<void>()
-    await reader.start(() => working.promise)
-    last().join()
+    const { last, end } = await setUpInWork()
     last().passesOver('5')
     last().join()
-    working.resolve()
+    end()
     await vi.advanceTimersByTimeAsync(3_000)
     expect(last().steps).toEqual(['resume', 'resume'])
   })
@@ -640,16 +631,13 @@ it('lets a consumer go that joins after it was given up, and counts neither its 
 })
 
 it('neither resolves nor commits what a consumer had in work when it was replaced', async () => {
-  const { reader, last } = setUp()
-  const working = Promise.withResolvers<void>()
-  await reader.start(() => working.promise)
+  const { last, end } = await setUpInWork()
   const first = last()
-  first.join()
   const batch = first.batch()
   first.crash()
   await vi.advanceTimersByTimeAsync(1_000)
   last().join()
-  working.resolve()
+  end()
   await batch
   await vi.advanceTimersByTimeAsync(10_000)
   expect([...first.steps, ...last().steps].filter((step) => /^(resolve|commit)/.test(step))).toEqual([])
@@ -666,7 +654,7 @@ it('commits again what could not be committed, but nothing of before the group f
   expect(troubles.length).toBeGreaterThan(0)
   world.commits = true
   await vi.advanceTimersByTimeAsync(3_000)
-  expect(committed()).toEqual(['commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+  expect(committed()).toEqual([COMMITTED])
   for (const assigned of [{ posts: [0] }, BOTH]) {
     last().join()
     world.commits = false
@@ -680,20 +668,17 @@ it('commits again what could not be committed, but nothing of before the group f
 })
 
 it('leaves a batch to be read again that was in work while the group formed anew', async () => {
-  const { reader, last } = setUp()
-  const working = Promise.withResolvers<void>()
-  await reader.start(() => working.promise)
-  last().join()
+  const { last, end } = await setUpInWork()
   const batch = last().batch()
   last().join()
   last().steps.length = 0
-  working.resolve()
+  end()
   await batch
   await vi.advanceTimersByTimeAsync(3_000)
   expect(last().steps).toEqual([])
   await last().batch()
   await vi.advanceTimersByTimeAsync(250)
-  expect(last().steps).toEqual(['resolve 7', 'commit [{"topic":"posts","partition":1,"offset":"8"}]'])
+  expect(last().steps).toEqual(['resolve 7', COMMITTED])
 })
 
 it('is paused again after each rebalance', async () => {
@@ -708,21 +693,13 @@ it('is paused again after each rebalance', async () => {
 })
 
 it('finishes and commits what is in work before it leaves, and takes nothing more', async () => {
-  const { reader, last } = setUp()
-  const working = Promise.withResolvers<void>()
-  await reader.start(() => working.promise)
-  last().join()
+  const { reader, last, end } = await setUpInWork()
   const batch = last().batch()
   last().steps.length = 0
   const closed = reader.close()
   await last().batch()
   expect(last().steps).toEqual(['pause'])
-  working.resolve()
+  end()
   await Promise.all([batch, closed])
-  expect(last().steps).toEqual([
-    'pause',
-    'resolve 7',
-    'commit [{"topic":"posts","partition":1,"offset":"8"}]',
-    'disconnect',
-  ])
+  expect(last().steps).toEqual(['pause', 'resolve 7', COMMITTED, 'disconnect'])
 })
