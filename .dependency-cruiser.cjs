@@ -132,7 +132,7 @@ module.exports = {
       [
         'src/service/domain/',
         'src/service/engine/script',
-        'src/service/protocols/(faults|kind|order|preset|prompts|said|short-hash)\\.ts',
+        'src/service/protocols/(answer-fields|faults|kind|order|preset|prompts|short-hash)\\.ts',
       ],
       'Takes the place of any protocol, and names none.',
     ),
@@ -261,7 +261,7 @@ module.exports = {
         path: '^(src|consumers|producers|config)/',
         pathNot: [
           '^src/service/protocols/$1/',
-          '^src/service/protocols/(chunks|prompts|preset|kind|faults|images-told|order|said|score|short-hash|unread|voices|yaml-file)\\.ts$',
+          '^src/service/protocols/(answer-fields|chunks|prompts|preset|kind|faults|images-told|order|short-hash|unread|voices|yaml-file)\\.ts$',
           '^src/service/domain/',
           '^src/service/engine/script\\.ts$',
         ],

@@ -6,9 +6,8 @@ import { didYouMean } from '../src/service/domain/did-you-mean.ts'
 import { entryOf } from '../src/service/domain/entry-of.ts'
 import { OperatorError } from '../src/service/domain/errors.ts'
 import { type Settings, settingsSchema } from './schema.ts'
-import { get, isTree, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
+import { get, isTree, linesOfSettings, mappingOf, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
 import { isOfKubernetes, textOf, variablesOf, withFiles } from './variables.ts'
-import { linesOfSettings, mappingOf } from './yaml.ts'
 
 /** The folder that holds `package.json`, wherever the code runs from: sources or what was built of them. */
 export const PROJECT = root

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { settingsSchema } from './schema.ts'
-import { get, leaves, type Tree } from './tree.ts'
-import { readYaml } from './yaml.ts'
+import { get, leaves, readYaml, type Tree } from './tree.ts'
 
 /** Variables whose names others chose; every other setting is `GAVEL_` and its path. */
 const GIVEN_NAMES = new Map([

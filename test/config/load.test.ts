@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
+import { mappingOf } from '../../config/tree.ts'
 import { variablesOf } from '../../config/variables.ts'
-import { mappingOf } from '../../config/yaml.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
 
 const MINUTE = 60_000

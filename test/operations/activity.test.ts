@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest'
-import { activity } from '../../src/service/operations/activity.ts'
-import { namedLoops } from '../../src/service/operations/loop.ts'
+import { activity, namedLoops } from '../../src/service/operations/loop.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())

@@ -4,12 +4,12 @@ import type { Fence, ListItem } from '../../service/domain/fence.ts'
 import { type Comment, type Post, type Snapshot, shownIn, snapshot } from '../../service/domain/thread.ts'
 import type { Ruling } from '../../service/domain/verdict.ts'
 import { type Protocol, round, type Script } from '../../service/engine/script.ts'
+import { said } from '../../service/protocols/answer-fields.ts'
 import { both } from '../../service/protocols/faults.ts'
 import type { ProtocolKind, ProtocolParts } from '../../service/protocols/kind.ts'
 import { inOrder, isTurned } from '../../service/protocols/order.ts'
 import { formUnder, type Preset, presetIn } from '../../service/protocols/preset.ts'
 import { type Prompts, readPrompts } from '../../service/protocols/prompts.ts'
-import { said } from '../../service/protocols/said.ts'
 import { shortHash } from '../../service/protocols/short-hash.ts'
 
 /**

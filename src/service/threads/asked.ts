@@ -1,9 +1,8 @@
 import type { Comment, Post, ThreadRef } from '../domain/thread.ts'
 import type { RememberedThread, ThreadRules } from '../ports/threads.ts'
 import { takeComments } from './comments.ts'
-import { atOnce } from './due.ts'
 import { takePost } from './post.ts'
-import { newThread, type Thread } from './thread.ts'
+import { atOnce, newThread, type Thread } from './thread.ts'
 
 /**
  * The thread of a request: its comments belong to it whatever their age, and are cut, shared out and sampled as a stream's are.

@@ -2,8 +2,7 @@ import type { Outcome } from '../domain/messages.ts'
 import { RANK_LIMIT } from '../domain/sampling-rank.ts'
 import { type Comment, TOMBSTONES } from '../domain/thread.ts'
 import type { CommentChange, Origin, Place, ThreadRules } from '../ports/threads.ts'
-import { dueNow, passCounts } from './due.ts'
-import { laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
+import { dueNow, laterPlace, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
 
 type CommentOutcome = Exclude<Outcome, 'dead-letter'>
 

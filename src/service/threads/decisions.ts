@@ -1,8 +1,7 @@
 import type { Above } from '../ports/cases.ts'
 import type { Decided, DecidedOn, DecidedRevision, Decision } from '../ports/decisions.ts'
 import type { Place } from '../ports/threads.ts'
-import { dueNow } from './due.ts'
-import { laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
+import { dueNow, laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
 
 const NOTHING: DecidedRevision = {
   ...{ stands: null, top: null, label: null, revision: 0, of: '', by: '', deciding: null },

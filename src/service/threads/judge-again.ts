@@ -1,7 +1,6 @@
 import type { AskedAgain, JudgedAgain, KnownRevision } from '../ports/judge-again.ts'
 import type { RememberedThread } from '../ports/threads.ts'
-import { dueNow } from './due.ts'
-import { newThread, type Revision, type Step, type Thread } from './thread.ts'
+import { dueNow, newThread, type Revision, type Step, type Thread } from './thread.ts'
 
 /**
  * Has protocols judge the thread once more, each if the revision that it is to follow is its last one: nothing then counts as

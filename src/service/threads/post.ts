@@ -1,8 +1,7 @@
 import type { Outcome } from '../domain/messages.ts'
 import type { Post } from '../domain/thread.ts'
 import type { Arrival, ThreadRules } from '../ports/threads.ts'
-import { atOnce, dueNow, passCounts } from './due.ts'
-import { laterPlace, newThread, type Step, type Thread, takenBefore } from './thread.ts'
+import { atOnce, dueNow, laterPlace, newThread, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
 
 /** Applies a post that is new, repeated or edited. */
 export function takePost(

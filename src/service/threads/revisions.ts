@@ -1,6 +1,6 @@
 import { decidedIsOut, eraseRulings, restoredOnTheWay } from './decisions.ts'
-import { dueNow } from './due.ts'
 import type { Revision, Step, Thread } from './thread.ts'
+import { dueNow } from './thread.ts'
 
 /** A case of the thread, as the thread's revisions name it. */
 interface OfCase {

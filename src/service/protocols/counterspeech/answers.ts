@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { entryOf } from '../../domain/entry-of.ts'
-import { said } from '../said.ts'
-import { wholeScore } from '../score.ts'
+import { said, wholeScore } from '../answer-fields.ts'
 
 /** A whole number on an aspect's own scale. A number outside it was meant for another scale, and is not an answer. */
 export function scoreOn(lowest: number, highest: number) {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { entryOf } from '../../domain/entry-of.ts'
-import { said } from '../said.ts'
+import { said } from '../answer-fields.ts'
 
 /** What a perspective or the base agent answers if it can't tell: no stance, and no label. */
 export const ABSTAIN = "I don't know"

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boundedScore } from '../score.ts'
+import { boundedScore } from '../answer-fields.ts'
 
 /** Equation 1: the range of a stance score. In the paper 0 is for what contradicts common knowledge; by default also for what takes no side. */
 const score = boundedScore(-1, 1)

@@ -1,7 +1,6 @@
 import { z } from 'zod'
+import { boundedScore, said, saidList } from '../answer-fields.ts'
 import type { Preset } from '../preset.ts'
-import { said, saidList } from '../said.ts'
-import { boundedScore } from '../score.ts'
 
 /** 0 is no risk, 1 extreme risk. */
 const riskScore = boundedScore(0, 1)
