@@ -139,6 +139,8 @@ function decides({ precedents = '', opponent = '', log = '', caption = '', input
     known: precedents !== '' && !precedents.startsWith('There are none'),
     spoken: opponent.includes('said, with a risk score'),
     missing: log.includes('did not arrive'),
+    both: log !== '' && !/There was no|No debate was held/.test(log),
+    debated: log !== '' && !log.includes('No debate was held'),
     claimed: caption !== '' && !caption.startsWith('The author says nothing'),
     images: /Image \d/.test(input),
   }
@@ -690,6 +692,8 @@ describe('the switches of Table 3', () => {
     expect(shown).toContain(`There was no ${off} debater: look yourself for what it would have put forward.`)
     expect(shown).toContain(`\n${on} debater: ${path}\n`)
     expect(shown).not.toMatch(new RegExp(`^${off} debater:`, 'm'))
+    expect(shown).not.toContain('Two debaters have argued')
+    expect(shownIn(run().asked, 'arbitrate')).toContain('Two debaters have argued')
     expect(ruling).toMatchObject({ scores, rounds: 2, degraded: [] })
   })
 
@@ -720,6 +724,7 @@ describe('the switches of Table 3', () => {
         trajectories: 'None.',
       }),
     )
+    expect(shownIn(asked, 'arbitrate')).not.toMatch(/have argued|the debaters say/)
     expect(ruling).toMatchObject({ label: 'unsafe', scores: { final: 0.95 }, rounds: 0 })
     expect(Object.keys(ruling.scores)).toEqual(['final'])
   })
@@ -1022,8 +1027,8 @@ describe('the prompts carry every point of the paper’s', () => {
     ],
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
-    const [known, spoken, missing, claimed, images] = Array(5).fill('yes')
-    const whole = `${text(name, { known, spoken, missing, claimed, images })}\n${text(name)}`
+    const [known, spoken, both, debated, missing, claimed, images] = Array(7).fill('yes')
+    const whole = `${text(name, { known, spoken, both, debated, missing, claimed, images })}\n${text(name)}`
     for (const point of wanted) expect(whole).toMatch(point)
   })
 

@@ -33,7 +33,7 @@ export const SAFETY_PROMPTS = {
   strict: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
   loose: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
   turn: ['opponent', 'spoken?'],
-  arbitrate: ['input', 'brief', 'log', 'trajectories', 'moved?', 'missing?'],
+  arbitrate: ['input', 'brief', 'log', 'trajectories', 'both?', 'debated?', 'moved?', 'missing?'],
 } as const
 
 export type Side = 'strict' | 'loose'
@@ -107,6 +107,8 @@ export function questions(
         brief,
         log: logIn(log, settings, fence),
         trajectories: trajectories(log, settings),
+        both: settings.strict && settings.loose ? YES : '',
+        debated: log.length > 0 ? YES : '',
         // Of a single round nothing can be told beyond what it says.
         moved: log.some(({ round }) => round > 1) ? YES : '',
         missing: log.some(({ said }) => said === null) ? YES : '',
