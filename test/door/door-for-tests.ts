@@ -75,8 +75,8 @@ export function testDoor(options: TestDoorOptions = {}) {
     from,
     key,
     keyOf,
-    revoke() {
-      for (const [id, one] of kept) kept.set(id, { ...one, revokedAt: new Date(NOW).toISOString() })
+    changeKeys(change: Partial<ApiKey>) {
+      for (const [id, one] of kept) kept.set(id, { ...one, ...change })
     },
     /** Their ids, in the order in which they were made. */
     get keyIds() {

@@ -1,5 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
+import type { ApiKey } from '../../src/service/domain/api-key.ts'
 import { judgeRoutes } from '../../src/service/door/judge.ts'
 import type { Sent } from '../../src/service/door/sending.ts'
 import type { Answer, Answers, Asked, AskedOutcome } from '../../src/service/ports/answers.ts'
@@ -9,6 +10,7 @@ import { keptComment, keptPost, keptReply } from '../../src/service/threads/kept
 import { NOW, testDoor, turnsDuring } from './door-for-tests.ts'
 
 const REQUEST = 'a'.repeat(32)
+const REVOKED = new Date(NOW).toISOString()
 const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
 
 /** A door whose store is a map; `judge` gives a request its verdicts. */
@@ -107,15 +109,30 @@ describe('what is asked', () => {
     expect(sent).toEqual([])
   })
 
-  test('is not answered under a key that was revoked while it waited, and is left', async () => {
-    const { ask, judge, left, revoke, waiters } = judgingDoor()
+  test.each<[string, Partial<ApiKey>, number, string]>([
+    ['was revoked', { revokedAt: REVOKED }, 401, 'key-unknown'],
+    ['may do less', { scopes: ['send'] }, 403, 'scope'],
+  ])('is not answered under a key that %s while it waited, and is left', async (_, change, refused, problem) => {
+    const { ask, judge, left, changeKeys, waiters } = judgingDoor()
     const answering = ask('POST', '/v1/judge', { post: POST, protocols: ['hate'], wait: 20 })
     await waited(() => waiters.size > 0)
-    revoke()
+    changeKeys(change)
     judge()
     const { status, body } = await answering
-    expect([status, body.type]).toEqual([401, '/problems/key-unknown'])
+    expect([status, body.type]).toEqual([refused, `/problems/${problem}`])
     expect(JSON.stringify(body)).not.toContain('non-hate')
+    expect(left).toEqual([REQUEST])
+  })
+
+  test('is left under a revoked key whatever else came from its address, and counts for no wrong key there', async () => {
+    const { ask, judge, left, changeKeys, waiters } = judgingDoor()
+    const answering = ask('POST', '/v1/judge', { post: POST, protocols: ['hate'], wait: 20 })
+    await waited(() => waiters.size > 0)
+    const guess = () => ask('GET', '/v1/judgements/x', undefined, { authorization: 'Bearer wrong' })
+    while ((await guess()).status === 401);
+    changeKeys({ revokedAt: REVOKED })
+    judge()
+    expect((await answering).body.type).toBe('/problems/key-unknown')
     expect(left).toEqual([REQUEST])
   })
 

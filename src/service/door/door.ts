@@ -68,8 +68,7 @@ export function door(parts: DoorParts): Door {
     const respond = async () => {
       if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
-      const identify = () => (route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address))
-      const caller = identify()
+      const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
       const charge = (cost: number) => who.charge(caller, cost)
       if (route.scope !== null) charge(1)
       if (route.takesBody) checkBodyHeaders(request.headers)
@@ -82,7 +81,9 @@ export function door(parts: DoorParts): Door {
       began = performance.now()
       return await route.answer({
         ...{ id, caller, body, query, param, charge },
-        checkKey: () => void identify(),
+        checkKey() {
+          if (route.scope !== null) who.identifyAgain(route, request.headers, query)
+        },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...{ gone: request.signal, closing },
         signal: () => AbortSignal.any([request.signal, closing]),

@@ -93,7 +93,8 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       if (!call.gone.aborted) return said(call, id, answer, { ignored })
     } catch (error) {
       const problem = error instanceof Refused ? error.problem : null
-      if (problem === 'key-unknown' && !webhook) await parts.asking.leave(call.caller.tenant, id)
+      if ((problem === 'key-unknown' || problem === 'scope') && !webhook)
+        await parts.asking.leave(call.caller.tenant, id)
       // It is asked: what can't be read now can be fetched.
       if (problem !== 'store-away') throw error
       if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })

@@ -28,34 +28,35 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
     return { id, tenant, scopes: new Set(scopes), by, rate: key.rate ?? rate }
   }
 
+  /** Null if the key is unknown. Throws the problem of one that is missing, or may not do this. */
+  function knownCaller({ scope, orScope, googleKeys }: Asked, headers: Headers, query: URLSearchParams): Caller | null {
+    const given = keyIn(headers, googleKeys ? query : null)
+    if (given === null) {
+      if (openAs === null) throw new Refused('key-missing', 'the request has no key')
+      return { id: 'loopback', tenant: openAs, scopes: new Set(SCOPES), by: 'loopback', rate }
+    }
+    const key = foundKey(keys(), given, clock())
+    if (key === null) return null
+    const caller = callerOf(key)
+    const isAllowed = [scope, orScope].some((one) => one === null || (one && caller.scopes.has(one)))
+    if (!isAllowed) throw new Refused('scope', `the key has not the scope ${scope}`)
+    return caller
+  }
+
   return {
     /** Throws the problem of a key that is missing, unknown, or may not do this. */
-    identify(
-      route: Pick<Route, 'scope' | 'orScope' | 'googleKeys'>,
-      headers: Headers,
-      query: URLSearchParams,
-      address: string,
-    ): Caller {
-      const given = keyIn(headers, route.googleKeys ? query : null)
-      if (given === null) {
-        if (openAs === null) throw new Refused('key-missing', 'the request has no key')
-        return { id: 'loopback', tenant: openAs, scopes: new Set(SCOPES), by: 'loopback', rate }
-      }
-      const now = clock()
-      const key = foundKey(keys(), given, now)
-      if (key === null) {
-        // Good keys are found before this: nobody is shut out by another who guesses.
-        const seconds = wrong.take(address, WRONG, 1, now)
-        if (seconds !== null)
-          throw new Refused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
-        throw new Refused('key-unknown', 'the key is unknown, revoked or expired')
-      }
-      const caller = callerOf(key)
-      const isAllowed = [route.scope, route.orScope].some(
-        (scope) => scope === null || (scope && caller.scopes.has(scope)),
-      )
-      if (!isAllowed) throw new Refused('scope', `the key has not the scope ${route.scope}`)
-      return caller
+    identify(route: Asked, headers: Headers, query: URLSearchParams, address: string): Caller {
+      const caller = knownCaller(route, headers, query)
+      if (caller !== null) return caller
+      // Good keys are found before this: nobody is shut out by another who guesses.
+      const seconds = wrong.take(address, WRONG, 1, clock())
+      if (seconds !== null)
+        throw new Refused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
+      throw unknownKey()
+    },
+    /** Throws the problem of a key that was good, and is unknown by now or may not do this any more: no guess, so it counts for none. */
+    identifyAgain(route: Asked, headers: Headers, query: URLSearchParams): void {
+      if (knownCaller(route, headers, query) === null) throw unknownKey()
     },
     /** Counts so many requests. Throws the problem of a rate that is reached. */
     charge(caller: Caller, cost: number): void {
@@ -65,6 +66,12 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
         throw new Refused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
     },
   }
+}
+
+type Asked = Pick<Route, 'scope' | 'orScope' | 'googleKeys'>
+
+function unknownKey(): Refused {
+  return new Refused('key-unknown', 'the key is unknown, revoked or expired')
 }
 
 function keyIn(headers: Headers, query: URLSearchParams | null): string | null {

@@ -36,7 +36,7 @@ export interface Call {
   readonly closing: AbortSignal
   /** Counts so many more requests towards the key's rate. Throws the problem of a rate that is reached. */
   charge(cost: number): void
-  /** Throws the problem of a key that has expired or was revoked since the request came. */
+  /** Throws the problem of a key that has expired, was revoked or may do less since the request came. */
   checkKey(): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
   waiting<Result>(work: Promise<Result>): Promise<Result>
