@@ -39,7 +39,7 @@ interface InHand extends PendingEntry {
   lookedAt: number
   /** It may be on its topic already. */
   isTried: boolean
-  /** Its case was shown what has been deleted since: it waits until it is erased. */
+  /** It waits: its case was shown what has been deleted since, until it is erased, or the store may have lost data. */
   isWithheld: boolean
 }
 

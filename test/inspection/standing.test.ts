@@ -60,6 +60,16 @@ describe('how a subject stands', () => {
       / It looks like the id of a verdict: "gavel show p~4" shows its subject\.$/,
     ],
     [
+      'asked about by the id of a verdict of another tenant',
+      { subject: { ...nothing.subject, postId: 'hate/reply@acme~c~r1' } },
+      / "gavel show c --tenant acme" shows its subject\.$/,
+    ],
+    [
+      'asked about by the id of a verdict apart from the stream',
+      { subject: { ...nothing.subject, postId: 'hate/asked~q~r1' } },
+      /reads the others\)\.$/,
+    ],
+    [
       'not read yet',
       { messages: [{ ...message, outcome: 'unread' as const }] },
       /^It has arrived in Kafka\. A message of it, though, is in Kafka and not read yet\.$/,

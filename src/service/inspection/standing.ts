@@ -1,4 +1,4 @@
-import type { Verdict } from '../domain/verdict.ts'
+import { scopeOf, type Verdict } from '../domain/verdict.ts'
 import { WITHHELD } from './cases.ts'
 import type { Inspection } from './inspection.ts'
 
@@ -90,10 +90,16 @@ function forgottenStanding(one: Inspection): string {
   const more = parts.every(({ fromBeginning }) => fromBeginning)
     ? 'all of them were read'
     : 'older ones were not read: --most, --since'
-  const [, judged] = /^[^~]+~(.+)~[rp]\d+$/.exec(subject.postId) ?? []
-  const hint =
-    judged === undefined ? '' : ` It looks like the id of a verdict: "gavel show ${judged}" shows its subject.`
-  return `It never came, as far as can be seen: no ${subject.kind} of tenant ${subject.tenant} has this id among ${records} records of its partitions (${more}; --all-partitions reads the others).${hint}`
+  return `It never came, as far as can be seen: no ${subject.kind} of tenant ${subject.tenant} has this id among ${records} records of its partitions (${more}; --all-partitions reads the others).${hintIn(subject.postId)}`
+}
+
+/** How the subject is shown, if the id is a verdict's on a subject of the stream. */
+function hintIn(id: string): string {
+  const [, judged] = /^[^~@/]+(?:\/reply)?(?:@[^~]*)?~(.+)~[rp]\d+$/.exec(id) ?? []
+  if (judged === undefined) return ''
+  const { tenant } = scopeOf(id)
+  const own = tenant === 'default' ? '' : ` --tenant ${tenant}`
+  return ` It looks like the id of a verdict: "gavel show ${judged}${own}" shows its subject.`
 }
 
 function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread']>): string {

@@ -24,7 +24,7 @@
 --@arg now               wall time, ms
 --@arg keep              how long a thread is kept after its last verdict, ms
 --@arg waiting[]         protocols that wait for the verdict of their open case
---@arg dormant[]          protocols that are paused
+--@arg dormant[]         protocols that are paused
 --@arg absent[]          protocols that are off here and have judged the thread
 --@arg incarnation_id
 --@arg watermark
