@@ -1,4 +1,10 @@
-import { isDescribed, type Post } from '../domain/thread.ts'
+import { isDescribed, type Post, shownIn } from '../domain/thread.ts'
+
+/** The words of a post that are judged: its text, and what its images are said to show. */
+export function wordsOf({ text, media = [] }: Post): string {
+  const images = media.filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
+  return [text, ...images].filter((words) => words.trim() !== '').join('\n')
+}
 
 /**
  * What is said beside the block of a post's words: which of them tell of its images, since an author may write what looks the

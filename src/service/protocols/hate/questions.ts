@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
-import { isDescribed, type Post, shownIn } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
@@ -282,10 +281,4 @@ function criteriaOf(
 
 function choice(labels: readonly string[]): string {
   return labels.map((label) => JSON.stringify(label)).join(' or ')
-}
-
-/** The words that are judged: the post's text, and what its images are said to show. */
-export function wordsOf(post: Post): string {
-  const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
-  return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { Ask } from '../../domain/ask.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
-import { type Comment, isDescribed, type Post, shownIn } from '../../domain/thread.ts'
+import type { Comment, Post } from '../../domain/thread.ts'
 import type { ChatMessage } from '../../domain/verdict.ts'
-import { imagesTold } from '../images-told.ts'
+import { imagesTold, wordsOf } from '../images-told.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
@@ -259,8 +259,5 @@ function parentIn(parent: Comment | undefined, fence: Fence): string {
   return parent === undefined ? '' : fence('parent', parent.text)
 }
 
-/** What the post claims: its text, and what its images are said to show. */
-export function claimOf(post: Post): string {
-  const images = (post.media ?? []).filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
-  return [post.text, ...images].filter((words) => words.trim() !== '').join('\n')
-}
+/** What the post claims. */
+export const claimOf = wordsOf
