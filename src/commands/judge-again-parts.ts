@@ -5,7 +5,7 @@ import type { KafkaClient } from '../service/adapters/kafka/client.ts'
 import { memoryStores } from '../service/adapters/memory/stores.ts'
 import { threadTable } from '../service/adapters/memory/thread-table.ts'
 import { redisJudgeAgain } from '../service/adapters/redis/judge-again.ts'
-import { secretOf } from '../service/adapters/redis/shared-key.ts'
+import { knownSecretOf } from '../service/adapters/redis/shared-key.ts'
 import { type IntakeParts, inputOf } from '../service/composition/intake.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { commandRedis } from '../service/composition/redis.ts'
@@ -20,7 +20,7 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
     const { client, keys, time, threads, cases } = keep(await commandRedis(settings))
     const clock = time.now
     const kafka = await connectKafka()
-    const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
+    const secret = await knownSecretOf(client, keys, settings.fences.key, (_, event) => {
       if ('advice' in event) waiting.say?.(event.advice)
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)

@@ -59,7 +59,7 @@ export async function recover(
   const { since, upTo = null, dryRun } = options
   const began = performance.now()
   try {
-    const waiting = { signal, say: terminal.say, allAgain: since === null }
+    const waiting = { signal, say: terminal.say, allAgain: since === null, dryRun }
     const parts = await recoveryParts(settings, () => readingClient(settings, terminal), waiting)
     try {
       for (const line of understood(options, parts.clock())) terminal.say(line)

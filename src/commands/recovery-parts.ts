@@ -8,7 +8,7 @@ import { redisIncarnation } from '../service/adapters/redis/incarnation.ts'
 import { redisMemo } from '../service/adapters/redis/memo.ts'
 import { redisRecovery } from '../service/adapters/redis/recovery.ts'
 import { refusalOf } from '../service/adapters/redis/refusals.ts'
-import { secretOf } from '../service/adapters/redis/shared-key.ts'
+import { knownSecretOf, secretOf } from '../service/adapters/redis/shared-key.ts'
 import { inputOf } from '../service/composition/intake.ts'
 import { protocolsOf } from '../service/composition/protocols.ts'
 import { commandRedis } from '../service/composition/redis.ts'
@@ -33,12 +33,12 @@ export function outageOf(error: unknown): string | null {
 
 /**
  * The parts of a recovery. Throws an `OperatorError` if Redis or Kafka is not reachable. `allAgain`: it reads every
- * message in the topics again.
+ * message in the topics again. `dryRun`: the key of fences and sampling is only read.
  */
 export function recoveryParts(
   settings: Settings,
   connectKafka: () => Promise<KafkaClient>,
-  { allAgain, ...waiting }: Waiting & { readonly allAgain: boolean },
+  { allAgain, dryRun, ...waiting }: Waiting & { readonly allAgain: boolean; readonly dryRun: boolean },
 ) {
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
@@ -52,7 +52,7 @@ export function recoveryParts(
     await makeTopics(kafka, settings, topics.posts)
     const incarnation = redisIncarnation(client, keys)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })
-    const secret = await secretOf(client, keys, settings.fences.key, (_, event) => {
+    const secret = await (dryRun ? knownSecretOf : secretOf)(client, keys, settings.fences.key, (_, event) => {
       if ('advice' in event) waiting.say?.(event.advice)
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)

@@ -29,7 +29,7 @@ it('a command goes by the time of Redis, as the service does, where its own mach
     signal,
     progress: () => {},
   })
-  const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false })
+  const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false, dryRun: false })
   const top = await standingPart(settings, connectKafka, { replicas: [], prometheus: undefined })
   const told = {
     ...{ cases: cases.clock(), inspection: inspection.clock(), recovery: recovery.clock() },

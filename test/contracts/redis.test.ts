@@ -23,7 +23,7 @@ import { redisMemo } from '../../src/service/adapters/redis/memo.ts'
 import { redisOutbox } from '../../src/service/adapters/redis/outbox.ts'
 import { redisRecovery } from '../../src/service/adapters/redis/recovery.ts'
 import { luaOf } from '../../src/service/adapters/redis/script.ts'
-import { secretOf } from '../../src/service/adapters/redis/shared-key.ts'
+import { knownSecretOf, secretOf } from '../../src/service/adapters/redis/shared-key.ts'
 import { redisThreads } from '../../src/service/adapters/redis/threads.ts'
 import { redisTraceLinks } from '../../src/service/adapters/redis/trace-links.ts'
 import { hookContent, redisWebhooks } from '../../src/service/adapters/redis/webhooks.ts'
@@ -212,6 +212,21 @@ describe('the key of fences and sampling', () => {
     expect((await client.mget(keys.fence, keys.samplingVersion)).join()).not.toContain(set.secret)
     expect(await start(keys, 'another that is set')).toMatchObject({ told: ['key:changed'] })
     expect(await start(keys, 'another that is set')).toMatchObject({ told: [] })
+  })
+
+  it('is only read by a command that starts no service, which says if the service has another', async () => {
+    const keys = keysUnder(`test-${randomUUID()}`)
+    const read = async (set = '') => {
+      const told: string[] = []
+      await knownSecretOf(client, keys, set, (name) => void told.push(name))
+      return told
+    }
+    expect(await read()).toEqual([])
+    await start(keys, 'the one that is set')
+    expect(await read('the one that is set')).toEqual([])
+    expect([await read(), await read('another')]).toEqual([['key:changed'], ['key:changed']])
+    expect(await client.exists(keys.fence)).toBe(0)
+    expect(await start(keys, 'the one that is set')).toMatchObject({ told: [] })
   })
 })
 

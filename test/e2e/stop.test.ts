@@ -161,6 +161,7 @@ describe('a Ctrl-C', () => {
     interrupt(running)
     expect(await running.ended, running.output()).toBe(1)
     expect(running.output()).toContain('gavel: Stopped before the end.')
+    expect(running.output()).not.toContain('All messages are sent')
     for (const port of ports) expect(await listens(port)).toBe(false)
     expect(left(running)).toEqual([])
   }, 120_000)

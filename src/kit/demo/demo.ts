@@ -78,6 +78,7 @@ export async function demo(
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const own = {
     ...stack.settings,
+    GAVEL_FENCES_KEY: environment.GAVEL_FENCES_KEY ?? randomBytes(16).toString('hex'),
     GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
@@ -85,7 +86,6 @@ export async function demo(
     GAVEL_RECORD_PATH: join(folder, 'record', 'record.sqlite'),
   }
   const settings = loadSettings({
-    GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),
     ...environment,
     ...own,
     GAVEL_CLOCK_AT_END: 'finish',
@@ -114,7 +114,8 @@ export async function demo(
         `\nA fire at the harbor of Calvera: ${subjects.size} posts and replies, ninety minutes in half a minute.\n`,
       )
       await produce(settings, { file: EVENT, format: 'gavel' }, PACE, { terminal: quiet(terminal), signal })
-      terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
+      if (!signal.aborted)
+        terminal.say('\nAll messages are sent; once the stream has been idle for 5 s the final snapshots fall due.\n')
       await until(() => expected.every((one) => tally.finals.has(one)), signal)
       const verdicts = await published(settings, { ...io, terminal: quiet(terminal) })
       const isWhole = report(verdicts, subjects, tally, stack.understudy !== undefined, terminal)
@@ -251,9 +252,11 @@ function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal:
     const [said, was] = [outcome(one), before.get(of)]
     before.set(of, said)
     const turned = was !== undefined && was !== said ? ` (was ${was})` : ''
-    const words = printable(subjects.get(one.subjectId)?.words ?? '', 52)
+    const words = subjects.get(one.subjectId)?.words
+    // A post that somebody sends to a demo that stays is none of the event's.
+    const what = words === undefined ? printable(one.subjectId, 52) : `"${printable(words, 52)}"`
     terminal.say(
-      `  ${one.protocol} r${one.revision}${one.final ? ' final' : ''}  ${said}${turned}, ${how(one)}: "${words}"`,
+      `  ${one.protocol} r${one.revision}${one.final ? ' final' : ''}  ${said}${turned}, ${how(one)}: ${what}`,
     )
   }
   return (name, event) => {

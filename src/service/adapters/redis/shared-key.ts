@@ -25,9 +25,18 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
   return secret
 }
 
-/** The same for a command that only reads: nothing is written. Without any key there are no threads that it could be for. */
-export async function knownSecretOf(redis: Redis, keys: Keys, set: string): Promise<string> {
-  return set || ((await redis.get(keys.fence)) ?? 'no service has started yet')
+/**
+ * The same for a command that starts no service: nothing is written. Without any key there are no threads that it could be for.
+ * Reports if the process that started last had another sampling key.
+ */
+export async function knownSecretOf(redis: Redis, keys: Keys, set: string, report: Report = () => {}): Promise<string> {
+  const [generated, last] = await redis.mget(keys.fence, keys.samplingVersion)
+  const secret = set || (generated ?? 'no service has started yet')
+  if (typeof last === 'string' && last !== samplingKeyVersion(samplingRanks(secret)))
+    report('key:changed', {
+      advice: 'the service last started with another sampling key: set GAVEL_FENCES_KEY here as it is set there',
+    })
+  return secret
 }
 
 async function sharedKey(redis: Redis, name: string): Promise<string> {
