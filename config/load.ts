@@ -128,9 +128,8 @@ function settingsIn(file: string, faults: string[]): SettingsFile {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    faults.push(
-      `${file}: cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown'})`,
-    )
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    faults.push(`${file}: ${code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`}`)
     return NO_FILE
   }
   const fault = (why: string) => faults.push(`${file}: ${why}`)

@@ -55,9 +55,10 @@ const additions = byName(
   z.string().regex(/^[\x20-\x7e]{1,4096}$/, 'visible ASCII characters'),
   z.string().regex(/^[A-Za-z0-9._-]{1,128}$/, 'letters, digits, dots, dashes or underscores'),
 )
+const baseUrl = z.url({ protocol: /^https?$/, error: 'is no address such as http://127.0.0.1:8000/v1' })
 const endpoint = z
   .strictObject({
-    baseUrl: z.url({ protocol: /^https?$/ }),
+    baseUrl,
     apiKey: z.string().default(''),
     apiKeyFile: z.string().default(''),
     headers: additions.default({}),
@@ -179,7 +180,7 @@ const allSettings = z.strictObject({
       error: TLS_IS_OFF,
     }),
   openai: z.strictObject({
-    baseUrl: z.url({ protocol: /^https?$/ }),
+    baseUrl,
     apiKey: z.string(),
     answerFormat,
   }),

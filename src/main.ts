@@ -5,7 +5,7 @@ import { COMMANDS } from './commands/all.ts'
 import type { Command, Invocation, ListedCommand } from './commands/command.ts'
 import { terminal } from './commands/terminal.ts'
 import { version } from './package-folder.js'
-import { unexpected } from './service/domain/error-line.ts'
+import { machineFault, unexpected } from './service/domain/error-line.ts'
 import { OperatorError } from './service/domain/errors.ts'
 import { stopRequests } from './stop-requests.ts'
 
@@ -24,14 +24,22 @@ const { signal, stopped, onHangup } = stopRequests(process, performance.now.bind
 async function leave(code: number): Promise<never> {
   const outputs = [process.stdout, process.stderr]
   await Promise.all(outputs.map((output) => new Promise((resolve) => output.write('', resolve))))
-  process.exit(code)
+  process.exit(failing === undefined ? code : 1)
 }
 
 /** Node's own report would print every property of the error, such as a model's prompt or a Redis command. */
 function fail(error: unknown): Promise<never> {
+  failing ??= endWith(error)
+  return failing
+}
+/** An output that takes nothing, as on a full disk, fails again at every write: the first is told. */
+let failing: Promise<never> | undefined
+
+function endWith(error: unknown): Promise<never> {
   const stack = environment.GAVEL_LOG_LEVEL === 'debug'
   const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
-  io.say(`${running}: unexpected: ${unexpected(error, { stack })}${how}`)
+  const fault = stack ? null : machineFault(error)
+  io.say(fault === null ? `${running}: unexpected: ${unexpected(error, { stack })}${how}` : `gavel: ${fault}`)
   // Exits even where the reader of the output hangs.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)

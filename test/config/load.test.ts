@@ -289,6 +289,12 @@ describe('faults', () => {
     expect(text).not.toContain(secret)
   })
 
+  test('name an address of models that lacks http:// as such', () => {
+    expect(faultsOf({ OPENAI_BASE_URL: '127.0.0.1:8000/v1' })).toEqual([
+      'openai.baseUrl: is no address such as http://127.0.0.1:8000/v1 (set by OPENAI_BASE_URL)',
+    ])
+  })
+
   test.each([
     ['is not YAML', 'http: [1,\nkafka: }'],
     ['says one thing twice', 'drain: 1s\ndrain: 2s\n'],
@@ -303,7 +309,7 @@ describe('faults', () => {
 
   test('name a file that cannot be read', () => {
     const file = join(folder, 'absent.yaml')
-    expect(faultsOf({}, file)).toEqual([`${file}: cannot be read (ENOENT)`])
+    expect(faultsOf({}, file)).toEqual([`${file}: there is no such file`])
     expect(faultsOf({}, folder)).toEqual([`${folder}: cannot be read (EISDIR)`])
   })
 

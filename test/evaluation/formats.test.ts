@@ -82,6 +82,14 @@ describe('Gavel’s own JSON Lines', () => {
     expect(bad[1]?.why).toBe('is not JSON')
   })
 
+  it('are named as what they lack where they are rows without a text', async () => {
+    const file = join(folder, 'rows.csv')
+    writeFileSync(file, 'id,text\na,hello\nb,\nc,bye\n')
+    const { got, bad } = await all((told) => fileMessages(file, 'gavel', told))
+    expect(got.map(({ key }) => key)).toEqual(['a', 'c'])
+    expect(bad).toEqual([{ line: 3, why: 'has no text' }])
+  })
+
   it('need not say their type: it is told by their fields, and that is said once', async () => {
     const { got, bad } = await messagesOf('gavel', [
       { id: 'p1', text: 'x', createdAt: at },

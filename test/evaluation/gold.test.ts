@@ -345,7 +345,7 @@ describe('people’s own tables', () => {
   it('are read by the columns that are named', async () => {
     const file = fileOf(',count,class,tweet', '0,3,2,"a ""quoted"" word, and more"', '1,3,0,another')
     await expect(hate(file)).rejects.toThrow(
-      `${file} has no column "text", but: , count, class, tweet. Name the text with --text-field; "gavel judge --text" takes each line for a post.`,
+      `${file} has no column "text", but: , count, class, tweet. Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.`,
     )
     const { items } = await hate(file, {
       textField: 'tweet',

@@ -48,9 +48,9 @@ async function* ownMessages(
   bad: (line: BadLine) => void,
   reading: OwnReading,
 ): AsyncGenerator<FileMessage> {
-  for await (const { line, json } of ownRows(file, format, reading, bad)) {
+  for await (const { line, json, isRow } of ownRows(file, format, reading, bad)) {
     const read = produceLine.safeParse(json)
-    if (!read.success) bad({ line, why: NO_MESSAGE })
+    if (!read.success) bad({ line, why: isRow === true && json.type === undefined ? 'has no text' : NO_MESSAGE })
     else yield ownMessage(read.data, line)
   }
 }

@@ -47,7 +47,7 @@ export async function* ownRows(
           needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
           ...{
             known: [labelField, ...KEPT],
-            hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post.',
+            hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
             unless: 'type',
           },
         }

@@ -1,3 +1,5 @@
+import { entryOf } from './entry-of.ts'
+
 /**
  * Describes a bug to a person in one line: what may be told of the error, and the place in our code that it came from;
  * with `stack` the whole stack. Nothing from its causes is included.
@@ -11,6 +13,22 @@ export function unexpected(error: unknown, { stack }: { stack: boolean }): strin
   return place === undefined ? said : `${said} (${place})`
 }
 const OUR_PLACE = /(?:src|consumers|producers|config)\/[\w./-]+:\d+/
+
+/** What to tell a person of an error that the machine is to blame for, not Gavel; null for any other. */
+export function machineFault(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  const { name, code, path } = error as Error & { readonly code?: unknown; readonly path?: unknown }
+  if (name === 'RecordFull') return `The record cannot be written: ${describeError(error).message}. Free space first.`
+  const says = typeof code === 'string' ? entryOf(MACHINE_FAULTS, code) : undefined
+  if (says === undefined) return null
+  return typeof path === 'string' ? `${path}: ${says}` : says
+}
+const MACHINE_FAULTS: Readonly<Record<string, string>> = {
+  ENOSPC: 'No space is left on the disk. Free some first.',
+  EDQUOT: "The user's disk quota is used up. Free space first.",
+  EROFS: 'The file system is read-only.',
+  EMFILE: 'Too many files are open. Raise the limit (ulimit -n).',
+}
 
 /** What may be shown of an error to anyone: its name, its code and the first line of its message. */
 export function describeError(error: unknown): { error: string; code?: string; message: string } {

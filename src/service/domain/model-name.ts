@@ -54,7 +54,7 @@ export function remedyFor(reason: AwayReason, { url, key }: EndpointNames, setti
     case 'permission':
       return `Check what the key may do, or name another model in ${setting}.`
     case 'model':
-      return `Check ${url}, and name a model of this endpoint in ${setting}.`
+      return `Check ${url} (most end in /v1), and name a model of this endpoint in ${setting}.`
     case 'unreachable':
       return `Check ${url}, and that the server runs.`
   }
