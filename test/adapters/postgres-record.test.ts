@@ -3,8 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
-import { type Address, database } from '../../src/service/adapters/postgres/connection.ts'
+import { reviewClaims } from '../../src/service/adapters/postgres/claims.ts'
+import { type Address, database, type Sql } from '../../src/service/adapters/postgres/connection.ts'
 import { hashing } from '../../src/service/adapters/postgres/grams-key.ts'
+import { recordReads } from '../../src/service/adapters/postgres/reads.ts'
 import { postgresRecord, postgresRecordReader } from '../../src/service/adapters/postgres/record.ts'
 import { besides, putInPlace } from '../../src/service/adapters/postgres/replace.ts'
 import { metaOf } from '../../src/service/adapters/postgres/schema.ts'
@@ -205,6 +207,73 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     expect((await one.search('harbour', {}, 9)).found).toHaveLength(5)
     expect((await one.size()).rows.verdicts).toBe(5)
     await Promise.all(stores.map((store) => store.close()))
+  })
+
+  it('answers from one state of its tables, also where something is erased between two steps of an answer', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    const topics = feed(store)
+    const db = database(address, 4)
+    let meanwhile: (() => Promise<unknown>) | null = null
+    const watched = (sql: Sql): Sql => ({
+      ...sql,
+      async rows<Row>(text: string, ...values: Parameters<Sql['rows']> extends [string, ...infer V] ? V : never) {
+        const rows = await sql.rows<Row>(text, ...values)
+        const work = /rulings r |FROM queue/.test(text) ? meanwhile : null
+        if (work !== null) meanwhile = null
+        await work?.()
+        return rows
+      },
+    })
+    const asked = {
+      ...db,
+      ...watched(db),
+      snapshot: <R>(work: (sql: Sql) => Promise<R>) => db.snapshot((sql) => work(watched(sql))),
+    }
+    const [reads, queue] = [recordReads(asked), reviewClaims(asked, {})]
+    const answers = {
+      verdict: async (id: string) => (await reads.verdict(id))?.verdict.id,
+      find: async (id: string) => (await reads.find({ author: id }, 9)).map(({ verdict }) => verdict.id)[0],
+      subject: async (id: string) =>
+        (await reads.subject({ tenant: 'default', id: id.split('~')[1] ?? '' }))?.verdicts[0]?.verdict.id,
+      list: async (id: string) => (await queue.list({ verdict: id }, 9, 0)).items[0]?.words,
+    }
+    for (const [name, ask] of Object.entries(answers)) {
+      const { id } = await topics.judged(
+        { subjectId: name },
+        'a claim',
+        { c1: 'a harbour' },
+        { author: `rumor~${name}~r1` },
+      )
+      const before = await ask(id)
+      expect(before).toEqual(name === 'list' ? 'a claim' : id)
+      // Its words are sealed anew, under another key; or nothing is left.
+      meanwhile = () =>
+        name === 'list'
+          ? topics.send('posts', name, { id: name, createdAt: at(0), deleted: true }, 60)
+          : topics.send('comments', name, { id: 'c1', postId: name, createdAt: at(0), deleted: true })
+      expect(await ask(id), name).toEqual(before)
+      expect(meanwhile).toBeNull()
+    }
+    await db.close()
+    await store.close()
+  })
+
+  it('writes no keys anew under whoever reads', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    await feed(store).judged({}, 'a harbour')
+    const [reading, other] = [database(address, 1), database(address, 1)]
+    const anew = (sql: Sql) => sql.run('LOCK TABLE ONLY keys IN ACCESS EXCLUSIVE MODE NOWAIT')
+    const left = await reading.snapshot(async (sql) => {
+      await sql.rows('SELECT 1 FROM rulings')
+      await expect(other.transaction(anew)).rejects.toThrow('could not obtain lock')
+      return sql.rows('SELECT k FROM keys')
+    })
+    expect(left).not.toEqual([])
+    await expect(reading.snapshot((sql) => sql.run('DELETE FROM keys'))).rejects.toThrow('read-only')
+    expect(await reading.rows('SELECT k FROM keys')).toEqual(left)
+    for (const db of [reading, other, store]) await db.close()
   })
 
   it('takes the place of another as a whole', async () => {

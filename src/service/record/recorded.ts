@@ -42,11 +42,6 @@ export interface ListedRow extends RulingRow {
   readonly words: string | null
 }
 
-/** Those of these tenants: a number of a document that goes while it is read may be given to another tenant's at once. */
-export function ofTenants(rows: readonly ListedRow[], tenants: readonly string[] | undefined): ListedRow[] {
-  return rows.filter(({ tenant }) => tenants?.includes(tenant) !== false)
-}
-
 export function recordedRow(row: ListedRow): RecordedRow {
   const { doc, tenant, kind, subject, author, lang, words } = row
   return {

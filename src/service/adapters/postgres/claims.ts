@@ -20,7 +20,7 @@ import {
   ranked,
   unionOf,
 } from '../../record/queue.ts'
-import type { Database } from './connection.ts'
+import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 type Row = QueuedRow & { readonly s: number }
@@ -41,28 +41,33 @@ function fits({ tenants, protocol, verdict }: QueueFilter) {
 /** The queue, and who has claimed what of it. */
 export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
   const dear = costsOf(costs)
-  const rowsOf = (filter: QueueFilter, order: string, limit: number) => {
-    const { sql, values } = fits(filter)
-    return db.rows<Row>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
+  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number) => {
+    const { sql: fit, values } = fits(filter)
+    return sql.rows<Row>(`SELECT ${QUEUED} WHERE ${fit} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
-  async function bestOf(filter: QueueFilter, most: number, now: number): Promise<{ row: Row; score: number }[]> {
+  async function bestOf(
+    sql: Sql,
+    filter: QueueFilter,
+    most: number,
+    now: number,
+  ): Promise<{ row: Row; score: number }[]> {
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
-      const heaviest = await rowsOf(filter, 'weight DESC, since', limit)
-      const oldest = heaviest.length < limit ? [] : await rowsOf(filter, 'since', limit)
+      const heaviest = await rowsOf(sql, filter, 'weight DESC, since', limit)
+      const oldest = heaviest.length < limit ? [] : await rowsOf(sql, filter, 'since', limit)
       const best = ranked(unionOf(heaviest, oldest), filter, dear, now)
       if (isSettled(best, most, { heaviest, oldest, limit }, dear, now)) return best.slice(0, most)
     }
   }
 
-  async function waitingOf(filter: QueueFilter, now: number): Promise<number> {
-    const { sql, values } = fits(filter)
-    const [all] = await db.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${sql}`, ...values)
+  async function waitingOf(sql: Sql, filter: QueueFilter, now: number): Promise<number> {
+    const { sql: fit, values } = fits(filter)
+    const [all] = await sql.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${fit}`, ...values)
     const person = filter.for
     if (person === undefined) return all?.n ?? 0
-    const others = await db.rows<Row>(
-      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
+    const others = await sql.rows<Row>(
+      `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${fit} AND decider = ?`,
       ...[...values, ...values, person],
     )
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, person, now) !== 'yes').length
@@ -76,14 +81,14 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
     return held?.n ?? 0
   }
 
-  async function itemsOf(some: readonly { row: Row; score: number }[], now: number): Promise<ReviewItem[]> {
+  async function itemsOf(sql: Sql, some: readonly { row: Row; score: number }[], now: number): Promise<ReviewItem[]> {
     if (some.length === 0) return []
-    const subjects = await db.rows<SubjectRow>(
+    const subjects = await sql.rows<SubjectRow>(
       'SELECT s, kind, id, lang, k, sealed FROM subjects WHERE s = ANY (?::bigint[])',
       some.map(({ row }) => row.s),
     )
     const keys = await keysOf(
-      db,
+      sql,
       subjects.flatMap(({ k }) => (k === null ? [] : [k])),
     )
     const of = new Map(subjects.map((one) => [one.s, one]))
@@ -101,26 +106,27 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
   }
 
   return {
-    async list(filter, most, now) {
-      const items = await itemsOf(await bestOf(filter, most, now), now)
-      return { items, waiting: await waitingOf(filter, now) }
-    },
+    list: (filter, most, now) =>
+      db.snapshot(async (sql) => {
+        const items = await itemsOf(sql, await bestOf(sql, filter, most, now), now)
+        return { items, waiting: await waitingOf(sql, filter, now) }
+      }),
     async claim(item, filter, until, now) {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
-        const [one] = await rowsOf(wanted, 'since', 1)
+        const [one] = await rowsOf(db, wanted, 'since', 1)
         const refused = inTheWay(one, filter.for, now)
         if (refused !== null) return refused
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)
-        for (const first of await bestOf(wanted, MOST_CLAIMS, now)) {
+        for (const first of await bestOf(db, wanted, MOST_CLAIMS, now)) {
           if (!holds(first.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_CLAIMS)
             return { outcome: 'many' }
           const taken = await db.run(
             'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
             ...[filter.for, until, first.row.verdict, filter.for, now],
           )
-          const [claimed] = taken > 0 ? await itemsOf([first], now) : []
+          const [claimed] = taken > 0 ? await itemsOf(db, [first], now) : []
           if (claimed !== undefined)
             return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
         }

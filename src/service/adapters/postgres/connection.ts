@@ -25,6 +25,8 @@ export interface Sql {
 export interface Database extends Sql {
   /** Does all of it or nothing, over one connection. */
   transaction<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
+  /** Asks all of it of one state of the record, one question after the other. */
+  snapshot<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result>
   /** The same; false, and nothing is done, if others hold for two seconds what it needs for itself. */
   alone(work: (sql: Sql) => Promise<unknown>): Promise<boolean>
   close(): Promise<void>
@@ -49,6 +51,12 @@ const SESSION = {
 }
 /** How long a step may be silent, in ms. */
 const SILENT_MS = 60_000
+/**
+ * Keys and tables that are put in place of others while a snapshot is open would be empty to it. So it has them all before it is
+ * taken; of the keys the whole table, which is locked before any part of it is written anew.
+ */
+const SNAPSHOT = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+  LOCK TABLE meta, counters, subjects, rulings, marks, said, queue, ONLY keys IN ACCESS SHARE MODE`
 const [INT8, TEXT] = [20, 25]
 const LOCKED = '55P03'
 
@@ -80,28 +88,30 @@ export function database({ url, password, schema, tls }: Address, most: number, 
       (await told(() => client.query(questionOf(sql, values)))).rows as Row[],
     run: async (sql, ...values) => (await told(() => client.query(questionOf(sql, values)))).rowCount ?? 0,
   })
+  async function begun<Result>(begin: string, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    const client = await told(() => pool.connect())
+    let broken: Error | boolean = false
+    try {
+      await told(() => client.query(begin))
+      const result = await work(asked(client))
+      await told(() => client.query('COMMIT'))
+      return result
+    } catch (error) {
+      // Of what the server has not refused itself nobody knows how far it went.
+      if (error instanceof pg.DatabaseError)
+        await client.query('ROLLBACK').catch((failure: Error) => {
+          broken = failure
+        })
+      else broken = true
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
   return {
     ...asked(pool),
-    async transaction(work) {
-      const client = await told(() => pool.connect())
-      let broken: Error | boolean = false
-      try {
-        await told(() => client.query('BEGIN'))
-        const result = await work(asked(client))
-        await told(() => client.query('COMMIT'))
-        return result
-      } catch (error) {
-        // Of what the server has not refused itself nobody knows how far it went.
-        if (error instanceof pg.DatabaseError)
-          await client.query('ROLLBACK').catch((failure: Error) => {
-            broken = failure
-          })
-        else broken = true
-        throw error
-      } finally {
-        client.release(broken)
-      }
-    },
+    transaction: (work) => begun('BEGIN', work),
+    snapshot: (work) => begun(SNAPSHOT, work),
     async alone(work) {
       try {
         await this.transaction(async (sql) => {

@@ -1,7 +1,7 @@
 import type { SubjectKind } from '../../domain/thread.ts'
 import type { SubjectRecord } from '../../ports/record.ts'
 import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../../record/recorded.ts'
-import type { Database } from './connection.ts'
+import type { Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 type Sealed<Row> = Omit<Row, 'json'> & { readonly k: number; readonly sealed: Buffer }
@@ -38,12 +38,12 @@ const RULING = 'r.k, r.sealed, standing, contested, conflicting, erased, sampled
 
 /** Rows with what their keys open; one whose key is gone is left out: it was erased since it was read. */
 export async function opened<Row extends { readonly k: number; readonly sealed: Buffer }>(
-  db: Database,
+  sql: Sql,
   rows: readonly Row[],
   others: readonly (number | null)[] = [],
 ): Promise<{ rows: (Row & { readonly json: string })[]; keys: ReadonlyMap<number, Buffer> }> {
   if (rows.length === 0) return { rows: [], keys: new Map() }
-  const keys = await keysOf(db, [...rows.map(({ k }) => k), ...others.filter((k) => k !== null)])
+  const keys = await keysOf(sql, [...rows.map(({ k }) => k), ...others.filter((k) => k !== null)])
   return {
     keys,
     rows: rows.flatMap((row) => {
@@ -54,15 +54,15 @@ export async function opened<Row extends { readonly k: number; readonly sealed: 
 }
 
 /** The verdicts of these documents, in their order. */
-export async function listed(db: Database, docs: readonly number[]): Promise<ListedRow[]> {
+export async function listed(sql: Sql, docs: readonly number[]): Promise<ListedRow[]> {
   if (docs.length === 0) return []
-  const found = await db.rows<ListedSealed>(
+  const found = await sql.rows<ListedSealed>(
     `SELECT doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, lang, subjects.k AS shown_k, subjects.sealed AS shown
      FROM unnest(?::bigint[]) WITH ORDINALITY AS wanted (doc, at) JOIN rulings r USING (doc) JOIN subjects USING (s) ORDER BY at`,
     docs,
   )
   const { rows, keys } = await opened(
-    db,
+    sql,
     found,
     found.map(({ shown_k }) => shown_k),
   )
@@ -78,26 +78,26 @@ export async function listed(db: Database, docs: readonly number[]): Promise<Lis
 
 /** `mostWords`: the newest of what was said of each; null: all of it. */
 export async function recordsOf(
-  db: Database,
+  sql: Sql,
   subjects: readonly SubjectRow[],
   mostWords: number | null,
 ): Promise<SubjectRecord[]> {
   const all = subjects.map(({ s }) => s)
-  const [rulings, words] = await Promise.all([
-    db
-      .rows<Sealed<RulingRow> & { s: number }>(
-        `SELECT s, ${RULING} FROM rulings r WHERE s = ANY (?::bigint[]) ORDER BY doc`,
-        all,
-      )
-      .then((rows) => opened(db, rows)),
-    db
-      .rows<SaidSealed>(
-        `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
-           SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
-        ...[all, mostWords],
-      )
-      .then((rows) => opened(db, rows)),
-  ])
+  const rulings = await opened(
+    sql,
+    await sql.rows<Sealed<RulingRow> & { s: number }>(
+      `SELECT s, ${RULING} FROM rulings r WHERE s = ANY (?::bigint[]) ORDER BY doc`,
+      all,
+    ),
+  )
+  const words = await opened(
+    sql,
+    await sql.rows<SaidSealed>(
+      `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
+         SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
+      ...[all, mostWords],
+    ),
+  )
   return subjects.map(({ s, tenant, kind, id, lang, deleted_at }) => ({
     subject: { tenant, postId: id, kind },
     ...{ lang, deletedAt: deleted_at },

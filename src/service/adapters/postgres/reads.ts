@@ -2,8 +2,8 @@ import type { ThreadRef } from '../../domain/thread.ts'
 import { type Arrivals, MOST_ERASED, MOST_WORDS, type RecordReader, type RecordSize } from '../../ports/record.ts'
 import { conditionsOf, marksOf } from '../../record/conditions.ts'
 import { gramsOf, termsOf } from '../../record/grams.ts'
-import { MOST_LEFT, ofTenants, recordedRow, recordedWord } from '../../record/recorded.ts'
-import type { Database } from './connection.ts'
+import { MOST_LEFT, recordedRow, recordedWord } from '../../record/recorded.ts'
+import type { Database, Sql } from './connection.ts'
 import { type Hashing, hashing } from './grams-key.ts'
 import { listed, opened, recordsOf, type SaidSealed, type SubjectRow } from './opened.ts'
 import { keysOf, unsealed } from './seals.ts'
@@ -17,8 +17,8 @@ const PAGE = 200
 export function recordReads(db: Database): RecordReader {
   let known: { readonly secret: string; readonly hashes: Hashing } | null = null
   /** As the record hashes now: it may have been made anew. */
-  async function hashesNow(): Promise<Hashing> {
-    const [row] = await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'secret'")
+  async function hashesNow(sql: Sql): Promise<Hashing> {
+    const [row] = await sql.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'secret'")
     const secret = row?.v ?? ''
     if (known?.secret !== secret) known = { secret, hashes: hashing(secret) }
     return known.hashes
@@ -27,63 +27,68 @@ export function recordReads(db: Database): RecordReader {
   return {
     name: async () => (await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'name'"))[0]?.v ?? '',
     async subject({ tenant, id, kind }) {
-      const rows = await db.rows<SubjectRow>(
-        'SELECT * FROM subjects WHERE tenant = ? AND id = ? ORDER BY kind',
-        tenant,
-        id,
-      )
-      const found = await recordsOf(db, rows, MOST_WORDS)
+      const found = await db.snapshot(async (sql) => {
+        const rows = await sql.rows<SubjectRow>(
+          'SELECT * FROM subjects WHERE tenant = ? AND id = ? ORDER BY kind',
+          tenant,
+          id,
+        )
+        return recordsOf(sql, rows, MOST_WORDS)
+      })
       const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
       return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
     },
     async verdict(id, tenants) {
-      const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
-      const found = await db.rows<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
-      const rows = await listed(
-        db,
-        found.map(({ doc }) => doc),
-      )
-      const [row] = ofTenants(rows, tenants)
+      const { sql: fits, values } = conditionsOf(tenants === undefined ? {} : { tenants })
+      const [row] = await db.snapshot(async (sql) => {
+        const found = await sql.rows<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${fits}`, id, ...values)
+        return listed(sql, docsOf(found))
+      })
       return row === undefined ? null : recordedRow(row)
     },
     async word(id, tenants) {
-      const found = await db.rows<SaidSealed & { tenant: string }>(
-        'SELECT said.*, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
-        id,
-      )
-      const [row] = (await opened(db, found)).rows
+      const { rows } = await db.snapshot(async (sql) => {
+        const found = await sql.rows<SaidSealed & { tenant: string }>(
+          'SELECT said.*, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
+          id,
+        )
+        return opened(sql, found)
+      })
+      const [row] = rows
       return row === undefined || tenants?.includes(row.tenant) === false ? null : recordedWord(row)
     },
     async find(filter, limit) {
-      const hashes = await hashesNow()
-      const { sql, values } = conditionsOf(filter, hashes.mark)
-      // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
-      const [mark] = marksOf(filter)
-      const found = await db.rows<{ doc: number }>(
-        mark === undefined
-          ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
-          : `SELECT marks.doc FROM marks JOIN rulings ON rulings.doc = marks.doc
-             WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`,
-        ...(mark === undefined ? [] : [mark[0], hashes.mark(...mark)]),
-        ...[...values, limit],
-      )
-      const rows = await listed(
-        db,
-        found.map(({ doc }) => doc),
-      )
-      return ofTenants(rows, filter.tenants).map(recordedRow)
+      const rows = await db.snapshot(async (sql) => {
+        const hashes = await hashesNow(sql)
+        const { sql: fits, values } = conditionsOf(filter, hashes.mark)
+        // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
+        const [mark] = marksOf(filter)
+        const found = await sql.rows<{ doc: number }>(
+          mark === undefined
+            ? `SELECT doc FROM rulings WHERE ${fits} ORDER BY doc DESC LIMIT ?`
+            : `SELECT marks.doc FROM marks JOIN rulings ON rulings.doc = marks.doc
+               WHERE marks.mark = ? AND marks.value = ? AND ${fits} ORDER BY marks.doc DESC LIMIT ?`,
+          ...(mark === undefined ? [] : [mark[0], hashes.mark(...mark)]),
+          ...[...values, limit],
+        )
+        return listed(sql, docsOf(found))
+      })
+      return rows.map(recordedRow)
     },
-    arrivals: (after, most) => arrivalsIn(db, after, most),
+    arrivals: (after, most) => db.snapshot((sql) => arrivalsIn(sql, after, most)),
     async search(query, filter, limit) {
       const terms = termsOf(query)
       if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
-      const hashes = await hashesNow()
+      const hashes = await hashesNow(db)
       const [tenant, ...others] = filter.tenants ?? []
       const grams = hashes.grams(new Set(terms.flatMap((term) => [...gramsOf(term)])))
       if (tenant !== undefined && others.length === 0) grams.push(hashes.tenant(tenant))
       const sought = { terms, grams, filter, ...conditionsOf(filter, hashes.mark) }
-      const { docs, stoppedEarly } = await searched(db, sought, limit)
-      return { found: ofTenants(await listed(db, docs), filter.tenants).map(recordedRow), stoppedEarly }
+      const { hits, stoppedEarly } = await searched(db, sought, limit)
+      // A search has no one state: a number may be another verdict's by now.
+      const ids = new Map(hits.map(({ doc, id }) => [doc, id]))
+      const found = (await db.snapshot((sql) => listed(sql, docsOf(hits)))).map(recordedRow)
+      return { found: found.filter(({ cursor, verdict }) => ids.get(Number(cursor)) === verdict.id), stoppedEarly }
     },
     async transcript(verdictId) {
       const found = await db.rows<{ k: number; sealed: Buffer }>(
@@ -98,13 +103,15 @@ export function recordReads(db: Database): RecordReader {
       const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
         OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
       for (let after = 0; ; ) {
-        const page = await db.rows<SubjectRow>(
-          `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
-          ...[after, PAGE],
-        )
-        const last = page.at(-1)
+        const { last, records } = await db.snapshot(async (sql) => {
+          const page = await sql.rows<SubjectRow>(
+            `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
+            ...[after, PAGE],
+          )
+          return { last: page.at(-1), records: await recordsOf(sql, page, null) }
+        })
         if (last === undefined) return
-        for (const one of await recordsOf(db, page, null)) {
+        for (const one of records) {
           const { verdicts, said } = one
           const isDeleted = one.deletedAt !== null && verdicts.every(({ verdict }) => verdict.decidedBy === 'deleted')
           if (verdicts.length + said.length > 0 && !isDeleted) yield one
@@ -117,33 +124,30 @@ export function recordReads(db: Database): RecordReader {
   }
 }
 
-async function arrivalsIn(db: Database, after: string | null, most: number): Promise<Arrivals> {
-  const [meta] = await db.rows<{ n: number; file: string }>(
+const docsOf = (rows: readonly { readonly doc: number }[]) => rows.map(({ doc }) => doc)
+
+async function arrivalsIn(sql: Sql, after: string | null, most: number): Promise<Arrivals> {
+  const [meta] = await sql.rows<{ n: number; file: string }>(
     "SELECT n, v AS file FROM counters, meta WHERE counters.k = 'arrivals' AND meta.k = 'file'",
   )
   const { n: now, file } = meta ?? { n: 0, file: '' }
   const [of, seen] = after?.split('/') ?? []
   const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
-  const docs = await db.rows<{ doc: number; seq: number }>(
+  const docs = await sql.rows<{ doc: number; seq: number }>(
     'SELECT doc, seq FROM rulings WHERE seq > ? AND seq <= ? AND standing = 1 ORDER BY seq LIMIT ?',
     ...[since, now, most],
   )
   const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
-  const erased = await db.rows<SubjectRow>(
+  const erased = await sql.rows<SubjectRow>(
     'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
     ...[since, upTo, MOST_ERASED + 1],
   )
-  const [left] = await db.rows<{ n: number }>(
+  const [left] = await sql.rows<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?) AS more',
     ...[upTo, MOST_LEFT],
   )
   return {
-    rows: (
-      await listed(
-        db,
-        docs.map(({ doc }) => doc),
-      )
-    ).map(recordedRow),
+    rows: (await listed(sql, docsOf(docs))).map(recordedRow),
     erased:
       erased.length > MOST_ERASED
         ? null

@@ -35,17 +35,17 @@ export async function searched(
   db: Database,
   sought: Sought,
   limit: number,
-): Promise<{ docs: number[]; stoppedEarly: boolean }> {
-  const docs: number[] = []
+): Promise<{ hits: Hit[]; stoppedEarly: boolean }> {
+  const hits: Hit[] = []
   const until = performance.now() + MOST_SEARCH_MS
   const { grams, filter } = sought
   const first = /^\d{1,15}$/.test(filter.before ?? '') ? Number(filter.before) : Number.MAX_SAFE_INTEGER
-  if (filter.before !== undefined && first === Number.MAX_SAFE_INTEGER) return { docs, stoppedEarly: false }
+  if (filter.before !== undefined && first === Number.MAX_SAFE_INTEGER) return { hits, stoppedEarly: false }
   const newest = await walked(db, grams, first, until)
-  if (newest === null) return { docs, stoppedEarly: true }
-  docs.push(...(await fitting(db, sought, newest.page, limit, until)))
-  if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
-  if (newest.end === null) return { docs, stoppedEarly: performance.now() > until }
+  if (newest === null) return { hits, stoppedEarly: true }
+  hits.push(...(await fitting(db, sought, newest.page, limit, until)))
+  if (hits.length >= limit) return { hits: hits.slice(0, limit), stoppedEarly: false }
+  if (newest.end === null) return { hits, stoppedEarly: performance.now() > until }
   const before = newest.end
   // Blocks lie across each other: a document comes when no block that is left may hold a newer one.
   let waiting: number[] = []
@@ -57,7 +57,7 @@ export async function searched(
   for (let look = FIRST_LOOK; ; look *= 4) {
     const from = (Math.ceil(after.hi / PER_DAY) - days) * PER_DAY
     const blocks = await blocksOf(db, grams, { before, after, from }, look, until)
-    if (blocks === null) return { docs, stoppedEarly: true }
+    if (blocks === null) return { hits, stoppedEarly: true }
     const isRead = blocks.length < look
     if (isRead) days *= 4
     const last = !isRead ? blocks.at(-1) : from > newest.oldest ? { hi: from, block: 0 } : undefined
@@ -67,16 +67,22 @@ export async function searched(
     const next = all.filter((doc) => doc < before && isNext(doc)).sort((a, b) => b - a)
     for (let at = 0; at < next.length; at += COMPARED) {
       const page = await holding(db, grams, next.slice(at, at + COMPARED), until)
-      if (page === null) return { docs, stoppedEarly: true }
-      docs.push(...(await fitting(db, sought, page, limit - docs.length, until)))
+      if (page === null) return { hits, stoppedEarly: true }
+      hits.push(...(await fitting(db, sought, page, limit - hits.length, until)))
       looked += page.length
-      if (docs.length >= limit) return { docs: docs.slice(0, limit), stoppedEarly: false }
-      if (looked >= MOST_CANDIDATES || performance.now() > until) return { docs, stoppedEarly: true }
+      if (hits.length >= limit) return { hits: hits.slice(0, limit), stoppedEarly: false }
+      if (looked >= MOST_CANDIDATES || performance.now() > until) return { hits, stoppedEarly: true }
     }
-    if (last === undefined) return { docs, stoppedEarly: performance.now() > until }
-    if (performance.now() > until) return { docs, stoppedEarly: true }
+    if (last === undefined) return { hits, stoppedEarly: performance.now() > until }
+    if (performance.now() > until) return { hits, stoppedEarly: true }
     after = last
   }
+}
+
+/** A document that fits, and which verdict it was. */
+interface Hit {
+  readonly doc: number
+  readonly id: string
 }
 
 interface Candidate {
@@ -169,28 +175,28 @@ async function fitting(
   page: readonly Candidate[],
   most: number,
   until: number,
-): Promise<number[]> {
-  const docs: number[] = []
-  for (let at = 0; at < page.length && docs.length < most; at += OPENED) {
+): Promise<Hit[]> {
+  const hits: Hit[] = []
+  for (let at = 0; at < page.length && hits.length < most; at += OPENED) {
     // Some are always opened: a slow machine finds little in its time, and not nothing.
     if (at > 0 && performance.now() > until) break
     const some = page.slice(at, at + OPENED)
-    const fit = await db.rows<{ doc: number; sealed: Buffer }>(
-      `SELECT doc, texts.sealed FROM rulings JOIN texts USING (doc) WHERE doc = ANY (?::bigint[]) AND texts.doc = ANY (?::bigint[]) AND ${sql}`,
+    const fit = await db.rows<Hit & { sealed: Buffer }>(
+      `SELECT doc, id, texts.sealed FROM rulings JOIN texts USING (doc) WHERE doc = ANY (?::bigint[]) AND texts.doc = ANY (?::bigint[]) AND ${sql}`,
       ...[some.map(({ doc }) => doc), some.map(({ doc }) => doc), ...values],
     )
-    const found = new Map(fit.map(({ doc, sealed }) => [doc, sealed]))
+    const found = new Map(fit.map((one) => [one.doc, one]))
     const left = some.filter(({ doc }) => found.has(doc))
     const keys = await keysOf(
       db,
       left.map(({ k }) => k),
     )
     for (const { doc, k } of left) {
-      const [key, sealed] = [keys.get(k), found.get(doc)]
-      if (key === undefined || sealed === undefined) continue
-      const text = unsealed(key, sealed).toString('utf8')
-      if (terms.every((term) => text.includes(term))) docs.push(doc)
+      const [key, one] = [keys.get(k), found.get(doc)]
+      if (key === undefined || one === undefined) continue
+      const text = unsealed(key, one.sealed).toString('utf8')
+      if (terms.every((term) => text.includes(term))) hits.push({ doc, id: one.id })
     }
   }
-  return docs
+  return hits
 }
