@@ -342,6 +342,28 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await store.close()
   })
 
+  it('is made by a user who may make no schema, in one that they were given', async () => {
+    const { schema, ...address } = addressOf()
+    const db = database({ schema, ...address }, 1)
+    await db.run(`CREATE ROLE ${schema} LOGIN PASSWORD '${PASSWORD}'`)
+    await db.run(`CREATE SCHEMA ${schema} AUTHORIZATION ${schema}`)
+    await db.close()
+    const store = await open({ schema, ...address, url: address.url.replace('gavel@', `${schema}@`) })
+    const { id } = await feed(store).judged({}, 'a harbour')
+    expect((await store.verdict(id))?.words).toBe('a harbour')
+    await store.close()
+  })
+
+  it('is not made in a schema with tables of others, which a rebuild would remove', async () => {
+    const address = addressOf()
+    const db = database(address, 1)
+    await db.run(`CREATE SCHEMA ${address.schema}`)
+    await db.run(`CREATE TABLE ${address.schema}.customers ()`)
+    await expect(open(address)).rejects.toThrow('has tables of others (customers)')
+    expect(await db.rows('SELECT * FROM customers')).toEqual([])
+    await db.close()
+  })
+
   it('of another version says what to do', async () => {
     const address = addressOf()
     await (await open(address)).close()

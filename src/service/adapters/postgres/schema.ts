@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { OperatorError } from '../../domain/errors.ts'
 import { RecordDamaged } from '../../ports/record.ts'
 import { PER_DAY } from '../../record/documents.ts'
 import { GRAMS_VERSION } from '../../record/grams.ts'
@@ -103,9 +104,18 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
   await db.transaction(async (sql) => {
     // Of processes that start at a time one makes the tables.
     await sql.rows('SELECT pg_advisory_xact_lock(hashtext(?))', `gavel ${schema}`)
-    const [found] = await sql.rows<{ made: string | null }>('SELECT to_regclass(?)::text AS made', `${schema}.meta`)
+    const [found] = await sql.rows<{ made: string | null; there: string | null; other: string | null }>(
+      `SELECT to_regclass(?)::text AS made, to_regnamespace(?)::text AS there,
+         (SELECT min(relname::text) FROM pg_class WHERE relnamespace = to_regnamespace(?)) AS other`,
+      ...[`${schema}.meta`, schema, schema],
+    )
     if (found?.made) return
-    await sql.run(`CREATE SCHEMA IF NOT EXISTS ${schema}`)
+    if (found?.other)
+      throw new OperatorError(
+        `The schema ${schema} has tables of others (${found.other}), which "gavel record rebuild" would remove: give the record one of its own (record.postgres.schema).`,
+      )
+    // Who may not create schemas may have been given this one.
+    if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
     for (const statement of TABLES.split(';')) if (statement.trim() !== '') await sql.run(statement)
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
