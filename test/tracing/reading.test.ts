@@ -43,6 +43,8 @@ function reading(answer: (cases: readonly string[]) => Sent, stopping = new Abor
     ...{ gavel: 'g', topics: { transcripts: 'transcripts' }, evaluations: true, clock: () => T0 },
     sink: {
       async sendSpans(spans) {
+        // As OTLP has times.
+        for (const { startMs, endMs } of spans) BigInt(Math.floor(startMs + endMs))
         const sent = answer(idsIn(spans))
         if (sent.end === 'accepted') accepted.push(...idsIn(spans))
         return sent
@@ -95,6 +97,15 @@ test('a case that the collector can’t take is left out and counted, and holds 
   expect(accepted.sort()).toEqual(['a', 'b', 'd', 'e'].map((id) => `rumor~${id}~r1`))
   // Its four spans and the event of its label.
   expect(of('traces:rejected')).toEqual([{ count: 5, why: 'status 400' }])
+})
+
+test('a case whose transcript names a time that is none is left out and counted, and holds up no other', async () => {
+  const { handle, accepted, of } = reading(() => OK)
+  const odd = transcriptOf('rumor~b~r1')
+  odd.verdict.timing.decidedAt = 'soon'
+  await handle(batchOf('transcripts', transcriptOf('rumor~a~r1'), odd, transcriptOf('rumor~c~r1')))
+  expect(accepted).toEqual(['rumor~a~r1', 'rumor~c~r1'])
+  expect(of('traces:rejected')).toEqual([{ count: 4, why: 'a time of its transcript is none' }])
 })
 
 test('what a stop or another owner of the partition finds unsent is not handled', async () => {

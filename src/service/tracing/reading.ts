@@ -88,13 +88,19 @@ interface Traced {
   readonly events: readonly TraceEvent[]
 }
 
-function tracedCase({ gavel, evaluations }: TracingDeps, { value, timestamp }: Incoming): Traced[] {
+function tracedCase({ gavel, evaluations, report }: TracingDeps, { value, timestamp }: Incoming): Traced[] {
   if (value === null) return []
   const read = transcriptSchema.safeParse(jsonOf({ value: value.toString('utf8') }))
   // Older ones don't say what a trace needs; they hold up nothing.
   if (!read.success || read.data.verdict === undefined) return []
   const traceable = read.data as Traceable
-  return [{ spans: spansOf(gavel, traceable, timestamp), events: evaluations ? evaluationsOf(gavel, traceable) : [] }]
+  const spans = spansOf(gavel, traceable, timestamp)
+  // Nobody can send what has no time; it holds up nothing either.
+  if (!spans.every(({ startMs, endMs }) => Number.isFinite(startMs) && Number.isFinite(endMs))) {
+    report('traces:rejected', { count: spans.length, why: 'a time of its transcript is none' })
+    return []
+  }
+  return [{ spans, events: evaluations ? evaluationsOf(gavel, traceable) : [] }]
 }
 
 async function labels({ gavel, limits, clock, verdictOf }: TracingDeps, some: readonly Incoming[]): Promise<Traced[]> {
