@@ -72,7 +72,8 @@ test('what a lookup found is a line for each neighbour, and a verdict without qu
   const answer = {
     shelves: [
       { shelf: 'precedents', neighbours: [near], problem: null },
-      { shelf: 'learnt', neighbours: [], problem: 'shelf "learnt" is empty' },
+      { shelf: 'learnt', neighbours: [], problem: 'the shelf "learnt" is missing' },
+      { shelf: 'own', neighbours: [], problem: 'there is no text to look for' },
     ],
     weak: 'the embedder does not know Korean',
   }
@@ -80,7 +81,8 @@ test('what a lookup found is a line for each neighbour, and a verdict without qu
     '    precedents: 1 neighbour',
     '      0.83  unsafe  "burn it [2J"  (i1)',
     '            keyCues: a threat',
-    '    learnt: shelf "learnt" is empty',
+    '    the shelf "learnt" is missing',
+    '    own: there is no text to look for',
     '    the embedder does not know Korean',
   ])
   expect(printed(transcriptOf())).toEqual(['  (nothing was asked for this verdict)'])

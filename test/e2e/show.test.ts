@@ -149,7 +149,7 @@ describe('gavel show', () => {
     expect(text).toContain('hate~judged~r1')
     expect(text).toMatch(/Round 0, stance: scorer/)
     // What was found on shelves and what was scored, for people.
-    expect(text).toMatch(/\n {4}shelves:\n {6}shelf: k-haters, neighbours: none, problem: /)
+    expect(text).toMatch(/\n {4}the shelf "k-haters" is missing\n/)
     expect(text).not.toContain('{"')
     const said = shown.transcripts.flatMap(({ transcript }) => transcript.turns).filter(({ role }) => role === 'judge')
     for (const { raw } of said) expect(raw).not.toBeNull()

@@ -114,7 +114,9 @@ function foundIn({ answer }: Turn): string[] | null {
   const { shelves, weak } = read.data
   return [
     ...shelves.flatMap(({ shelf, neighbours, problem }) => [
-      `${printable(shelf, 60)}: ${problem === null ? counted(neighbours.length, 'neighbour') : printable(problem, 300)}`,
+      problem === null
+        ? `${printable(shelf, 60)}: ${counted(neighbours.length, 'neighbour')}`
+        : printable(problem.includes(shelf) ? problem : `${shelf}: ${problem}`, 300),
       ...neighbours.flatMap(({ label, similarity, text, id, metadata }) => [
         `  ${similarity.toFixed(2)}  ${printable(label, 40)}  "${printable(text, MOST_OF_A_TEXT)}"  (${printable(id, 60)})`,
         ...Object.entries(metadata).map(([name, value]) => `        ${printable(name, 60)}: ${printable(value, 300)}`),
