@@ -478,6 +478,7 @@ describe('what there is to judge', () => {
     ['a reply and what it answers', {}, true],
     ['an empty reply', { text: '' }, false],
     ['a blank reply', { text: ' \n\t' }, false],
+    ['a reply that nobody sees', { text: '\u200b\u00ad\ufe0f\u{e0041}' }, false],
     ['an answer to nothing', { hateSpeech: '' }, false],
     ['an answer to blanks', { hateSpeech: ' \n' }, false],
   ])('%s: %o', (_, change, accepted) => {
@@ -491,6 +492,7 @@ describe('what there is to judge', () => {
 
   test.each([
     [{ text: '  ' }, 'no words in the reply'],
+    [{ text: '\u200b\u00ad\ufe0f\u{e0041}' }, 'no words in the reply'],
     [{ hateSpeech: '' }, 'no hate speech that the reply answers'],
   ])('%o all the same: nothing is asked, and the verdict says why', (change, why) => {
     const { asked, conclusion } = run(made(), subject(change), [])

@@ -996,11 +996,14 @@ describe('what is judged', () => {
     expect(made(settings).learns).toBeUndefined()
   })
 
-  test.each(['', ' \n\t'])('nothing, where there are no words (%j): no call and no label', (words) => {
-    const { asked, conclusion } = run(made(), [], item(words))
-    expect(asked).toEqual([])
-    expect(conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none', degraded: ['no words to judge'] })
-  })
+  test.each(['', ' \n\t', '\u200b\u00ad\ufe0f\u{e0041}'])(
+    'nothing, where there are no words (%j): no call and no label',
+    (words) => {
+      const { asked, conclusion } = run(made(), [], item(words))
+      expect(asked).toEqual([])
+      expect(conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none', degraded: ['no words to judge'] })
+    },
+  )
 
   test('a text of 100,000 characters, cut by its fence', () => {
     const long = 'word '.repeat(20_000)

@@ -568,7 +568,7 @@ describe('separation by stance (equation 2)', () => {
 
   test('has no label where the post has nothing but blanks, and asks nothing', () => {
     const media = [{ kind: 'image' as const, url: 'https://example.org/arch.jpg', alt: ' ' }]
-    for (const blank of [{ text: ' \n' }, { text: '', media }]) {
+    for (const blank of [{ text: ' \n' }, { text: '', media }, { text: '\u200b\u00ad\ufe0f\u{e0041}' }]) {
       const { asked, conclusion } = run(made(), thread(2, { post: { ...post, ...blank } }), cast({}))
       expect([asked, conclusion.ruling.label]).toEqual([[], null])
     }

@@ -8,7 +8,7 @@ import type { Protocol } from '../../src/service/engine/script.ts'
 import { jsonSchema } from '../../src/service/gateway/format.ts'
 import { readAnswer } from '../../src/service/gateway/read-answer.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
-import { report } from '../../src/service/protocols/safety/answers.ts'
+import { type Report, report } from '../../src/service/protocols/safety/answers.ts'
 import { safety } from '../../src/service/protocols/safety/index.ts'
 import type { SafetySettings } from '../../src/service/protocols/safety/settings.ts'
 import { type Asked, calls, drive, Failed, filled, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
@@ -220,6 +220,7 @@ describe('the protocol', () => {
     ['a text', {}, true],
     ['an image alone', { text: '', media: [image(URL_A)] }, true],
     ['a blank text', { text: ' \n\t' }, false],
+    ['a text that nobody sees', { text: '\u200b\u00ad\ufe0f\u{e0041}' }, false],
     ['a blank text with an image', { text: ' ', media: [image(undefined, 'a cat')] }, true],
     ['an empty list of images', { text: '', media: [] }, false],
     ['a reply to hate speech', { hateSpeech: 'They are pests.' }, false],
@@ -374,6 +375,18 @@ describe('the arbiter’s rules', () => {
 
   test('say nothing about the score: a low one does not unmake a confirmed risk', () => {
     expect(run({}, { arbitrate: judged({ score: 0.1 }) }).ruling.label).toBe('unsafe')
+  })
+
+  test.each<[Partial<Report> & { score: number }, string[]]>([
+    [{ score: 0.05 }, ['arbitrate: the score 0.05 contradicts the label unsafe']],
+    [{ rule: 'exoneration', label: 'safe', score: 0.95 }, ['arbitrate: the score 0.95 contradicts the label safe']],
+    [{ score: 0.5 }, []],
+    [{ rule: 'default-safe', label: 'safe', score: 0.5 }, []],
+  ])('leave a score that contradicts the label, and the verdict says so: %o', (report, degraded) => {
+    for (const preset of ['none', 'paper'] as const) {
+      const { ruling } = run({ preset, retrieval: false }, { brief: briefAnswer(), arbitrate: judged(report) })
+      expect(ruling).toMatchObject({ label: report.label ?? 'unsafe', degraded, scores: { final: report.score } })
+    }
   })
 })
 
@@ -560,6 +573,7 @@ describe('an image', () => {
   test.each<[string, Partial<Post>]>([
     ['nothing at all', { text: '' }],
     ['blanks', { text: ' \n' }],
+    ['what nobody sees', { text: '\u200b\u00ad\ufe0f\u{e0041}' }],
     ['an image that is neither there nor described', { text: '', media: [image()] }],
   ])('or text: with %s there is nothing to judge, and nothing is asked', (_what, over) => {
     const { asked, ruling } = run({}, {}, over)

@@ -1,3 +1,4 @@
+import { isBlank } from '../domain/blank.ts'
 import type { Curation } from '../domain/curation.ts'
 import { RetryLaterError } from '../domain/errors.ts'
 import type { FeedbackMessage } from '../domain/messages.ts'
@@ -47,7 +48,7 @@ export function proposingLessons(
     if (argument === null) return { outcome: 'unjudgeable', why: "the verdict's transcript holds no post" }
     const curation = curations.get(feedback.protocol)
     const words = curation?.words(argument.subject, argument.turns) ?? ''
-    if (curation !== undefined && words.trim() === '')
+    if (curation !== undefined && isBlank(words))
       return { outcome: 'unjudgeable', why: 'nothing is known of the post in words' }
     if (!curation?.labels.includes(feedback.label))
       return { outcome: 'refused', why: `the curator has no question for the label ${feedback.label}` }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isBlank } from './blank.ts'
 import { cutAway } from './cut.ts'
 import { oddField } from './odd-fields.ts'
 
@@ -58,7 +59,7 @@ export function shownIn({ description, alt }: Medium): string | undefined {
 
 /** Whether anything is known in words about what an image shows. */
 export function isDescribed(medium: Medium): boolean {
-  return (shownIn(medium) ?? '').trim() !== ''
+  return !isBlank(shownIn(medium) ?? '')
 }
 
 export const comment = z.object({

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { isBlank } from '../domain/blank.ts'
 import { CATEGORIES, type Category } from '../scoring/attributes.ts'
 import { SCORING_VERSION, type Scorer } from '../scoring/score-text.ts'
 import { jsonOf } from './body.ts'
@@ -94,7 +95,7 @@ function inputsIn(body: Buffer): Input[] {
   const inputs = typeof input === 'string' ? [{ text: input }] : listed(input)
   if (inputs.length > MOST_TEXTS) throw new Refused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
   for (const { text, images = [] } of inputs) {
-    if (text.trim() === '' && images.length === 0) throw new Refused('invalid', "'input' has an empty text")
+    if (isBlank(text) && images.length === 0) throw new Refused('invalid', "'input' has an empty text")
     if (Buffer.byteLength(text) > MOST_BYTES) throw new Refused('too-large', "'input' has too long a text")
     if (images.length > MOST_IMAGES) throw new Refused('invalid', `'input' has more than ${MOST_IMAGES} images`)
     if (!images.every((url) => /^(?:https:\/\/|data:image\/)/i.test(url)))

@@ -1,3 +1,4 @@
+import { isBlank } from '../domain/blank.ts'
 import { OperatorError } from '../domain/errors.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
 import type { Embedder, Library, Shelf } from '../ports/library.ts'
@@ -40,7 +41,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
       for (const record of there) void storage.count(record).catch(() => 0)
     },
     async add(shelf, items, by, signal, change = changeId(now()), tenant = null) {
-      if (items.some(({ text }) => text.trim() === '')) throw new OperatorError('An item of a shelf needs a text.')
+      if (items.some(({ text }) => isBlank(text))) throw new OperatorError('An item of a shelf needs a text.')
       const tenants = new Set(items.map(({ subject }) => subject?.tenant ?? tenant))
       if (tenants.size > 1) throw new OperatorError('Items of several tenants: import one tenant at a time.')
       const [whose = tenant] = tenants

@@ -1,3 +1,4 @@
+import { isBlank } from '../domain/blank.ts'
 import { RetryLaterError } from '../domain/errors.ts'
 import type { Found, Neighbour, ShownItem } from '../domain/library.ts'
 import type { DeletedOwners } from '../ports/erasures.ts'
@@ -26,7 +27,7 @@ export function searching(
     const { text, lang, shelves, k } = wanted
     const weak = embedder.weakFor(text, lang)
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
-    if (text.trim() === '')
+    if (isBlank(text))
       return { shelves: shelves.map((shelf) => none(shelf, 'there is no text to look for')), weak: null, tokens: 0 }
     const { tenant } = subject
     const problems = await Promise.all(shelves.map((shelf) => problemFor(shelf, tenant)))

@@ -1,9 +1,10 @@
+import { isBlank } from '../domain/blank.ts'
 import { isDescribed, type Post, shownIn } from '../domain/thread.ts'
 
 /** The words of a post that are judged: its text, and what its images are said to show. */
 export function wordsOf({ text, media = [] }: Post): string {
   const images = media.filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
-  return [text, ...images].filter((words) => words.trim() !== '').join('\n')
+  return [text, ...images].filter((words) => !isBlank(words)).join('\n')
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isBlank } from '../../domain/blank.ts'
 import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
 import type { Protocol } from '../../engine/script.ts'
@@ -48,7 +49,7 @@ export const counterspeech = {
       version: VERSION,
       stages: ['steps', 'score'],
       subject: 'reply',
-      accepts: ({ text, hateSpeech }) => text.trim() !== '' && (hateSpeech ?? '').trim() !== '',
+      accepts: ({ text, hateSpeech }) => !isBlank(text) && !isBlank(hateSpeech ?? ''),
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],

@@ -1,4 +1,5 @@
 import { type Answered, type Ask, failure } from '../../domain/ask.ts'
+import { isBlank } from '../../domain/blank.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import type { FailureCode } from '../../domain/errors.ts'
 import type { Fence } from '../../domain/fence.ts'
@@ -31,8 +32,8 @@ export function* autoCsEval(
   },
 ): Script {
   const pair = { hateSpeech: post.hateSpeech ?? '', counterspeech: post.text }
-  if (pair.hateSpeech.trim() === '') return { ruling: undecided('no hate speech that the reply answers') }
-  if (pair.counterspeech.trim() === '') return { ruling: undecided('no words in the reply') }
+  if (isBlank(pair.hateSpeech)) return { ruling: undecided('no hate speech that the reply answers') }
+  if (isBlank(pair.counterspeech)) return { ruling: undecided('no words in the reply') }
 
   const ask = questions(parts)
   const blocks = [

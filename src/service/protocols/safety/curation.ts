@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isBlank } from '../../domain/blank.ts'
 import type { ClosedCase, ClosedTurn, Curation } from '../../domain/curation.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { Snapshot } from '../../domain/thread.ts'
@@ -41,7 +42,7 @@ function question({ fence, prompts, preset }: Parts): Curation['ask'] {
     messages: [
       ...prompts.get('system').render(),
       ...prompts.get('curate').render({
-        subject: subject.trim() === '' ? 'It has no words.' : fence('post', subject),
+        subject: isBlank(subject) ? 'It has no words.' : fence('post', subject),
         turns: (preset === 'paper' ? turnBlocks : turnList)(taken(turns), fence),
         verdict: verdict ?? 'none',
         truth,

@@ -1,3 +1,4 @@
+import { isBlank } from '../../domain/blank.ts'
 import { entryOf } from '../../domain/entry-of.ts'
 import type { Reading } from '../../domain/reading.ts'
 import { snapshot } from '../../domain/thread.ts'
@@ -84,8 +85,7 @@ export const safety: ProtocolKind = {
       version: VERSION,
       stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
       subject: 'post',
-      accepts: ({ text, media = [], hateSpeech }) =>
-        hateSpeech === undefined && (text.trim() !== '' || media.length > 0),
+      accepts: ({ text, media = [], hateSpeech }) => hateSpeech === undefined && (!isBlank(text) || media.length > 0),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],

@@ -1,3 +1,4 @@
+import { isBlank } from '../../domain/blank.ts'
 import type { Fence } from '../../domain/fence.ts'
 import type { Post } from '../../domain/thread.ts'
 
@@ -65,8 +66,4 @@ function pictureIn({ number, alt, description }: Picture, fence: Fence): string 
 /** The author's words for an image, marked as a claim. */
 export function captioned(number: number, alt: string, fence: Fence): string {
   return `What the author says image ${number} shows, which nobody has checked:\n${fence('alt', alt, number)}`
-}
-
-function isBlank(text: string): boolean {
-  return text.trim() === ''
 }

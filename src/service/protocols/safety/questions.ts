@@ -1,4 +1,5 @@
 import { type Ask, lookup } from '../../domain/ask.ts'
+import { isBlank } from '../../domain/blank.ts'
 import type { Fence, ListItem } from '../../domain/fence.ts'
 import type { Found, Neighbour } from '../../domain/library.ts'
 import type { SamplingRank } from '../../domain/sampling-rank.ts'
@@ -135,7 +136,7 @@ export function questions(
         shelves: [settings.shelf],
         k: settings.k,
         // Descriptions of images are in English, whatever language the author writes in.
-        ...(post.lang === undefined || post.text.trim() === '' ? {} : { lang: post.lang }),
+        ...(post.lang === undefined || isBlank(post.text) ? {} : { lang: post.lang }),
       }),
     brief: (input, precedents) => ({
       ...asked('brief', 'supporter'),

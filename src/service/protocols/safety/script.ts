@@ -69,6 +69,8 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   }
   if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
   const { label, score: final } = judged.answer
+  if (label === 'safe' ? final > MIDDLE : final < MIDDLE)
+    degraded.push(`arbitrate: the score ${final} contradicts the label ${label}`)
   const scores = { ...debate.scores, final }
   const ruling: Ruling = {
     ...debate,
