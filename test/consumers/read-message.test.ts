@@ -235,6 +235,13 @@ describe('a message is read', () => {
 })
 
 describe('a message is put aside', () => {
+  it('and a field that is not there is called missing, not a type that was received', () => {
+    expect(readPost(post({ createdAt: undefined }))).toMatchObject({
+      ...{ ok: false, reason: 'invalid', detail: 'createdAt: is missing' },
+    })
+    expect(readPost(post({ text: 7 }))).toMatchObject({ detail: expect.stringContaining('expected string') })
+  })
+
   it.each([
     ['no JSON', 'hello', 'not-json'],
     ['nothing', '', 'not-json'],

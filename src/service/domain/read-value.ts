@@ -35,11 +35,16 @@ export function readValue<Message extends { createdAt: number }>(
   }
   const parsed = schema.safeParse(json)
   if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${issue.message}`)
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${faultIn(issue)}`)
     return dead('invalid', `${faults.join('; ').slice(0, 800)}${envelopeOf(value, json)}`)
   }
   if (parsed.data.createdAt > now + limits.maxAhead) return dead('future', 'createdAt is in the future')
   return { ok: true, message: parsed.data, json }
+}
+
+/** What is wrong with a field, in plain words where it is not there at all. */
+export function faultIn({ code, message }: Pick<z.core.$ZodIssue, 'code' | 'message'>): string {
+  return code === 'invalid_type' && message.endsWith('received undefined') ? 'is missing' : message
 }
 
 function dead(reason: DeadLetterReason, detail: string) {

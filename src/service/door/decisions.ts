@@ -1,4 +1,5 @@
 import { decisionMessage, MAX_WHY_CHARS } from '../domain/decisions.ts'
+import { faultIn } from '../domain/read-value.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding, Heard } from '../ports/decisions.ts'
 import { jsonOf } from './body.ts'
@@ -33,7 +34,7 @@ export function decisionsRoute({ deciding, clock, ...limits }: { deciding: Decid
       const at = written.at ?? new Date(clock()).toISOString()
       const read = decisionMessage.safeParse({ ...written, at, by: caller.by, tenant: caller.tenant })
       if (!read.success) {
-        const errors = read.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+        const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
         throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
       }
       const done = waiters.enter(caller.tenant)

@@ -11,7 +11,7 @@ import {
   type PostMessage,
   postMessage,
 } from '../domain/messages.ts'
-import { type ReadLimits, readValue } from '../domain/read-value.ts'
+import { faultIn, type ReadLimits, readValue } from '../domain/read-value.ts'
 import type { Comment, Post } from '../domain/thread.ts'
 import type { Asked } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -155,6 +155,6 @@ function smallFields(given: ReadonlyMap<string, Buffer>): Omit<Wanted, 'post' | 
   })
   const read = fields.safeParse(Object.fromEntries(named))
   if (read.success) return { ...read.data, protocols: read.data.protocols ?? null }
-  const errors = read.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
   throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
 }

@@ -10,7 +10,7 @@ import {
   type MessageType,
   postMessage,
 } from '../domain/messages.ts'
-import { type ReadLimits, readValue } from '../domain/read-value.ts'
+import { faultIn, type ReadLimits, readValue } from '../domain/read-value.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Outgoing } from '../ports/topic.ts'
 import { entriesOf } from './body.ts'
@@ -50,7 +50,7 @@ const anyMessage = z.unknown().transform((json, context): { type: MessageType | 
   }
   const read = schema.safeParse(json)
   if (read.success) return { type: type as MessageType | 'decision', createdAt: read.data.createdAt }
-  for (const { path, message } of read.error.issues) context.addIssue({ code: 'custom', path, message })
+  for (const issue of read.error.issues) context.addIssue({ code: 'custom', path: issue.path, message: faultIn(issue) })
   return z.NEVER
 })
 
