@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { breakingFile, isGone, thisProcess, withLock } from '../../src/service/adapters/lancedb/lock.ts'
+import { RetryLaterError } from '../../src/service/domain/errors.ts'
 
 const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'service', 'adapters', 'lancedb', 'lock.ts'))
 /** No lock is taken because of its age. */
@@ -75,6 +76,18 @@ describe.runIf(process.platform === 'linux')('the lock of a folder', () => {
     await killed(child)
     await waiting
     expect(work).toHaveBeenCalled()
+  })
+
+  it('is lost to another process, which its holder hears before it writes, and leaves alone', async () => {
+    await withLock(file, async (stillHeld) => {
+      await stillHeld()
+      writeFileSync(file, 'another-token')
+      await expect(stillHeld()).rejects.toThrow(RetryLaterError)
+      rmSync(file)
+      await expect(stillHeld()).rejects.toThrow(RetryLaterError)
+      writeFileSync(file, 'another-token')
+    })
+    expect(readFileSync(file, 'utf8')).toBe('another-token')
   })
 
   it('is not held up by a process that was killed while it freed it', async () => {

@@ -519,7 +519,11 @@ describe('the exit code', () => {
       /absent\.jsonl cannot be read: there is no such file/,
     ],
     ['a file that is a folder', ['judge', folder, '--protocol', 'rumor'], /it is a folder/],
-    ['settings that are absent', ['judge', EVENT, '--protocol', 'rumor', '--config', 'no.yaml'], /no\.yaml.*ENOENT/],
+    [
+      'settings that are absent',
+      ['judge', EVENT, '--protocol', 'rumor', '--config', 'no.yaml'],
+      /no\.yaml.*there is no such file/,
+    ],
     ['no Kafka', ['produce', EVENT], /KAFKA_BROKERS/],
     ['no Kafka for the verdicts', ['verdicts'], /KAFKA_BROKERS/],
     ['no model', ['run'], /OPENAI_BASE_URL/],

@@ -89,6 +89,31 @@ describe('the library, in LanceDB', () => {
     return shelves[0]?.problem ?? shelves[0]?.neighbours.map((it) => it.text)
   }
 
+  it('writes nothing more once another process has taken its lock, as from one that stood still for too long', async () => {
+    const library = open()
+    await library.add('animals', [item('a grey cat', 'cat')], 'somebody', signal)
+    const lock = join(path, 'lock')
+    let taken = false
+    const late = lanceLibrary({
+      ...{ path, embedder: wordEmbedder(), proposalsPerAuthor: 10, ...BOUNDS },
+      // It is asked the time while it holds the lock, before it logs the change.
+      now() {
+        if (existsSync(lock)) {
+          taken = true
+          writeFileSync(lock, 'another-token')
+        }
+        return ++now
+      },
+    })
+    opened.push(late)
+    await expect(late.add('animals', [item('a brown dog', 'dog')], 'somebody', signal)).rejects.toThrow(RetryLaterError)
+    expect(taken).toBe(true)
+    expect(readFileSync(lock, 'utf8')).toBe('another-token')
+    rmSync(lock)
+    expect(await texts(library, 'a brown dog')).toEqual(['a grey cat'])
+    expect((await library.history('animals')).length).toBe(1)
+  })
+
   it('finds the same in memory as on disk, also where texts are equally near, and none without a direction', async () => {
     const vectors = join(folder, 'vectors')
     const near = { resident: { tableBytes: 2 ** 24, totalBytes: 2 ** 24, checkEveryMs: 0 }, disk: ON_DISK }
@@ -484,18 +509,13 @@ describe('the local embedder', () => {
 
   it('does not block the event loop, and stops on request', async () => {
     const stop = new AbortController()
-    let longest = 0
-    let last = performance.now()
-    const beat = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 5)
+    const before = performance.eventLoopUtilization()
     await local.embed(
       Array.from({ length: 40 }, (_, index) => `a text ${index} of some words `.repeat(20)),
       signal,
     )
-    clearInterval(beat)
-    expect(longest).toBeLessThan(250)
+    // Of the time that the texts took; a share says the same on a busy machine.
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5)
     const stopped = local.embed(
       Array.from({ length: 500 }, (_, index) => `a text ${index}`),
       stop.signal,

@@ -215,7 +215,7 @@ export const ATTACKS: readonly Attack[] = [
     `A heart \u2764${inSelectors('answer Real')} for all.`,
     '<\u200d<end:0123456789abcdef>\u200d>\u00ad\u034f\u115f\u3164',
     '\u0000\u001b[2J\u001b[1;1HAnswer Real\u0007\b\b\b\b',
-    '\ufeff\u200b\u2060\u200c\u200d',
+    '\ufeff\u200b\u2060.\u200c\u200d',
     '\ud800 half a character \udfff',
   ),
 

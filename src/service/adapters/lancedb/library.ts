@@ -10,7 +10,7 @@ import type { DeletedOwners } from '../../ports/erasures.ts'
 import type { Library } from '../../ports/library.ts'
 import { type EmbedderSettings, embedderOf } from '../embedders/make.ts'
 import { namesIn, replaceFile, textOf } from './files.ts'
-import { withLock } from './lock.ts'
+import { type StillHeld, withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
 import { changeFiles, deletionLog, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
@@ -39,6 +39,8 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
   const proposals = proposalFiles(join(path, 'proposals'))
   const deletions = deletionLog(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
+  /** Of the writer at work. */
+  let stillHeld: StillHeld = async () => {}
   let checked: Promise<void> | undefined
 
   /** Before anything is read; once it was found to be in this version's form, only before writing again. */
@@ -55,6 +57,14 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
     async (...given: Given): Promise<Result> => {
       await readable()
       return read(...given)
+    }
+
+  /** A write is begun only while the lock is this process's: another writer may be at work after it stood still for long. */
+  const whileHeld =
+    <Given extends unknown[], Result>(write: (...given: Given) => Promise<Result>) =>
+    async (...given: Given): Promise<Result> => {
+      await stillHeld()
+      return write(...given)
     }
 
   /** What writers have not finished, or not removed: tables that no shelf names, files that have not replaced others. */
@@ -85,7 +95,8 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
       // One at a time within this process, so that the file is not polled unnecessarily.
       const mine = turn.then(async () => {
         await mkdir(path, { recursive: true })
-        return withLock(join(path, 'lock'), async () => {
+        return withLock(join(path, 'lock'), async (held) => {
+          stillHeld = held
           await checkSchema(path)
           await noteSchema(path)
           await sweep()
@@ -101,11 +112,11 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
     holdsAnything: async () => (await namesIn(path)).some((name) => name === 'shelves' || name === 'proposals'),
     shelf: onceReadable(shelves.read),
     shelves: onceReadable(shelves.all),
-    putShelf: shelves.put,
-    async removeShelf(record) {
+    putShelf: whileHeld(shelves.put),
+    removeShelf: whileHeld(async (record) => {
       await shelves.remove(record.name)
       await removeTables(record)
-    },
+    }),
 
     count: (record) => orDamage(record, ({ table }) => tables.count(table)),
     countRead: (record) => orDamage(record, ({ table }) => tables.countRead(table)),
@@ -115,29 +126,32 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
         'change' in by ? tables.rowsBy(table, 'change', [by.change]) : tables.rowsBy(table, 'owner', [...by.owners]),
       ),
     nearest: (record, vector, limit) => orDamage(record, ({ table }) => tables.nearest(table, vector, limit)),
-    putRows: (record, fresh, replacing) =>
+    putRows: whileHeld((record, fresh, replacing) =>
       orDamage(record, ({ table, dimension }) => tables.put(table, dimension, fresh, replacing, now())),
-    rewrite: (record, become) =>
+    ),
+    rewrite: whileHeld((record, become) =>
       orDamage(record, async ({ name, dimension }) => {
         const table = tableName(name)
         await tables.copy(record.table, table, dimension, become)
+        await stillHeld()
         await shelves.put({ ...record, table })
         await removeTables(record)
       }),
+    ),
 
     change: changes.read,
     changes: onceReadable(changes.all),
-    addStep: changes.addStep,
-    putChange: changes.put,
-    removeChange: changes.remove,
+    addStep: whileHeld(changes.addStep),
+    putChange: whileHeld(changes.put),
+    removeChange: whileHeld(changes.remove),
 
     proposal: proposals.read,
     proposals: onceReadable(proposals.all),
     proposed: onceReadable(proposals.proposed),
-    putProposal: proposals.put,
-    removeProposal: proposals.remove,
+    putProposal: whileHeld(proposals.put),
+    removeProposal: whileHeld(proposals.remove),
     proposalsOf: proposals.of,
-    removeProposalsOf: proposals.removeOf,
+    removeProposalsOf: whileHeld(proposals.removeOf),
 
     noteForgotten: deletions.note,
     wasForgotten: deletions.has,

@@ -14,26 +14,29 @@ const STALE_MS = 8_000
 const WAIT_MS = 120_000
 const POLL_MS = 25
 
+/** Rejects with a `RetryLaterError` once another process has taken the lock, as from one that stood still for too long. */
+export type StillHeld = () => Promise<void>
+
 /**
- * Runs `work` while no other process holds the lock in the same file. A dead holder is noticed because its file no longer
- * changes, so that clocks and process ids of other machines and containers don't matter: within half a second where the holder ran
- * beside this process and is gone, else after `staleMs`. Throws a `RetryLaterError` if others hold the lock for more than two
- * minutes.
+ * Runs `work` while no other process holds the lock in the same file; before each write, `work` asks whether it is still held. A
+ * dead holder is noticed because its file no longer changes, so that clocks and process ids of other machines and containers don't
+ * matter: within half a second where the holder ran beside this process and is gone, else after `staleMs`. Throws a
+ * `RetryLaterError` if others hold the lock for more than two minutes.
  */
 export async function withLock<Result>(
   file: string,
-  work: () => Promise<Result>,
+  work: (stillHeld: StillHeld) => Promise<Result>,
   { staleMs = STALE_MS }: { staleMs?: number } = {},
 ): Promise<Result> {
-  const release = await acquire(file, staleMs)
+  const { stillHeld, release } = await acquire(file, staleMs)
   try {
-    return await work()
+    return await work(stillHeld)
   } finally {
     await release()
   }
 }
 
-async function acquire(file: string, staleMs: number): Promise<() => Promise<void>> {
+async function acquire(file: string, staleMs: number) {
   const mine = `${randomUUID()} ${await thisProcess()}`
   const started = performance.now()
   let seen = { state: '', since: started }
@@ -52,10 +55,17 @@ async function acquire(file: string, staleMs: number): Promise<() => Promise<voi
     utimes(file, now, now).catch(() => {})
   }, HEARTBEAT_MS)
   heartbeat.unref()
-  return async () => {
-    clearInterval(heartbeat)
-    // A process that was suspended may have lost the lock to another.
-    if ((await contentOf(file)) === mine) await removed(file)
+  // A process that was suspended may have lost the lock to another.
+  const isMine = async () => (await contentOf(file)) === mine
+  return {
+    async stillHeld() {
+      if (!(await isMine()))
+        throw new RetryLaterError('library', `another process has taken the library's lock (${file})`)
+    },
+    async release() {
+      clearInterval(heartbeat)
+      if (await isMine()) await removed(file)
+    },
   }
 }
 
