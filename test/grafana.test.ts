@@ -1,5 +1,4 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -15,6 +14,7 @@ import { startPrometheus } from '../src/kit/stack/servers/prometheus.ts'
 import { startStack } from '../src/kit/stack/stack.ts'
 import { startApp } from '../src/service/composition/service.ts'
 import type { Events } from '../src/service/ports/report.ts'
+import { ownFolder } from './support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -278,7 +278,7 @@ describe('on a real Prometheus, after the demo event', () => {
       GAVEL_CLOCK_IDLE_AFTER: '2s',
       GAVEL_DOOR_PORT: '0',
       GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true',
-      GAVEL_RECORD_PATH: join(mkdtempSync(join(tmpdir(), 'gavel-record-')), 'record.sqlite'),
+      GAVEL_RECORD_PATH: join(ownFolder('record'), 'record.sqlite'),
       GAVEL_REVIEW_AUDIT_SHARE: '1',
     })
     const settings = { ...settingsOf(environment), ...BOUNDED, webhooks: RECEIVER }
@@ -392,7 +392,7 @@ describe('on a real Prometheus, after the demo event', () => {
   })
 
   it('every dashboard is drawn without Grafana, each panel with what Prometheus has', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'gavel-pictures-'))
+    const folder = ownFolder('pictures')
     try {
       const files = await drawAll(prometheusUrl, { from: startedAt, to: Date.now() / 1000 }, folder)
       expect(files.map((file) => basename(file))).toHaveLength(dashboards.length)

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
@@ -11,9 +10,10 @@ import { besides, putInPlace } from '../../src/service/adapters/sqlite/replace.t
 import { Sql } from '../../src/service/adapters/sqlite/sql.ts'
 import { entriesOf } from '../../src/service/record/project.ts'
 import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
-const pathOf = () => join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+const pathOf = () => join(ownFolder('record'), 'record.sqlite')
 const open = (path: string, maxBytes = 2 ** 30) =>
   sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 }, sameThreadHalf)
 

@@ -1,15 +1,14 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { recordFindings } from '../../src/commands/doctor-record.ts'
 import { recordStoreOf } from '../../src/service/adapters/record-store.ts'
 import { feed } from '../contracts/record.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { settingsOf } from '../support/pipeline.ts'
 
 function settings(change: Record<string, string> = {}) {
-  const path = join(tmpdir(), `gavel-doctor-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const path = join(ownFolder('doctor'), 'record.sqlite')
   return settingsOf({ GAVEL_RECORD_PATH: path, ...change })
 }
 async function filled(of: ReturnType<typeof settings>): Promise<void> {

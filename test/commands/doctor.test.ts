@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { command as doctor } from '../../src/commands/doctor.ts'
 import type { Finding } from '../../src/service/domain/finding.ts'
 import { invocation } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const found = async (what: string, environment: Record<string, string>) => {
   const settings = loadSettings({ GAVEL_LIBRARY_PATH: '/nowhere', ...environment })
@@ -25,7 +25,7 @@ test('the doctor says whether the key of fences and sampling outlives Redis', as
 })
 
 test('the doctor names the records of the library that are garbled, and the file of each', async () => {
-  const library = mkdtempSync(join(tmpdir(), 'gavel-doctor-'))
+  const library = ownFolder('doctor')
   for (const [folder, file] of [
     ['changes', '20260101T000000000-abcdef.jsonl'],
     ['proposals', 'owner.author.id.json'],

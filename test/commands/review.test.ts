@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Command } from '../../src/commands/command.ts'
@@ -17,9 +15,10 @@ import { recordStoreOf } from '../../src/service/adapters/record-store.ts'
 import type { RecordStore } from '../../src/service/ports/record.ts'
 import { at, feed } from '../contracts/record.ts'
 import { perform } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { settingsOf, silent } from '../support/pipeline.ts'
 
-const path = join(tmpdir(), `gavel-review-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+const path = join(ownFolder('review'), 'record.sqlite')
 const environment = { GAVEL_RECORD_PATH: path, GAVEL_REVIEW_BLIND_SHARE: '1', GAVEL_REVIEW_AUDIT_SHARE: '0' }
 
 /** What a command prints, or its error's message. */

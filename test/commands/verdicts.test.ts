@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { command, printAudit } from '../../src/commands/verdicts.ts'
@@ -7,6 +5,7 @@ import { recordStoreOf } from '../../src/service/adapters/record-store.ts'
 import type { VerdictAudit } from '../../src/service/recovery/audit.ts'
 import { at, feed } from '../contracts/record.ts'
 import { perform } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { settingsOf, silent } from '../support/pipeline.ts'
 
 const CLEAN: VerdictAudit = { records: 4, unreadable: 0, ids: 3, repeats: 1, contested: [] }
@@ -41,7 +40,7 @@ test('a check counts what it could not read, in words and as JSON', () => {
 })
 
 test('the record is asked for verdicts by what the topic can’t be asked for', async () => {
-  const path = join(tmpdir(), `gavel-verdicts-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const path = join(ownFolder('verdicts'), 'record.sqlite')
   const settings = settingsOf({ GAVEL_RECORD_PATH: path })
   const store = await recordStoreOf(settings)
   const topics = feed(store)

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
@@ -7,9 +6,10 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { mappingOf } from '../../config/tree.ts'
 import { variablesOf } from '../../config/variables.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
+import { ownFolder } from '../support/own-folder.ts'
 
 const MINUTE = 60_000
-const folder = mkdtempSync(join(tmpdir(), 'gavel-settings-'))
+const folder = ownFolder('settings')
 let files = 0
 
 function overlay(text: string): string {

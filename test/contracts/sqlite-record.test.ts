@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
 import { sqliteRecord, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
 recordContract('in SQLite', async ({ costs, ...shares }) => {
-  const path = join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const path = join(ownFolder('record'), 'record.sqlite')
   const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, ...shares }
   const store = await sqliteRecord(settings, sameThreadHalf)
   return { store, queue: await sqliteReviewQueue({ path, costs }, sameThreadHalf) }

@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import kafkajs from 'kafkajs'
@@ -17,6 +16,7 @@ import { deadLetter } from '../../src/service/domain/messages.ts'
 import { makeTopics } from '../../src/service/operations/make-topics.ts'
 import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -54,7 +54,7 @@ const SECRET = canaries('apiKey', 'redisPassword', 'wrongPassword', 'fenceKey', 
 
 const AT = '2026-01-01T00:00:00Z'
 const IDS = ['one', 'two']
-const folder = mkdtempSync(join(tmpdir(), 'gavel-canary-'))
+const folder = ownFolder('canary')
 
 let stack: Stack
 let redis: Redis

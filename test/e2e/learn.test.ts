@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
@@ -18,6 +17,7 @@ import type { Verdict } from '../../src/service/domain/verdict.ts'
 import type { Proposal } from '../../src/service/ports/library.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { perform } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   clientOf,
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const now = () => new Date(Date.now() - 60_000).toISOString()
 const io = { terminal: silent, signal: new AbortController().signal }
-const folder = mkdtempSync(join(tmpdir(), 'gavel-learn-'))
+const folder = ownFolder('learn')
 
 /** `gavel learn --topic` in a process of its own. */
 function learnElsewhere(environment: Record<string, string>) {

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -14,6 +13,7 @@ import { startUnderstudy, type Understudy } from '../../src/kit/understudy/serve
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { blackHoleBefore } from '../support/black-hole.ts'
 import { repeats } from '../support/ledger.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   environmentOn,
@@ -34,7 +34,7 @@ let redis: RestartableServer
 let kafka: LocalKafka
 let understudy: Understudy
 const services: Service[] = []
-const folder = mkdtempSync(join(tmpdir(), 'gavel-outages-'))
+const folder = ownFolder('outages')
 beforeAll(async () => {
   redis = await startRedis({ say: tell })
   kafka = await startKafka({ prefer: 'apache', say: tell })

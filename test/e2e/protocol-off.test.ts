@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
   eventually,
@@ -30,7 +30,7 @@ async function start(environment: Record<string, string>): Promise<Service> {
   return service
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-protocol-off-'))
+const folder = ownFolder('protocol-off')
 async function sendPost(environment: Record<string, string>, id: string): Promise<void> {
   const file = join(folder, `${id}.jsonl`)
   const post = { type: 'post', id, text: `They are vermin, says ${id}.`, createdAt: '2025-03-01T10:00:00Z' }

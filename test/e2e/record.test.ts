@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
@@ -17,6 +15,7 @@ import { command as stats } from '../../src/lab/commands/review/stats.ts'
 import { makeTopics } from '../../src/service/operations/make-topics.ts'
 import { aTranscript } from '../contracts/record.ts'
 import { perform } from '../support/commands.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -41,7 +40,7 @@ describe('the record on real topics', () => {
   let stack: Stack
   let environment: Record<string, string>
   let service: Service | null = null
-  const path = join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite')
+  const path = join(ownFolder('record'), 'record.sqlite')
   const start = async (roles = 'record') => {
     service = await startService(environment, roles)
   }
@@ -141,7 +140,7 @@ describe('the record on real topics', () => {
     timeout: 240_000,
   }, async () => {
     environment = environmentOn(stack, {
-      GAVEL_RECORD_PATH: join(tmpdir(), `gavel-record-${randomBytes(6).toString('hex')}`, 'record.sqlite'),
+      GAVEL_RECORD_PATH: join(ownFolder('record'), 'record.sqlite'),
       ...{ GAVEL_REVIEW_AUDIT_SHARE: '1', GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_CLOCK_IDLE_AFTER: '1s' },
     })
     await makeTopics(clientOf(environment), settingsOf(environment))

@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { deadLetter } from '../../src/service/domain/messages.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   environmentOn,
@@ -37,7 +37,7 @@ afterAll(async () => {
   await stack?.close()
 })
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-refused-'))
+const folder = ownFolder('refused')
 let files = 0
 async function sendPosts(environment: Record<string, string>, posts: readonly { id: string; text: string }[]) {
   const file = join(folder, `${++files}.jsonl`)

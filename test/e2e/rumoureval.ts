@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -9,6 +8,7 @@ import type { Stack } from '../../src/kit/stack/stack.ts'
 import { snapshot } from '../../src/service/domain/thread.ts'
 import { noComments, type Turn } from '../../src/service/domain/verdict.ts'
 import { repeats } from '../support/ledger.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   environmentOn,
@@ -29,7 +29,7 @@ export function rumourEvalFile(threads: number): { file: string; ids: Map<string
     return null
   }
   const lines = readFileSync(FILE, 'utf8').trim().split('\n').slice(0, threads)
-  const file = join(mkdtempSync(join(tmpdir(), 'gavel-rumoureval-')), 'threads.jsonl')
+  const file = join(ownFolder('rumoureval'), 'threads.jsonl')
   writeFileSync(file, `${lines.join('\n')}\n`)
   const read = lines.map((line) => JSON.parse(line) as { id: string; comments: { id: string }[] })
   return { file, ids: new Map(read.map(({ id, comments }) => [id, new Set(comments.map((comment) => comment.id))])) }
