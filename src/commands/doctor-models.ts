@@ -37,6 +37,7 @@ function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: 
   return [
     ...answerFindings(what, check, settings),
     ...brokenFindings(what, check, settings),
+    ...harmFindings(what, check),
     ...contextFindings(what, check, settings),
     ...dialectFindings(what, check, settings),
     ...usageFindings(what, check, settings),
@@ -91,6 +92,24 @@ function isNameOf(signed: string, asked: string): boolean {
   const plain = (name: string) => name.slice(name.lastIndexOf('/') + 1).toLowerCase()
   const stem = plain(asked).replace(/-latest$|:latest$/, '')
   return sameModel(plain(signed), plain(asked)) || plain(signed).startsWith(stem)
+}
+
+/** Fewer readers of a hundred than this would call a threat of murder harmful only by another scale, or by no judgement. */
+const LEAST_HARM = 50
+
+function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
+  return roles.flatMap(({ role, harm }) =>
+    harm === null || harm >= LEAST_HARM
+      ? []
+      : [
+          {
+            what,
+            state: 'broken',
+            detail: `gave a threat of murder at most ${harm} of 100 as ${role}: it scores on another scale, or can't tell harm. The door's scores (comments:analyze, moderations) would call harmful texts harmless`,
+            todo: `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`,
+          },
+        ],
+  )
 }
 
 function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }: Settings): Finding[] {

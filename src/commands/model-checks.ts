@@ -28,6 +28,8 @@ export interface RoleCheck {
   readonly withImage: boolean
   /** Whether it named the colour of the image; null where it was shown none, or where its answer can't be read. */
   readonly namedColour: boolean | null
+  /** The highest of its scores for a harmful text, of a hundred; null where it was asked for none, or can't be read. */
+  readonly harm: number | null
   readonly ms: number
   readonly reply: ModelReply | null
   /** Why the answer can't be used; null where it can. */
@@ -64,7 +66,7 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
       const roles: RoleCheck[] = []
       const own = questions.filter(({ models }) => models.includes(name))
       // One after the other, so that what a model takes is found out once.
-      for (const { role, ask } of own) roles.push(await checkRole(settings, model, name, { role, ask, signal }))
+      for (const question of own) roles.push(await checkRole(settings, model, name, { ...question, signal }))
       const thinking = own.find((_, at) => wouldThinkLess(settings, name, roles[at]))
       return {
         ...{ model: name, roles, lessons: lessons.filter((lesson) => lesson.model === name) },
@@ -82,7 +84,7 @@ async function checkRole(
   settings: Settings,
   model: Model,
   name: string,
-  { role, ask, signal }: { role: string; ask: Ask; signal: AbortSignal },
+  { role, ask, aboutHarm = false, signal }: { role: string; ask: Ask; aboutHarm?: boolean; signal: AbortSignal },
 ): Promise<RoleCheck> {
   const messages = withFormat(ask)
   const { thinkingTokens, effort } = dialectsOf(settings)(name)
@@ -126,10 +128,11 @@ async function checkRole(
       ...{ ...about, reply, ms: performance.now() - start, error: null },
       ...{ why: reading.readable ? null : reading.why, room: room > thinkingTokens ? room : null },
       namedColour: reading.readable && about.withImage ? COLOUR_OF_IMAGE.test(reply.text ?? '') : null,
+      harm: reading.readable && aboutHarm ? highestOf(reading.answer) : null,
     }
   } catch (error) {
     const thrown = error instanceof Error ? error : new Error('failed')
-    const failed = { reply: null, why: thrown.message, error: thrown, room: null, namedColour: null }
+    const failed = { reply: null, why: thrown.message, error: thrown, room: null, namedColour: null, harm: null }
     return { ...about, ...failed, ms: performance.now() - start }
   }
 }
@@ -186,4 +189,8 @@ async function listedOf(
 /** Whether an error says that somebody has to mend the account, the key or the settings. */
 export function toMend(error: Error | null): PermanentError['mend'] {
   return error instanceof PermanentError ? error.mend : undefined
+}
+
+function highestOf(answer: unknown): number {
+  return Math.max(...Object.values(answer as object).filter((value) => typeof value === 'number'))
 }

@@ -6,15 +6,22 @@ import { samplingRanks } from '../service/domain/sampling-rank.ts'
 import type { Snapshot } from '../service/domain/thread.ts'
 import type { Protocol } from '../service/engine/script.ts'
 import { chainOf } from '../service/gateway/fallback.ts'
-import { makeProtocols } from '../service/protocols/make.ts'
+import { makeProtocols, promptsOf } from '../service/protocols/make.ts'
+import { readPrompts } from '../service/protocols/prompts.ts'
+import { harmQuestion, MODERATOR, SCORE_PROMPTS } from '../service/scoring/score-text.ts'
 
-/** A tiny question in the form of a role's own, and who may be asked it. */
+/** A small question in the form of a role's own, and who may be asked it. */
 export interface RoleQuestion {
   /** `rumor.debater`; a role that no protocol asks has its name alone. */
   readonly role: string
   readonly ask: Ask
   readonly models: readonly string[]
+  /** What is asked is how harmful a text is that threatens murder: the highest score of a hundred must be high. */
+  readonly aboutHarm?: true
 }
+
+/** A text that every reader calls harmful. */
+const HARMFUL = 'I will kill you and your family tonight, you worthless animal.'
 
 /** What a picture of 64 × 64 red pixels is called. */
 export const COLOUR_OF_IMAGE = /\b(?:red|crimson|scarlet|vermilion)\b/i
@@ -36,7 +43,7 @@ const SNAPSHOT: Snapshot = {
 /** Most rounds that a script is followed. */
 const MOST_ROUNDS = 30
 
-/** One question for each role that the settings' protocols ask, and for each other role that has a chain of its own. */
+/** One question for each role that the settings' protocols ask, one for whoever scores texts at the door, and for each other role that has a chain of its own. */
 export function roleQuestions(settings: Settings): RoleQuestion[] {
   const protocols = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor'))
   const { roles } = settings.models
@@ -45,11 +52,17 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
       ...{ role: `${protocol.name}.${role}`, ask: tiny(ask), models: chainOf(roles, protocol.name, role) },
     })),
   )
-  const known = new Set(asked.flatMap(({ role }) => [role, role.slice(role.indexOf('.') + 1)]))
+  const score = {
+    role: `score.${MODERATOR}`,
+    ask: harmQuestion(readPrompts(promptsOf('score'), SCORE_PROMPTS), fences('doctor', settings.fences), HARMFUL),
+    models: chainOf(roles, 'score', MODERATOR),
+    aboutHarm: true as const,
+  }
+  const known = new Set([...asked, score].flatMap(({ role }) => [role, role.slice(role.indexOf('.') + 1)]))
   const others = Object.entries(roles).flatMap(([role, models]) =>
     known.has(role) || role === 'default' ? [] : [{ role, ask: tiny(PLAIN), models }],
   )
-  return [...asked, ...others]
+  return [...asked, score, ...others]
 }
 
 const PLAIN: Ask = {

@@ -32,7 +32,7 @@ const advised = (lines: readonly string[], path: string) =>
 test('every role of a model is asked in its own form, and its answer read', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines[0]).toMatch(
-    /^ok: answered 12 test questions, one for each of its roles, in a readable form; .*; \d+ tokens in all;/,
+    /^ok: answered 13 test questions, one for each of its roles, in a readable form; .*; \d+ tokens in all;/,
   )
   expect(lines.join('\n')).toContain('ok: named the colour of a test image (safety.describer)')
 })
@@ -140,7 +140,7 @@ test('a model that is switched off is named with the day, and the chains that ha
 
 test('a model that takes no images is a warning, and none where another of the chain takes them', async () => {
   const lines = await found('small', { dialect: 'vllm' })
-  expect(lines[0]).toMatch(/^ok: answered 11 of 12 test questions.*\(not as safety\.describer: see below\)/)
+  expect(lines[0]).toMatch(/^ok: answered 12 of 13 test questions.*\(not as safety\.describer: see below\)/)
   expect(lines.join('\n')).toMatch(
     /warning: takes no images: .*safety\.describer \(status 400.*\)\. Gavel runs.*label: null[\s\S]*protocols\.safety: \{ images: false \}/,
   )

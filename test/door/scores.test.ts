@@ -83,7 +83,7 @@ describe('comments:analyze', () => {
     const { ask, asked } = scoringDoor()
     const request = {
       comment: RUDE,
-      requestedAttributes: { TOXICITY: {}, 'INSULT@1': {}, THREAT: { scoreThreshold: 0.5 } },
+      requestedAttributes: { TOXICITY: {}, [`INSULT@${SCORING_VERSION}`]: {}, THREAT: { scoreThreshold: 0.5 } },
     }
     const { status, body } = await ask('POST', ANALYZE, {
       ...request,
@@ -219,7 +219,7 @@ describe('comments:analyze', () => {
     ],
     [
       'another version',
-      { comment: RUDE, requestedAttributes: { 'TOXICITY@2': {} } },
+      { comment: RUDE, requestedAttributes: { 'TOXICITY@1': {} } },
       [400, 'INVALID_ARGUMENT', 'INVALID_REQUEST'],
     ],
     [
@@ -313,7 +313,7 @@ describe('moderations', () => {
     const client = new OpenAI({ baseURL: `http://127.0.0.1:${server.port}/v1`, apiKey: door.key, maxRetries: 0 })
     const { id, model, results } = await client.moderations.create({ input: [RUDE.text, 'The bridge is closed.'] })
     expect(id).toMatch(/^modr-/)
-    expect(model).toMatch(/^gavel-1-[0-9a-f]{8}\/understudy$/)
+    expect(model).toMatch(new RegExp(`^gavel-${SCORING_VERSION}-[0-9a-f]{8}/understudy$`))
     expect(results.map(({ flagged }) => flagged)).toEqual([true, false])
     expect(results[0]?.categories.harassment).toBe(true)
     expect(Object.keys(results[0]?.category_scores ?? {})).toHaveLength(13)
@@ -360,7 +360,7 @@ test('prompts of scores change together with their version', () => {
   const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
   const { 'moderation-images': images, sentences, ...texts } = SCORE_PROMPTS
   const own = new Map(files.filter(([name]) => name !== 'moderation-images' && name !== 'sentences'))
-  const hashes: Record<number, string> = { 1: '39fe0570471acb9a' }
+  const hashes: Record<number, string> = { 1: '39fe0570471acb9a', 2: '39fe0570471acb9a' }
   expect(readPrompts(own, texts).hash).toBe(hashes[SCORING_VERSION])
   const ofImages = new Map(files.filter(([name]) => name === 'moderation-images'))
   expect(readPrompts(ofImages, { 'moderation-images': images }).hash).toBe('bcd91f0fe5dc9716')

@@ -66,7 +66,7 @@ test("Google's and OpenAI's clients work with nothing changed but the address", 
     suggested: { clientToken: 't' },
     empty: [400, 'Comment must be non-empty.'],
     stranger: [400, 'API key not valid. Please pass a valid API key.'],
-    model: expect.stringMatching(/^gavel-1-/),
+    model: expect.stringMatching(/^gavel-2-/),
     flagged: [true, false],
   })
 })

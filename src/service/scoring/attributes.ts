@@ -29,8 +29,21 @@ export const CATEGORIES = {
 } as const
 export type Category = keyof typeof CATEGORIES
 
-/** Readers of a hundred. */
-const share = z.number().min(0).max(100)
+/** Readers of a hundred. The form asks for whole ones; a fraction among higher numbers is on the same scale. */
+const share = z.number().min(0).max(100).meta({ type: 'integer' })
+
+type Shares = Readonly<Record<string, unknown>>
+
+/**
+ * Whether the shares of an answer are of a hundred. A model that means shares of one gives fractions and nothing above 1: taken
+ * for readers of a hundred, its 0.97 would call the worst text harmless.
+ */
+function areOfHundred(all: readonly Shares[]): boolean {
+  const shares = all.flatMap((one) => Object.values(one)).filter((value) => typeof value === 'number')
+  return shares.some((value) => value > 1) || shares.every((value) => Number.isInteger(value))
+}
+
+const OF_HUNDRED = 'the scores are fractions of 1; whole numbers from 0 to 100 are asked for'
 
 const shares = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
   (typeof ATTRIBUTES)[Attribute],
@@ -38,7 +51,9 @@ const shares = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name,
 >
 
 /** All attributes are asked for at once, so that one remembered answer serves any selection of them. */
-export const attributesAnswer = z.object({ language: z.string().max(35), ...shares })
+export const attributesAnswer = z
+  .object({ language: z.string().max(35), ...shares })
+  .refine((one) => areOfHundred([one]), OF_HUNDRED)
 
 /** The same for each of so many sentences, in their order. */
 export function sentencesAnswer(count: number) {
@@ -48,13 +63,16 @@ export function sentencesAnswer(count: number) {
       .array(sentence)
       .min(count)
       .max(count)
-      .refine((all) => all.every((one, at) => one.sentence === at + 1), 'one for each sentence, in their order'),
+      .refine((all) => all.every((one, at) => one.sentence === at + 1), 'one for each sentence, in their order')
+      .refine((all) => areOfHundred(all.map(({ sentence: _, ...own }) => own)), OF_HUNDRED),
   })
 }
 
-export const categoriesAnswer = z.object(
-  Object.fromEntries(Object.values(CATEGORIES).map((name) => [name, share])) as Record<
-    (typeof CATEGORIES)[Category],
-    typeof share
-  >,
-)
+export const categoriesAnswer = z
+  .object(
+    Object.fromEntries(Object.values(CATEGORIES).map((name) => [name, share])) as Record<
+      (typeof CATEGORIES)[Category],
+      typeof share
+    >,
+  )
+  .refine((one) => areOfHundred([one]), OF_HUNDRED)

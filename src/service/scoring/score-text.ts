@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
+import type { Ask } from '../domain/ask.ts'
 import type { Call } from '../domain/case.ts'
 import { entryOf } from '../domain/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../domain/errors.ts'
@@ -16,7 +17,7 @@ import type { Part } from './pieces.ts'
 import { piecesOf } from './pieces.ts'
 
 /** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
-export const SCORING_VERSION = 1
+export const SCORING_VERSION = 2
 
 /** The prompt files of scores, and the places in each. */
 export const SCORE_PROMPTS = {
@@ -26,6 +27,9 @@ export const SCORE_PROMPTS = {
   moderation: ['text'],
   'moderation-images': ['text'],
 } as const
+
+/** The model role that scores words alone. */
+export const MODERATOR = 'moderator'
 
 export interface ScoringSettings {
   /** Longest time for one score, in ms. */
@@ -115,7 +119,7 @@ export function scorer(parts: {
     const context = {
       ask: {
         stage: 'score',
-        role: given.images === undefined ? 'moderator' : 'describer',
+        role: given.images === undefined ? MODERATOR : 'describer',
         messages: [...system, ...messages],
         answer,
         temperature: 0,
@@ -206,6 +210,18 @@ export function scorer(parts: {
             : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
         return score(piece, shown, categoriesAnswer)
       }),
+  }
+}
+
+/** The question of what harm one text does, in the form of the moderation endpoint. */
+export function harmQuestion(prompts: Prompts, fence: Fence, text: string): Ask {
+  return {
+    stage: 'score',
+    role: MODERATOR,
+    messages: [...prompts.get('system').render(), ...prompts.get('moderation').render({ text: fence('text', text) })],
+    answer: categoriesAnswer,
+    temperature: 0,
+    maxTokens: TOKENS,
   }
 }
 
