@@ -1,11 +1,11 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { connect } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { exposure, type HttpSettings, serveHttp } from '../../src/service/adapters/http.ts'
 import type { MetricsPage } from '../../src/service/adapters/prometheus/metrics.ts'
 import { OperatorError } from '../../src/service/domain/errors.ts'
+import { crowd } from '../support/crowd.ts'
 
 const TOKEN = 'a-token-of-this-test-0123456789'
 const closing: (() => Promise<void>)[] = []
@@ -90,6 +90,24 @@ describe('the port', () => {
     )
     await expect(second).rejects.toThrow(OperatorError)
     await expect(second).rejects.toThrow(/GAVEL_HTTP_PORT/)
+  })
+})
+
+describe('connections beyond the bound, of which', () => {
+  it.each([
+    ['nothing was heard', ''],
+    ['half a request was heard', 'GET /health/live HTTP/1.1\r\nhost: local'],
+    ['a request was heard, and half of the next', 'GET /health/live HTTP/1.1\r\nhost: localhost\r\n\r\nGET /he'],
+  ])('%s keep no probe from its answer', async (_, bytes) => {
+    const { port } = await served()
+    const silent = await crowd(port, 200, bytes)
+    closing.push(async () => {
+      for (const socket of silent) socket.destroy()
+    })
+    const answers: string[] = []
+    for (let probe = 0; probe < 15; probe++)
+      answers.push(await said(port, 'GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'))
+    expect(answers.filter((answer) => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(15)
   })
 })
 
@@ -253,25 +271,23 @@ describe('a request', () => {
     for (const heard of await Promise.all(dawdlers)) expect(heard).toMatch(/^(?:HTTP\/1\.1 408 |$)/)
   })
 
-  it('beyond the most connections is refused, and the others are still answered', async () => {
-    const { port } = await served()
-    const agentless = () =>
-      new Promise<number | string>((resolve) => {
-        request({ host: '127.0.0.1', port, path: '/health/live', agent: false }, (response) => {
-          response.resume()
-          resolve(response.statusCode ?? 0)
-        })
-          .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'failed'))
-          .end()
-      })
-    const idle = Array.from({ length: 128 }, () => connect(port, '127.0.0.1'))
-    await Promise.all(idle.map((socket) => once(socket, 'connect')))
-    for (const socket of idle) socket.on('error', () => {})
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await agentless()).toBe('ECONNRESET')
-    for (const socket of idle.slice(0, 5)) socket.destroy()
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await agentless()).toBe(200)
-    for (const socket of idle) socket.destroy()
+  it('whose answer is awaited gives way to nobody: beyond the most connections others are refused', async () => {
+    const rendering: (() => void)[] = []
+    const { port } = await served(
+      {},
+      {
+        metrics: () =>
+          new Promise((resolve) => void rendering.push(() => resolve({ type: 'text/plain', text: 'gavel_up 1\n' }))),
+      },
+    )
+    const answers = Array.from({ length: 128 }, () =>
+      said(port, 'GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'),
+    )
+    await vi.waitFor(() => expect(rendering).toHaveLength(128))
+    const probe = () => said(port, 'GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
+    expect(await probe()).toBe('')
+    for (const render of rendering) render()
+    for (const answer of await Promise.all(answers)) expect(answer).toContain('gavel_up 1')
+    expect(await probe()).toMatch(/^HTTP\/1\.1 200 /)
   })
 })

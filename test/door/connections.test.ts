@@ -2,10 +2,13 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
-import { networkOf } from '../../src/service/adapters/door-connections.ts'
 import { serveDoor } from '../../src/service/adapters/door-server.ts'
+import { networkOf } from '../../src/service/adapters/port-connections.ts'
+import { crowd } from '../support/crowd.ts'
+import { POST, testDoor } from './door-for-tests.ts'
 
 const SETTINGS = { host: '127.0.0.1', port: 0, hosts: [], requestTime: 1_000, connections: 100, keepAlive: 75_000 }
+const HALF = 'POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1'
 const ASK = 'GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 /** What is waited for comes at once, but for a busy machine. */
@@ -135,11 +138,16 @@ it('has room for who asks while somebody holds all connections idle: their oldes
   // Who asked again is younger.
   theirs[1]?.socket.write(ASK)
   await soon(() => expect(theirs[1]?.said.match(/HTTP\/1\.1 200/g)).toHaveLength(2))
+  // And so is who asked by a body that came later than its head.
+  theirs[2]?.socket.write(HALF)
+  await sleep(50)
+  theirs[2]?.socket.write('23456789')
+  await soon(() => expect(theirs[2]?.said.match(/HTTP\/1\.1 200/g)).toHaveLength(2))
   // One that has asked nothing gives way, too.
   await client(port, '', '127.0.0.2')
-  await soon(() => expect(isOpen()).toEqual([false, true, false, true]))
+  await soon(() => expect(isOpen()).toEqual([false, true, true, false]))
   await idler(port)
-  await soon(() => expect(isOpen()).toEqual([false, true, false, false]))
+  await soon(() => expect(isOpen()).toEqual([false, false, true, false]))
   expect(ours.closedAt).toBeUndefined()
 })
 
@@ -151,6 +159,143 @@ it('never takes a connection on which an answer is waited for', async () => {
   await soon(() => expect(third.closedAt).toBeDefined())
   for (const answer of waiting) answer()
   await soon(() => expect(asking.every(({ said }) => said.endsWith('said'))).toBe(true))
+})
+
+it('half a request gives way to who asks, the longest waiting first, however it dribbles', async () => {
+  const { port } = await served({ connections: 4, requestTime: 30_000 })
+  const all = [await client(port), await client(port), await client(port), await client(port)] as const
+  const [body, head, last, next] = all
+  const sent = [`${ASK}GET /x`, HALF, 'GET /x HTTP/1.1\r\nHost: loc', HALF]
+  for (const [at, { socket }] of [next, last, head, body].entries()) {
+    socket.write(sent[at] ?? '')
+    // They come in this order.
+    await sleep(50)
+  }
+  await soon(() => expect(next.said).toContain('said'))
+  for (let nth = 0; nth < all.length; nth++) {
+    for (const { socket } of all.slice(nth)) socket.write('1')
+    await idler(port)
+    await soon(() => expect(all.map(({ closedAt }) => closedAt === undefined)).toEqual(all.map((_, at) => at > nth)))
+  }
+})
+
+it.each([
+  ['and was read', '/x', ''],
+  ['and was not read', '/unread', ''],
+  ['and half of the next', '/x', HALF],
+])('never takes a connection whose body has arrived %s', async (_, path, next) => {
+  const waiting: (() => void)[] = []
+  const own = await serveDoor(
+    { ...SETTINGS, connections: 1 },
+    {
+      async fetch(request) {
+        if (!request.url.endsWith('/unread')) await request.text()
+        await new Promise<void>((resolve) => void waiting.push(resolve))
+        return new Response('said')
+      },
+      refuse: () => ({ type: 'text/plain', body: '' }),
+    },
+  )
+  ends.push(() => own.close(0))
+  const asking = await client(own.port, HALF.replace('/x', path))
+  asking.socket.write(`23456789${next}`)
+  await soon(() => expect(waiting).toHaveLength(1))
+  await sleep(100)
+  const other = await client(own.port, ASK)
+  await soon(() => expect(other.closedAt).toBeDefined())
+  waiting[0]?.()
+  await soon(() => expect(asking.said).toMatch(/said$/))
+  // Now it does wait for its client.
+  await client(own.port, ASK)
+  await soon(() => expect(waiting).toHaveLength(2))
+})
+
+/** A door that counts each request for the tenant in its path, and answers when `answer` is called. */
+async function shared(connections: number) {
+  const waiting: (() => void)[] = []
+  const own = await serveDoor(
+    { ...SETTINGS, connections, requestTime: 30_000 },
+    {
+      async fetch(request, { countFor }) {
+        if (!countFor(new URL(request.url).pathname)) return new Response('refused', { status: 429 })
+        await request.text()
+        await new Promise<void>((resolve) => void waiting.push(resolve))
+        return new Response('said')
+      },
+      refuse: () => ({ type: 'text/plain', body: '' }),
+    },
+  )
+  ends.push(() => own.close(0))
+  return { ...own, waiting }
+}
+
+it('one tenant has half of the connections at most, until its requests are answered', async () => {
+  const { port, waiting } = await shared(6)
+  const theirs = [await client(port, ASK), await client(port, ASK), await client(port, ASK)]
+  await soon(() => expect(waiting).toHaveLength(3))
+  const more = await client(port, ASK)
+  await soon(() => expect(more.said).toMatch(/^HTTP\/1\.1 429.*refused$/s))
+  const other = await client(port, ASK.replace('/x', '/y'))
+  await soon(() => expect(waiting).toHaveLength(4))
+  for (const answer of waiting) answer()
+  await soon(() => expect([...theirs, other].every(({ said }) => said.endsWith('said'))).toBe(true))
+  more.socket.write(ASK)
+  await soon(() => expect(waiting).toHaveLength(5))
+  expect(theirs.map(({ closedAt }) => closedAt)).toEqual([undefined, undefined, undefined])
+})
+
+it('of a tenant that has half of the connections the longest half request gives way to its next', async () => {
+  const { port, waiting } = await shared(8)
+  const whole = await client(port, ASK)
+  await soon(() => expect(waiting).toHaveLength(1))
+  const halves = [await client(port, HALF), await client(port, HALF), await client(port, HALF)]
+  const isOpen = () => halves.map(({ closedAt }) => closedAt === undefined)
+  for (const { socket } of halves) socket.write('2')
+  for (let nth = 1; nth <= 3; nth++) {
+    await client(port, ASK)
+    await soon(() => expect(isOpen()).toEqual(halves.map((_, at) => at >= nth)))
+  }
+  const more = await client(port, ASK)
+  await soon(() => expect(more.said).toMatch(/^HTTP\/1\.1 429/))
+  expect(whole.closedAt).toBeUndefined()
+})
+
+// With as many as the door has: npm run proof -- door-attacks.
+it('half bodies by one key, more than there may be connections, shut out no other tenant, nor its own', async () => {
+  const door = testDoor()
+  const own = await serveDoor(
+    { ...SETTINGS, connections: 200, requestTime: 30_000 },
+    { fetch: door.fetch, refuse: () => ({ type: 'text/plain', body: '' }) },
+  )
+  ends.push(() => own.close(0))
+  const head = (key: string, length: number) =>
+    `POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`
+  const silent = await crowd(own.port, 230, `${head(door.key, 1_000)}[`)
+  ends.unshift(() => silent.forEach((socket) => void socket.destroy()))
+  const body = JSON.stringify([POST])
+  for (const key of [door.keyOf('other', ['send']), door.key]) {
+    const clients: Client[] = []
+    for (let nth = 0; nth < 30; nth++) clients.push(await client(own.port, head(key, body.length) + body))
+    await soon(() => expect(clients.filter(({ said }) => said.startsWith('HTTP/1.1 200 '))).toHaveLength(30))
+  }
+})
+
+it('what a tenant asks beyond its half of the connections is told to wait', async () => {
+  const door = testDoor()
+  const request = new Request('http://localhost:8420/v1/messages', {
+    method: 'POST',
+    body: '[]',
+    headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
+  })
+  const asked: string[] = []
+  const response = await door.fetch(request, { ...door.from, countFor: (tenant) => asked.push(tenant) === 0 })
+  expect(asked).toEqual(['acme'])
+  expect([response.status, response.headers.get('retry-after'), response.headers.get('connection')]).toEqual([
+    429,
+    '1',
+    'close',
+  ])
+  expect(await response.text()).toContain('/problems/back-pressure')
 })
 
 it.each([

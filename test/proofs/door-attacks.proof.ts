@@ -8,6 +8,7 @@ import { newApiKey } from '../../src/service/domain/api-key.ts'
 import type { ModelRequest } from '../../src/service/ports/model.ts'
 import { ATTACKS } from '../gateway/attacks.ts'
 import { read, tokensIn } from '../gateway/fenced-blocks.ts'
+import { crowd, whyNoCrowd } from '../support/crowd.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 // Over HTTP, from the socket to the model: every attack in every field stays in its block, and nothing of a tenant reaches another.
@@ -192,4 +193,35 @@ describe('two tenants', () => {
       }
     },
   )
+})
+
+describe('a crowd by one key', () => {
+  test('that sends half bodies, more than the door has connections, keeps nobody else from an answer', async ({
+    skip,
+  }) => {
+    const count = 2_300
+    const why = whyNoCrowd(count)
+    if (why !== null) {
+      process.stderr.write(`${why}\n`)
+      skip()
+    }
+    expect(loadSettings({}).door.connections).toBeLessThan(count)
+    const head = [
+      'POST /v1/judge HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Bearer ${keys['of mallory']}`,
+      'Content-Type: application/json',
+      'Content-Length: 1000',
+    ]
+    const half = `${head.join('\r\n')}\r\n\r\n{`
+    const silent = await crowd(embedded.doorPort ?? 0, count, half)
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, (_, nth) => ask('acme', 'POST', '/v1/judge', { post: { text: `calm ${nth}` } })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    } finally {
+      for (const socket of silent) socket.destroy()
+    }
+  })
 })

@@ -3,8 +3,8 @@ import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { entryOf } from '../domain/entry-of.ts'
 import { OperatorError } from '../domain/errors.ts'
-import { type Connection, DoorConnections, type Exchange } from './door-connections.ts'
 import { isLoopbackAddress, namesOf } from './http.ts'
+import { type Connection, type Exchange, isWritable, PortConnections } from './port-connections.ts'
 
 export interface DoorServerSettings {
   readonly host: string
@@ -13,7 +13,7 @@ export interface DoorServerSettings {
   readonly hosts: readonly string[]
   /** Longest time in which a request arrives, and in which nothing of an answer is taken, in ms. */
   readonly requestTime: number
-  /** Most connections at a time; beyond them one without a request gives way to the next. */
+  /** Most connections at a time; beyond them one that waits for its client gives way to the next. */
   readonly connections: number
   /** How long a connection is kept on which nothing is asked, in ms. */
   readonly keepAlive: number
@@ -26,6 +26,8 @@ interface From {
   readonly isKnownHost: boolean
   /** Every value of a header, as it was sent. */
   header(name: string): readonly string[]
+  /** Counts the request as this tenant's until it is answered; false if the tenant already holds its half of the connections. */
+  countFor(tenant: string): boolean
 }
 
 export interface DoorServerParts {
@@ -44,7 +46,7 @@ const STATUS_OF = {
   headers: 431,
 } as const
 
-const LIMITS = { headerBytes: 8_192, headersMs: 5_000, checkMs: 1_000, unanswered: 16 }
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, checkMs: 1_000 }
 
 /** Serves the door over HTTP/1.1; resolves once the port is open. */
 export async function serveDoor(
@@ -55,8 +57,9 @@ export async function serveDoor(
   const { host, port: wanted, hosts, requestTime, connections, keepAlive } = settings
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const listener = getRequestListener(
-    (request, { incoming }) => {
+    (request, { incoming, outgoing }) => {
       const from = incoming as IncomingMessage
+      const exchange = { incoming: from, outgoing: outgoing as ServerResponse }
       const named = from.headersDistinct.host ?? []
       const isWritten = named.length === 1 && HOST.test(named[0] ?? '')
       return fetch(request, {
@@ -64,6 +67,7 @@ export async function serveDoor(
         host: isWritten ? (named[0] ?? '') : '',
         isKnownHost: isWritten && answersTo(named),
         header: (name) => entryOf(from.headersDistinct, name.toLowerCase()) ?? [],
+        countFor: (tenant) => open.countFor(tenant, exchange),
       })
     },
     {
@@ -88,20 +92,9 @@ export async function serveDoor(
     connectionsCheckingInterval: LIMITS.checkMs,
     requireHostHeader: false,
   }
-  const open = new DoorConnections(connections)
+  const open = new PortConnections(connections)
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    const { socket } = incoming
-    const connection = open.of(socket)
-    // The parser goes on through what it has already read. Whatever can't be answered is not begun.
-    if (connection === undefined || !isWritable(socket)) {
-      socket.destroy()
-      return
-    }
-    if (connection.unanswered >= LIMITS.unanswered) {
-      socket.destroy()
-      return
-    }
-    open.begin(socket, connection, { incoming, outgoing })
+    if (!open.begin({ incoming, outgoing })) return
     const named = incoming.headersDistinct.host ?? []
     // The address of a request is made of its Host: what is none makes no address.
     if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
@@ -194,8 +187,4 @@ function rawAnswer(problem: Unread, refuse: DoorServerParts['refuse']): string {
     'connection: close',
   ]
   return `${head.join('\r\n')}\r\n\r\n${body}`
-}
-
-function isWritable(socket: Socket): boolean {
-  return socket.writable && !socket.destroyed
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { OperatorError } from '../domain/errors.ts'
+import { PortConnections } from './port-connections.ts'
 
 /** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
 export interface Health {
@@ -44,7 +45,9 @@ export async function serveHttp(
     requestTimeout: LIMITS.requestMs,
     connectionsCheckingInterval: 1_000,
   }
+  const open = new PortConnections(LIMITS.connections)
   const server = createServer(limits, (request, response) => {
+    if (!open.begin({ incoming: request, outgoing: response })) return
     const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
       response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
     const health = ({ ok, ...said }: Health) =>
@@ -71,7 +74,7 @@ export async function serveHttp(
     answer().catch(() => send(500, 'text/plain', 'failed\n'))
   })
   server.setTimeout(LIMITS.silenceMs)
-  server.maxConnections = LIMITS.connections
+  server.on('connection', (socket) => open.admit(socket))
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const why =

@@ -14,7 +14,7 @@ export type PublicUrl = string
 
 /**
  * How the console is served: the longest time in which a request must have arrived, and that an idle connection is kept, in ms;
- * most connections at a time. Proxies ask by the name of the public URL.
+ * most connections at a time, beyond which one without a whole request gives way. Proxies ask by the name of the public URL.
  */
 export function servedAs(settings: { host: string; hosts: readonly string[]; port: number; publicUrl: PublicUrl }) {
   const { host, hosts, port, publicUrl } = settings

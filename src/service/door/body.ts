@@ -21,7 +21,7 @@ export function checkBodyHeaders(headers: Headers): void {
 }
 
 /** Nothing more is read of a connection whose request is not. */
-const CLOSE = { connection: 'close' }
+export const CLOSE = { connection: 'close' }
 
 /** Room for bodies that are held in memory. */
 export interface BodyRoom {

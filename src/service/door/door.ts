@@ -4,7 +4,7 @@ import type { ApiKey } from '../domain/api-key.ts'
 import { didYouMean } from '../domain/did-you-mean.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DoorOutcome, Report } from '../ports/report.ts'
-import { bodyOf, bodyRoom, checkBodyHeaders } from './body.ts'
+import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
@@ -17,6 +17,8 @@ export interface From {
   /** The Host header, where there is one and the door may be asked for by it. */
   readonly host: string
   readonly isKnownHost: boolean
+  /** Counts the request as this tenant's until it is answered; false if the tenant already holds its half of the connections. */
+  countFor(tenant: string): boolean
 }
 
 export interface DoorSettings {
@@ -70,7 +72,10 @@ export function door(parts: DoorParts): Door {
       const query = new URLSearchParams(queryOf(request.url))
       const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
       const charge = (cost: number) => who.charge(caller, cost)
-      if (route.scope !== null) charge(1)
+      if (route.scope !== null) {
+        charge(1)
+        countIn(from, caller)
+      }
       if (route.takesBody) checkBodyHeaders(request.headers)
       holder = caller
       const hold = (bytes: number) => {
@@ -176,6 +181,12 @@ export function door(parts: DoorParts): Door {
 }
 
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
+
+/** Counts the request among those of its tenant. Throws the problem of too many. */
+function countIn(from: From, { tenant }: Caller): void {
+  if (!from.countFor(tenant))
+    throw new Refused('back-pressure', 'other requests of this tenant hold half of the connections', { headers: CLOSE })
+}
 
 /** Where no route takes a request. */
 const NO_ROUTE = 'none'

@@ -1,0 +1,198 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
+}
+
+export interface Connection {
+  readonly network: string
+  /** Requests whose answers are not written yet. */
+  unanswered: number
+  /** How many bytes had been read when the last answer was written: with more of them, a request has begun. */
+  answeredAt: number
+  latest?: Exchange
+  /** It is closed when so many are unanswered; -1: while it is good. */
+  endsAt: number
+}
+
+/** More requests than that are not in hand on one connection. */
+const MOST_UNANSWERED = 16
+
+/**
+ * The connections of a port, at most so many: beyond that one that waits for its client gives way to the next. That is one on which
+ * nothing is asked, or whose request has not arrived as a whole.
+ */
+export class PortConnections {
+  readonly #most: number
+  readonly #open = new Map<Socket, Connection>()
+  /** Those that wait for their client, by network. A client that sends a little of a request changes no place in it. */
+  readonly #waiting = new Groups<Socket>()
+  /** Requests in hand, by tenant. */
+  readonly #ofTenants = new Groups<Exchange>()
+  #isClosing = false
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Those that are open. */
+  of(socket: Socket): Connection | undefined {
+    return this.#open.get(socket)
+  }
+
+  /** Takes it, or closes it. */
+  admit(socket: Socket): void {
+    if (this.#open.size >= this.#most && !this.#giveWay()) {
+      socket.destroy()
+      return
+    }
+    const network = networkOf(socket.remoteAddress ?? '')
+    this.#open.set(socket, { network, unanswered: 0, answeredAt: 0, endsAt: -1 })
+    this.#waiting.add(network, socket)
+    socket.once('close', () => this.#forget(socket))
+  }
+
+  /** A request begins; it is in hand until it is answered. False if it can't be answered: its connection is closed. */
+  begin(exchange: Exchange): boolean {
+    const { incoming, outgoing } = exchange
+    const { socket } = incoming
+    const connection = this.#open.get(socket)
+    // The parser goes on through what it has already read. Whatever can't be answered is not begun.
+    if (connection === undefined || !isWritable(socket) || connection.unanswered >= MOST_UNANSWERED) {
+      socket.destroy()
+      return false
+    }
+    connection.unanswered++
+    connection.latest = exchange
+    if (this.#isClosing) outgoing.shouldKeepAlive = false
+    // By then the parser has read what came with the headers: of most requests that is all.
+    process.nextTick(() => this.#place(socket))
+    incoming.once('end', () => this.#place(socket))
+    outgoing.once('close', () => {
+      const isLast = --connection.unanswered === 0
+      if (connection.unanswered === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
+      else {
+        if (isLast) connection.answeredAt = socket.bytesRead
+        this.#place(socket)
+      }
+    })
+    return true
+  }
+
+  /**
+   * Counts a request as this tenant's until it is answered. A tenant has at most half as many in hand as there may be connections:
+   * beyond that its longest one that has not arrived as a whole is ended. False if there is none.
+   */
+  countFor(tenant: string, exchange: Exchange): boolean {
+    const own = this.#ofTenants.of(tenant)
+    if (own.size >= Math.ceil(this.#most / 2)) {
+      const half = [...own].find(({ incoming: { socket } }) => isWaiting(this.#open.get(socket)))
+      if (half === undefined) return false
+      this.#ofTenants.remove(tenant, half)
+      this.#end(half.incoming.socket)
+    }
+    if (exchange.outgoing.closed) return true
+    this.#ofTenants.add(tenant, exchange)
+    exchange.outgoing.once('close', () => this.#ofTenants.remove(tenant, exchange))
+    return true
+  }
+
+  /** Closes the server and idle connections; resolves when what was asked is answered, or its time is over. */
+  async close(server: Server, times: { within: number; headers: number; request: number }): Promise<void> {
+    this.#isClosing = true
+    const cuts = [
+      setTimeout(() => this.#cut(({ unanswered }) => unanswered === 0), times.headers),
+      setTimeout(() => this.#cut(({ latest }) => latest?.incoming.complete !== true), times.request),
+      setTimeout(() => this.#cut(() => true), times.within),
+    ]
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      for (const { latest } of this.#open.values()) if (latest !== undefined) latest.outgoing.shouldKeepAlive = false
+      this.#cut(({ unanswered, answeredAt }, { bytesRead }) => unanswered === 0 && bytesRead === answeredAt)
+    })
+    for (const cut of cuts) clearTimeout(cut)
+  }
+
+  #cut(isOver: (connection: Connection, socket: Socket) => boolean): void {
+    for (const [socket, connection] of this.#open) if (isOver(connection, socket)) socket.destroy()
+  }
+
+  /** Puts it among those that wait for their client, or takes it from them. */
+  #place(socket: Socket): void {
+    const connection = this.#open.get(socket)
+    if (connection === undefined) return
+    if (isWaiting(connection)) this.#waiting.add(connection.network, socket)
+    else this.#waiting.remove(connection.network, socket)
+  }
+
+  #forget(socket: Socket): void {
+    this.#waiting.remove(this.#open.get(socket)?.network ?? '', socket)
+    this.#open.delete(socket)
+  }
+
+  #end(socket: Socket): void {
+    this.#forget(socket)
+    socket.destroy()
+  }
+
+  /** Ends the connection that has waited longest, of the network that holds most; false if there is none. */
+  #giveWay(): boolean {
+    for (;;) {
+      const [longest] = this.#waiting.largest()
+      if (longest === undefined) return false
+      if (isWaiting(this.#open.get(longest))) {
+        this.#end(longest)
+        return true
+      }
+      // Its request has arrived, and nobody has read it to its end.
+      this.#place(longest)
+    }
+  }
+}
+
+/** Whether nothing is to be done for it before its client sends more. Of the requests in hand only the latest can be incomplete. */
+function isWaiting(connection: Connection | undefined): boolean {
+  const { unanswered = 0, latest } = connection ?? {}
+  return unanswered === 0 || (unanswered === 1 && latest?.incoming.complete === false)
+}
+
+export function isWritable(socket: Socket): boolean {
+  return socket.writable && !socket.destroyed
+}
+
+/** Members by group, those of each in the order in which they were added. */
+class Groups<Member> {
+  readonly #all = new Map<string, Set<Member>>()
+
+  add(group: string, member: Member): void {
+    this.#all.set(group, (this.#all.get(group) ?? new Set()).add(member))
+  }
+
+  remove(group: string, member: Member): void {
+    const members = this.#all.get(group)
+    members?.delete(member)
+    if (members?.size === 0) this.#all.delete(group)
+  }
+
+  of(group: string): ReadonlySet<Member> {
+    return this.#all.get(group) ?? new Set()
+  }
+
+  largest(): ReadonlySet<Member> {
+    let largest: ReadonlySet<Member> = new Set()
+    for (const members of this.#all.values()) if (members.size > largest.size) largest = members
+    return largest
+  }
+}
+
+/** What one party is taken to hold: an address, in IPv6 the 64 bits that are given out together. */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address
+  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1)
+  const [before = '', after = ''] = address.replace(/%.*/, '').split('::')
+  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':'))) as [string[], string[]]
+  const zeros = address.includes('::') ? Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0') : []
+  return [...first, ...zeros, ...last].slice(0, 4).join(':')
+}
