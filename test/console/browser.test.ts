@@ -91,6 +91,10 @@ async function served() {
   const own = `http://127.0.0.1:${part.port}`
   return {
     ...{ topics, judged, decided, own, link: links[0] ?? '' },
+    nextLink() {
+      part.printLink()
+      return links.at(-1) ?? ''
+    },
     async close() {
       await loops.close()
       await part.close()
@@ -182,6 +186,41 @@ it('somebody signs in, sees a verdict come, reads its argument and overrules it;
     await console.close()
   }
 }, 120_000)
+
+it('what was written when the session had ended is sent after signing in again', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    await console.judged('bridge', 1, 'The bridge has fallen')
+    const { page, wrong, context: tab } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    const signIn = async (at: typeof page, link: string) => {
+      await at.goto(link)
+      await at.getByRole('button', { name: 'Sign in here' }).click()
+      await at.waitForURL('**/live')
+    }
+    await signIn(page, console.link)
+    await page.goto(`${console.own}/verdict?id=rumor~bridge~r1`)
+    await page.getByRole('radio', { name: 'non-rumor' }).check()
+    await page.locator('textarea[name=why]').fill('I called the city, and it stands.')
+    await tab.clearCookies()
+    await page.locator('form[action="/decide"] button.main').click()
+    await page.getByRole('heading', { name: 'Not sent yet' }).waitFor()
+    expect(await barriersOn(page)).toEqual([])
+    const other = await tab.newPage()
+    await signIn(other, console.nextLink())
+    await other.close()
+    await page.reload()
+    expect(await page.locator('main').textContent()).toContain('I called the city, and it stands.')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByRole('status').filter({ hasText: 'Decided' }).waitFor()
+    expect(console.decided).toMatchObject([
+      { label: 'non-rumor', why: 'I called the city, and it stands.', by: 'anna' },
+    ])
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+})
 
 it('words of strangers do nothing on any page, and pages are read without script', async (context) => {
   if (browser === null) return context.skip('no browser: see above')

@@ -178,7 +178,7 @@ export function aConsole({
     close: () => closing.abort(),
     /** The cookie of a person who has signed in. */
     async signedIn(by = 'anna'): Promise<string> {
-      const entered = await post('/sign-in/link', { t: sessions.link(by) })
+      const entered = await post(`/sign-in/link?t=${sessions.link(by)}`, {})
       return entered.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
     },
     async page(path: string, cookie: string) {

@@ -237,7 +237,7 @@ it('no link is printed for who asks where others read what is printed', async ()
 
 it('the cookie goes over TLS alone where browsers have the console by https', async () => {
   const console = aConsole({ publicUrl: PUBLIC })
-  const entered = await console.post('/sign-in/link', { t: console.sessions.link('anna') })
+  const entered = await console.post(`/sign-in/link?t=${console.sessions.link('anna')}`, {})
   expect(entered.headers.get('set-cookie')).toMatch(
     /^__Host-gavel-console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
   )

@@ -11,7 +11,7 @@ import { noting } from './seen.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Safe, words } from './view.ts'
+import { html, type Safe, words } from './view.ts'
 
 export interface Asset {
   readonly name: string
@@ -76,9 +76,7 @@ export function consoleOf(parts: ConsoleParts) {
     if (isForm && !isOwnPage(request.headers, from.host, publicUrl)) return told(403, TEXTS.wrong.foreign)
     const named = way.way === 'proxy' ? saidByProxy(from, way, people) : null
     if (named !== null && 'refused' in named) return page(403, TEXTS.signIn.title, named.refused)
-    const form = isForm ? await formOf(request) : new URLSearchParams()
-    if (form === null) return told(400, TEXTS.wrong.form)
-    if (address.pathname.startsWith('/sign-in')) return entry(request, from, address, form)
+    if (address.pathname.startsWith('/sign-in')) return entry(request, from, address)
     const ofPath = paths.get(address.pathname) ?? []
     const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
     // Before the session is asked for, which keeps it from being idle.
@@ -86,12 +84,16 @@ export function consoleOf(parts: ConsoleParts) {
       return page(403, TEXTS.wrong.elsewhere.title, fromElsewhere(address))
     const id = () => cookieIn('console', request.headers, { host: from.host, publicUrl })
     const session = named === null ? sessions.read(id(), { renews: found?.isByItself !== true }) : sessions.of(named)
-    if (session === null || (isForm && form.get('token') !== session.token)) {
+    // No byte of a form is waited for before it is known that its sender is signed in.
+    if (session === null)
+      return isForm && found !== undefined ? page(401, TEXTS.notSent.title, notSentYet()) : redirect('/sign-in')
+    const form = isForm ? await formOf(request) : new URLSearchParams()
+    if (form === null) return told(400, TEXTS.wrong.form, session)
+    if (isForm && form.get('token') !== session.token) {
       // What one person wrote is not offered to be sent by another.
-      const isOwn = session === null || isFormOf(form.get('token'), session.by)
-      if (isForm && found !== undefined && isOwn)
-        return page(session === null ? 401 : 403, TEXTS.notSent.title, notSent(found.path, form, session), session)
-      return session === null ? redirect('/sign-in') : told(403, TEXTS.wrong.foreign, session)
+      if (found !== undefined && isFormOf(form.get('token'), session.by))
+        return page(403, TEXTS.notSent.title, notSent(found.path, form, session), session)
+      return told(403, TEXTS.wrong.foreign, session)
     }
     if (address.pathname === '/') return redirect('/live')
     if (address.pathname === '/sign-out' && isForm) return signedOut(request, from, session, form.has('all'))
@@ -242,16 +244,21 @@ function redirect(to: string): Response {
   return new Response(null, { status: 303, headers: { location: to } })
 }
 
-/** What was to be sent when the session had ended: all of it stands in the page, to be sent again after signing in elsewhere. */
-function notSent(path: string, form: URLSearchParams, session: Session | null): Safe {
+/** What was to be sent when the session had ended: the browser has it, and sends it again when the page is reloaded. */
+function notSentYet(): Safe {
+  return html`<h1>${TEXTS.notSent.title}</h1><p>${TEXTS.notSent.ended}</p>
+    <p><a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a></p>`
+}
+
+/** What was to be sent in an earlier session of the same person: all of it stands in the page, to be sent in this one. */
+function notSent(path: string, form: URLSearchParams, session: Session): Safe {
   const fields = [...form].filter(([name]) => name !== 'token')
   return html`<h1>${TEXTS.notSent.title}</h1>
-    <p>${session === null ? TEXTS.notSent.ended : TEXTS.notSent.other}</p>
+    <p>${TEXTS.notSent.other}</p>
     <dl class="fields">${fields.map(([name, value]) => html`<dt>${words(name, { most: 60 })}</dt><dd>${words(value, { most: 2_000 })}</dd>`)}</dl>
     <form method="post" action="${path}">
       ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-      <input type="hidden" name="token" value="${session?.token ?? form.get('token') ?? ''}">
-      ${session === null ? html`<a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a> ` : NOTHING}
+      <input type="hidden" name="token" value="${session.token}">
       <button class="main">${TEXTS.notSent.again}</button>
     </form>`
 }

@@ -4,7 +4,7 @@ import type { OpenIdProvider, SignInChecks } from '../ports/openid.ts'
 import { cookieIn, cookieOf, type From, type PublicUrl } from './gate.ts'
 import { newSecret, type Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Safe, words } from './view.ts'
+import { html, link, NOTHING, type Safe, words } from './view.ts'
 
 /** How people sign in. */
 export type Way =
@@ -38,7 +38,7 @@ const BACK_SECONDS = 600
 /** Longest name of a person that decisions can hold. */
 const MOST_NAME = 200
 
-/** The way in: what is answered beneath `/sign-in`. */
+/** The way in: what is answered beneath `/sign-in`, to anybody. It reads no body: whoever sends one slowly holds nothing. */
 export function signIn(parts: SignInParts) {
   const { way, page } = parts
   if (way.way === 'link') return byLink({ ...parts, print: way.print })
@@ -53,10 +53,10 @@ export function signIn(parts: SignInParts) {
 function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { print: (() => void) | null }) {
   const { title } = TEXTS.signIn
   let printedAt = Number.NEGATIVE_INFINITY
-  return async (request: Request, { host }: From, address: URL, form: URLSearchParams): Promise<Response> => {
+  return async (request: Request, { host }: From, address: URL): Promise<Response> => {
     const isForm = request.method === 'POST'
     if (address.pathname === '/sign-in/link') {
-      const secret = (isForm ? form : address.searchParams).get('t') ?? ''
+      const secret = address.searchParams.get('t') ?? ''
       if (!isForm)
         return sessions.isGood(secret)
           ? page(200, title, button(secret))
@@ -165,7 +165,7 @@ function withCookie(response: Response, cookie: string): Response {
 
 function button(secret: string): Safe {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.what}</p>
-    <form method="post" action="/sign-in/link"><input type="hidden" name="t" value="${secret}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
+    <form method="post" action="${link('/sign-in/link', { t: secret })}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
 }
 
 function explained(says: string, print: (() => void) | null): Safe {

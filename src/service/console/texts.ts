@@ -86,7 +86,7 @@ export const TEXTS = {
   },
   notSent: {
     title: 'Not sent yet',
-    ended: 'Your session has ended. Nothing is lost: sign in in another tab, come back here and send it again.',
+    ended: 'Your session has ended. Nothing is lost: sign in in another tab, come back here, and reload this page.',
     other: 'This page is older than your session. Look at what it holds, and send it again if it is still right.',
     again: 'Send again',
   },
