@@ -88,13 +88,21 @@ export const CONSOLE_PATCHES = [
 
 const ports = (protocol: 'TCP' | 'UDP', ...numbers: readonly number[]) => numbers.map((port) => ({ port, protocol }))
 
-/** Who asks for metrics, and where Kafka, Redis and models are, is not known here: narrow both in an overlay. */
+/**
+ * Where Kafka, Redis and models are is not known here: narrow it in an overlay. Metrics are for Prometheus, by the label that its
+ * operator and its chart give it; probes come from the node, which every policy lets in.
+ */
 export const networkPolicy = new NetworkPolicy({
   metadata: { name: 'gavel', labels: LABELS },
   spec: {
     podSelector: { matchLabels: LABELS },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ ports: [{ port: 'http', protocol: 'TCP' }] }],
+    ingress: [
+      {
+        from: [{ namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } } }],
+        ports: [{ port: 'http', protocol: 'TCP' }],
+      },
+    ],
     egress: [
       // 5353: OpenShift's name servers.
       { ports: [...ports('UDP', 53, 5353), ...ports('TCP', 53, 5353)] },

@@ -149,6 +149,20 @@ describe('the files', () => {
     [...MANIFESTS].flatMap(([file, objects]) => objects.map((object, nth) => [`${file} ${nth}`, object] as const)),
   )('%s is an object of the API', (_, object) => object.validate())
 
+  test('open metrics and health to Prometheus, and to no other pod', () => {
+    const [policy] = parseAllDocuments(manifestFiles().get('base/network-policy.yaml') ?? '')
+    expect(policy?.toJS()).toMatchObject({
+      spec: {
+        ingress: [
+          {
+            from: [{ namespaceSelector: {}, podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus' } } }],
+            ports: [{ port: 'http' }],
+          },
+        ],
+      },
+    })
+  })
+
   test.skipIf(kubectl === undefined)('are taken by Kustomize, each overlay by itself and all together', async () => {
     const kinds = async (path: string) =>
       (await build(path))
