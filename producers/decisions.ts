@@ -7,6 +7,9 @@ import type { PlacingWriter } from '../src/service/ports/topic.ts'
 /** How soon, and how seldom at most, is looked again for what came of a decision, in ms: the longer it has taken, the longer it may. */
 const [SOONEST_MS, SELDOMEST_MS] = [100, 1_000]
 
+/** A look without an answer for this long, in ms, is the last: the store hangs, and nothing will be heard soon. */
+const SILENT_MS = 2_000
+
 /** Sends decisions to their topic, and waits so long for what comes of each. */
 export function decisionsProducer(to: {
   readonly writer: PlacingWriter
@@ -21,7 +24,9 @@ export function decisionsProducer(to: {
       const of = decisionName({ partition: place.partition, offset: place.offset })
       for (let waited = 0; ; ) {
         // It stands on its topic, whatever can't be read of it now: whoever sent it must not send it again.
-        const decided = await told(of).catch(() => null)
+        const looked = told(of).catch(() => null)
+        const decided = await Promise.race([looked, sleep(SILENT_MS, 'silent' as const, { ref: false })])
+        if (decided === 'silent') return { of, decided: null }
         if (decided !== null || waited >= waitMs || signal.aborted) return { of, decided }
         const pause = Math.min(Math.max(SOONEST_MS, waited / 4), SELDOMEST_MS, waitMs - waited)
         await sleep(pause)

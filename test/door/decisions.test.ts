@@ -21,6 +21,7 @@ function deciding(comesTo: Decided | null | Error, heard = Promise.resolve()) {
             return { of: '0@7', decided: comesTo }
           },
         },
+        withinMs: 60_000,
         clock: () => NOW,
         ...{ waiting: 4, waitingPerTenant: 2 },
       }),

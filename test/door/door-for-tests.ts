@@ -1,5 +1,6 @@
 import { type ApiKey, newApiKey, type Scope } from '../../src/service/domain/api-key.ts'
 import { door } from '../../src/service/door/door.ts'
+import type { Dependency } from '../../src/service/door/in-time.ts'
 import { messagesRoute } from '../../src/service/door/messages.ts'
 import type { Route } from '../../src/service/door/route.ts'
 import { sending } from '../../src/service/door/sending.ts'
@@ -19,6 +20,7 @@ export interface TestDoorOptions {
   readonly pressure?: () => string | null
   readonly write?: (records: readonly Outgoing[]) => Promise<void>
   readonly timeoutMs?: number
+  readonly isAway?: (dependency: Dependency) => boolean
 }
 
 /** A door in memory, with keys of two tenants, whose Kafka is a list. */
@@ -63,6 +65,7 @@ export function testDoor(options: TestDoorOptions = {}) {
     ],
     keys: () => kept,
     openAs: options.openAs ?? null,
+    isAway: options.isAway ?? (() => false),
     closing: closing.signal,
     version: '0.0.0',
     clock: () => NOW,

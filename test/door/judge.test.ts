@@ -20,6 +20,11 @@ function judgingDoor(
     waiting?: number
     fails?: Error
     pressure?: string
+    /** Until these settle the store takes, or gives back, nothing. */
+    takes?: Promise<unknown>
+    reads?: Promise<unknown>
+    away?: 'redis' | 'kafka'
+    bodies?: number
     became?: (record: Outgoing) => Sent
   } = {},
 ) {
@@ -30,6 +35,7 @@ function judgingDoor(
   const waiters = new Set<() => void>()
   const answers: Pick<Answers, 'read' | 'changed'> = {
     read: async (tenant, id) => {
+      await options.reads
       const found = requests.get(id)
       return found?.tenant === tenant ? found : null
     },
@@ -46,9 +52,12 @@ function judgingDoor(
   }
   const door = testDoor({
     rate: { perSecond: 1e6, burst: 1e6 },
+    ...(options.bodies === undefined ? {} : { bodies: options.bodies }),
+    isAway: (dependency) => dependency === options.away,
     routes: judgeRoutes({
       asking: {
         async ask(tenant, one) {
+          await options.takes
           if (options.fails !== undefined) throw options.fails
           asked.push({ tenant, asked: one })
           const protocols = one.protocols ?? ['hate']
@@ -62,6 +71,7 @@ function judgingDoor(
       },
       answers,
       sending: {
+        withinMs: 10_000,
         async send(_, all) {
           sent.push(...all)
           return all.map(options.became ?? (() => 'acknowledged' as const))
@@ -351,4 +361,69 @@ describe('a refusal', () => {
     set({ erased: true })
     expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(410)
   })
+})
+
+describe('where the store hangs', () => {
+  const large = { post: { text: 'x'.repeat(300) }, wait: 0 }
+
+  test('a question is refused in its time and holds no room; taken later it is left, as nobody has its address', async () => {
+    const { promise: takes, resolve: wake } = Promise.withResolvers<void>()
+    const { ask, left, asked } = judgingDoor({ takes, bodies: 1_000 })
+    // Together they take all the room that a tenant has.
+    for (const _ of [1, 2]) {
+      const { status, headers, body } = await ask('POST', '/v1/judge', large)
+      expect([status, body.type, headers.has('retry-after')]).toEqual([503, '/problems/store-away', true])
+      expect(body.detail).toMatch(/not known, and it is safe to ask again/)
+    }
+    expect(left).toEqual([])
+    wake()
+    await waited(() => left.length === 2)
+    expect(asked).toHaveLength(2)
+  })
+
+  test('what it rejects with later is heard', async () => {
+    const { promise: takes, reject } = Promise.withResolvers<void>()
+    const { ask } = judgingDoor({ takes })
+    expect((await ask('POST', '/v1/judge', large)).status).toBe(503)
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    reject(new Error('the connection is closed'))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    process.off('unhandledRejection', hear)
+    expect(unheard).toEqual([])
+  })
+
+  test('what was asked before has an address all the same, and is not left', async () => {
+    const { promise: reads, resolve: wake } = Promise.withResolvers<void>()
+    const { ask, left } = judgingDoor({ reads })
+    const { status, body } = await ask('POST', '/v1/judge', { post: POST, webhook: true, wait: 0 })
+    expect([status, body.done, body.id]).toEqual([202, false, REQUEST])
+    wake()
+    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(202)
+    expect(left).toEqual([])
+  })
+
+  test('what its topics have is said, with the id that was made up for it', async () => {
+    const { promise: takes, resolve: wake } = Promise.withResolvers<void>()
+    const { ask, sent } = judgingDoor({ takes })
+    const { status, body } = await ask('POST', '/v1/judge', { post: POST, stream: true, wait: 0 })
+    const { id } = JSON.parse(String(sent[0]?.value)) as { id: string }
+    expect([status, body.detail]).toEqual([
+      503,
+      expect.stringContaining(`under the same id (${id}), or without "stream"`),
+    ])
+    wake()
+  })
+
+  test.each(['redis', 'kafka'] as const)(
+    'nothing is begun that needs %s while it is known to be away',
+    async (away) => {
+      const { ask, asked, sent } = judgingDoor({ away })
+      const { status, body } = await ask('POST', '/v1/judge', { post: POST, stream: true, wait: 0 })
+      expect([status, body.type]).toEqual([503, away === 'redis' ? '/problems/store-away' : '/problems/kafka-away'])
+      expect([asked, sent]).toEqual([[], []])
+      expect((await ask('POST', '/v1/judge', { post: POST, wait: 0 })).status).toBe(away === 'redis' ? 503 : 202)
+    },
+  )
 })

@@ -49,6 +49,7 @@ function scoringDoor(
       ...perspectiveRoutes({
         scorer: scoring.scorer,
         sending: {
+          withinMs: 10_000,
           async send(_, all) {
             sent.push(...all)
             return all.map(() => became)

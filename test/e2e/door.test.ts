@@ -12,6 +12,7 @@ import {
   type Service,
   startServers,
   startService,
+  tell,
   verdictsOf,
 } from '../support/pipeline.ts'
 
@@ -163,4 +164,134 @@ test('answers what is asked apart from the stream; judges what the door has ackn
   // Whoever was not let in any more is told so, and nobody is left without an answer to what was taken.
   for (const status of await Promise.all(last)) expect([200, 503, 'closed']).toContain(status)
   expect(second.log.join('\n')).not.toContain(made.key.slice(15))
+})
+
+type Dependency = 'redis' | 'kafka'
+
+/** A request, what it needs, how long it may take, and the statuses that it has otherwise. */
+interface Asked {
+  readonly at: readonly [method: string, path: string, body?: object]
+  readonly needs: readonly Dependency[]
+  readonly withinMs: number
+  readonly statuses: readonly number[]
+}
+
+/** Who asks waits no longer, in ms. */
+const GIVEN_UP_MS = 65_000
+/** Longest waits of the door for a score and for Kafka; and how much later an answer is with the client, in ms. */
+const [SCORE_MS, PRODUCE_MS, SPARE_MS] = [2_000, 2_000, 1_000]
+
+test('while Redis or Kafka stands still, each route that needs it says so in time, and at once when that is known; the others answer; nothing is lost or doubled', {
+  timeout: 400_000,
+}, async () => {
+  const environment = environmentOn(stack, {
+    ...{ GAVEL_DOOR_PORT: '0', GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true' },
+    ...{ GAVEL_DOOR_SCORES_TIMEOUT: `${SCORE_MS}ms`, GAVEL_DOOR_PRODUCE_TIMEOUT: `${PRODUCE_MS}ms` },
+  })
+  const service = await start(environment, 'door,intake,judge,publish')
+  const base = `http://127.0.0.1:${portOf(service)}`
+  const ask = async (method: string, path: string, body?: object) => {
+    const began = performance.now()
+    const headers = { 'content-type': 'application/json' }
+    const sent = body === undefined ? {} : { headers, body: JSON.stringify(body) }
+    const signal = AbortSignal.timeout(GIVEN_UP_MS)
+    const response = await fetch(`${base}${path}`, { method, signal, ...sent }).catch(() => Response.error())
+    const text = await response.text()
+    // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer.
+    const said: any = text === '' ? null : JSON.parse(text)
+    const { status, headers: its } = response
+    return { status, said, waits: its.has('retry-after'), ms: performance.now() - began }
+  }
+  const post = (id: string) => ({ type: 'post', id, text: `The bridge ${id} is closed.`, createdAt: AT })
+  const first = await ask('POST', '/v1/judge', { post: { text: 'The bridge is closed.' }, wait: 60 })
+  expect([first.status, first.said.done]).toEqual([200, true])
+  expect((await ask('POST', '/v1/messages', post('known'))).status).toBe(200)
+  await eventually(async () => (await ask('GET', '/v1/subjects/known')).status === 200, 30_000)
+
+  const routes = (round: string): readonly Asked[] => {
+    const [redis, kafka]: [Dependency[], Dependency[]] = [['redis'], ['kafka']]
+    const judgement = `/v1/judgements/${first.said.id}`
+    const question = { post: { text: `The road is closed (${round}).` }, wait: 1 }
+    const streamed = { ...question, post: { ...post(`${round}-streamed`), type: undefined }, stream: true }
+    const scored = { comment: { text: `What a stupid idea (${round}).` }, requestedAttributes: { TOXICITY: {} } }
+    const score = { comment: { text: 'No.' }, attributeScores: { TOXICITY: { summaryScore: { value: 0.9 } } } }
+    const decision = { subjectId: 'known', protocol: 'rumor', label: 'rumor', against: 99, why: round }
+    const row = (needs: Dependency[], withinMs: number, statuses: number[], ...at: Asked['at']) => ({
+      ...{ at, needs, withinMs, statuses },
+    })
+    return [
+      row(redis, 1_000, [200, 202], 'POST', '/v1/judge', question),
+      row(['redis', 'kafka'], 1_000, [200, 202], 'POST', '/v1/judge', streamed),
+      row(redis, 1_000, [200], 'GET', `${judgement}?wait=1`),
+      row(redis, 0, [200], 'GET', judgement),
+      row(redis, 3_000, [404], 'DELETE', `/v1/judgements/${'0'.repeat(32)}`),
+      row(redis, 3_000, [200], 'GET', '/v1/subjects/known'),
+      row(redis, SCORE_MS, [200], 'POST', '/v1/moderations', { input: `You idiots (${round}).` }),
+      row(redis, SCORE_MS, [200], 'POST', '/v1alpha1/comments:analyze', scored),
+      row(kafka, PRODUCE_MS, [200], 'POST', '/v1alpha1/comments:suggestscore', score),
+      row(kafka, PRODUCE_MS, [200], 'POST', '/v1/messages', post(round)),
+      row(kafka, PRODUCE_MS, [202, 409], 'POST', '/v1/decisions', decision),
+      ...['/openapi.json', '/problems/store-away', '/$discovery/rest'].map((path) => row([], 0, [200], 'GET', path)),
+    ]
+  }
+  /** Asks all routes together, of which those that need `stopped` are refused in time, with the reason. */
+  const askAll = async (round: string, stopped: Dependency | null, isKnown = false) => {
+    const reason = { redis: /store-away|the store/, kafka: /kafka-away|Kafka/ }
+    const answers = await Promise.all(
+      routes(round).map(async ({ at, needs, withinMs, statuses }) => {
+        const { status, said, waits, ms } = await ask(...at)
+        const name = `${round}: ${at[0]} ${at[1]}`
+        tell(`${name}: ${status} ${said?.type ?? said?.error?.message ?? ''} after ${(ms / 1_000).toFixed(1)} s`)
+        const isAway = stopped !== null && needs.includes(stopped)
+        const asIs = isAway
+          ? { status, says: reason[stopped].test(JSON.stringify(said)), waits }
+          : { isUsual: statuses.includes(status) }
+        const isInTime = ms < (isKnown ? 0 : withinMs) + SPARE_MS
+        return [
+          { name, ...asIs, ...(isAway && { isInTime }) },
+          { name, ...(isAway ? { status: 503, says: true, waits: true, isInTime: true } : { isUsual: true }) },
+        ]
+      }),
+    )
+    expect(answers.map(([is]) => is)).toEqual(answers.map(([, expected]) => expected))
+  }
+  const standsStill = async (dependency: Dependency, pid: number) => {
+    process.kill(pid, 'SIGSTOP')
+    try {
+      await askAll(`${dependency}-stopped`, dependency)
+      await eventually(async () => (await checks())[dependency] !== 'answers', 30_000)
+      await askAll(`${dependency}-known`, dependency, true)
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+    await eventually(async () => (await checks())[dependency] === 'answers', 60_000)
+    await askAll(`${dependency}-back`, null)
+  }
+  const checks = async () => {
+    const page = await fetch(`http://127.0.0.1:${service.httpPort}/health/ready`)
+    return ((await page.json()) as { checks: Readonly<Record<Dependency, string>> }).checks
+  }
+
+  const client = new Redis(stack.settings.REDIS_URL ?? '')
+  const redisPid = Number(/^process_id:(\d+)/m.exec(await client.info('server'))?.[1])
+  const kafkaPid = stack.kafka?.pid
+  expect(redisPid > 1 && kafkaPid !== undefined && kafkaPid > 1).toBe(true)
+  await askAll('before', null)
+  await standsStill('redis', redisPid)
+  await standsStill('kafka', kafkaPid ?? 0)
+
+  // What was acknowledged is judged once; what was not is the same when it is sent again.
+  const sent = [
+    'before',
+    ...['redis', 'kafka'].flatMap((one) => ['stopped', 'known', 'back'].map((when) => `${one}-${when}`)),
+  ]
+  const again = sent.filter((round) => round.startsWith('kafka-')).map(post)
+  expect((await ask('POST', '/v1/messages', again)).said).toMatchObject({ accepted: again.length })
+  const finals = async () =>
+    (await verdictsOf(environment)).filter(({ final, subjectId }) => final && sent.includes(subjectId))
+  await eventually(async () => new Set((await finals()).map(({ subjectId }) => subjectId)).size === sent.length, 60_000)
+  const verdicts = await verdictsOf(environment)
+  expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
+  expect((await finals()).map(({ subjectId }) => subjectId).sort()).toEqual([...sent].sort())
+  client.disconnect()
 })

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { healthOf } from '../../src/service/operations/health.ts'
+import { healthOf, redisWatch } from '../../src/service/operations/health.ts'
 import { namedLoops } from '../../src/service/operations/loop.ts'
 
 const MINUTE = 60_000
@@ -18,10 +18,12 @@ function setUp() {
     isStopping: false,
   }
   const { live, ready } = healthOf({
-    redis: { ping: async () => (world.redisAnswers ? 'PONG' : Promise.reject(new Error(world.says))) },
+    redis: redisWatch(
+      { ping: async () => (world.redisAnswers ? 'PONG' : Promise.reject(new Error(world.says))) },
+      () => world.refusal,
+    ),
     downSince: () => world.downSince,
     problem: () => world.problem,
-    refusal: () => world.refusal,
     risk: () => world.risk,
     isStopping: () => world.isStopping,
     loops: { longestRun: () => world.run },

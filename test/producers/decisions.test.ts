@@ -61,3 +61,10 @@ it('the longer nothing is heard, the more seldom is looked', async () => {
   expect(await decide(decisionMessage.parse(SENT), new AbortController().signal)).toEqual({ of: '3@7', decided: null })
   expect(looks).toBe(11)
 })
+
+it('where the store gives no answer, the place is told all the same', async () => {
+  const writer = { place: async () => ({ partition: 3, offset: '7' }) }
+  const told = () => new Promise<never>(() => {})
+  const { decide } = decisionsProducer({ writer, topic: 'decisions', told, waitMs: 60_000 })
+  expect(await decide(decisionMessage.parse(SENT), new AbortController().signal)).toEqual({ of: '3@7', decided: null })
+})

@@ -119,6 +119,7 @@ export function startEmbedded(
     const { doorPort } = keep(
       await doorPart(settings, {
         ...{ writer, topics, signals: [], asking, answers, scoring, loops, clock, report },
+        isAway: () => false,
         subjects: { threads, cases, decisions, record: async () => record },
         deciding,
       }),

@@ -6,6 +6,8 @@ import { decisionsProducer } from '../../../producers/decisions.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { version } from '../../package-folder.js'
 import { serveDoor } from '../adapters/door-server.ts'
+import { groupAdmin } from '../adapters/kafka/group-admin.ts'
+import { withTimeout } from '../adapters/kafka/with-timeout.ts'
 import { openKeyFile } from '../adapters/key-file.ts'
 import { recordAt } from '../adapters/record-store.ts'
 import { OperatorError } from '../domain/errors.ts'
@@ -13,6 +15,7 @@ import { fences } from '../domain/fence.ts'
 import { decisionsRoute } from '../door/decisions.ts'
 import { discoveryRoute } from '../door/discovery.ts'
 import { door } from '../door/door.ts'
+import type { Dependency } from '../door/in-time.ts'
 import { debateOf, type JudgeParts, judgeRoutes } from '../door/judge.ts'
 import { messagesRoute } from '../door/messages.ts'
 import { moderationsRoute } from '../door/moderations.ts'
@@ -24,13 +27,15 @@ import { asking } from '../engine/asking.ts'
 import { openAllDue } from '../engine/open.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { DEFAULT_TENANT } from '../library/names.ts'
+import type { AnswerWatch } from '../operations/answer-watch.ts'
 import { closable, requestsDrain } from '../operations/closable.ts'
+import { kafkaWatch } from '../operations/health.ts'
 import type { Loops } from '../operations/loop.ts'
 import type { Answers, Asking } from '../ports/answers.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Deciding } from '../ports/decisions.ts'
 import type { Report } from '../ports/report.ts'
-import type { TopicWriter } from '../ports/topic.ts'
+import type { PlacingWriter, TopicWriter } from '../ports/topic.ts'
 import { promptsOf } from '../protocols/make.ts'
 import { readPrompts } from '../protocols/prompts.ts'
 import { SCORE_PROMPTS, type Scorer, scorer } from '../scoring/score-text.ts'
@@ -41,6 +46,8 @@ import type { Parts } from './parts.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
+/** How often Redis and Kafka are asked whether they answer, in ms. */
+const ANSWERS_MS = 500
 /** How long the door waits for what comes of a decision, in ms. */
 const DECISION_WAIT_MS = 15_000
 
@@ -49,23 +56,32 @@ export function servedDoor(
   settings: Settings,
   parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
-    Pick<Parts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { secret: string },
+    Pick<Parts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
 ) {
-  const { redis, kafka, topics, signals, gateway, secret, ...judging } = parts
+  const { redis, redisAnswers, kafka, topics, signals, gateway, secret, ...judging } = parts
   const { threads, cases, loops, clock, report } = judging
   return closable(async (keep) => {
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const asker = keep(groupAdmin(kafka))
+    const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
+    const away = { redis: redisAnswers, kafka: kafkaAnswers }
+    loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.look(), kafkaAnswers.look()]))
     const { told } = redis.decisions
-    return keep(
+    const placing: PlacingWriter = {
+      place: (record) => withTimeout(settings.door.produceTimeout, writer.place(record)),
+    }
+    const opened = keep(
       await doorPart(settings, {
         ...{ writer, topics, signals, loops, clock, report },
+        isAway: (dependency) => away[dependency].away !== null,
         asking: askingPart(settings, { ...judging, answers: redis.answers }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
         subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
-        deciding: decisionsProducer({ writer, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
+        deciding: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
     )
+    return { doorPort: opened.doorPort, kafkaAnswers }
   })
 }
 
@@ -87,12 +103,14 @@ export function doorPart(
     deciding: Deciding | null
     /** Scores single texts. */
     scoring: ReturnType<typeof scoringPart>
+    /** Whether this is known not to answer now. */
+    isAway: (dependency: Dependency) => boolean
     loops: Loops
     clock: Clock
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, scoring, subjects, deciding, loops, clock, report } = parts
+  const { writer, topics, signals, asking, answers, scoring, subjects, deciding, isAway, loops, clock, report } = parts
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
@@ -109,6 +127,7 @@ export function doorPart(
       clock,
     }
     const { waiting, waitingPerTenant } = settings.door
+    const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
     const kept = keeping(settings.threads)
     const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
     const { fetch } = door({
@@ -117,7 +136,7 @@ export function doorPart(
         messagesRoute({ ...given, decisionsTopic: deciding === null ? null : topics.decisions }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
-        ...(deciding === null ? [] : [decisionsRoute({ deciding, clock, waiting, waitingPerTenant })]),
+        ...(deciding === null ? [] : [decisionsRoute({ deciding, withinMs, clock, waiting, waitingPerTenant })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           debate: debateOf(judging),
@@ -131,6 +150,7 @@ export function doorPart(
       ],
       keys: () => keys.byId,
       openAs: settings.door.openOnLoopback ? DEFAULT_TENANT : null,
+      isAway,
       closing: closing.signal,
       version: version(),
       clock,

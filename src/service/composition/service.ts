@@ -22,7 +22,7 @@ import { shortDrain } from '../gateway/time-limits.ts'
 import { broadcast } from '../operations/broadcast.ts'
 import { boundSettings, boundsSet, usedCapacity } from '../operations/capacity.ts'
 import { type Closable, closable, type Keep } from '../operations/closable.ts'
-import { healthOf } from '../operations/health.ts'
+import { healthOf, redisWatch } from '../operations/health.ts'
 import { identityOf, needsSecret, type Role } from '../operations/identity.ts'
 import { activity, type Loops, namedLoops } from '../operations/loop.ts'
 import { makeTopics } from '../operations/make-topics.ts'
@@ -180,7 +180,7 @@ async function assemble(
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, links: redis.links, ...stream })
 
-  const { watch, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
+  const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.look)
   const { memo } = stores
@@ -217,10 +217,10 @@ async function assemble(
     const reading = { kafka, topics, marks, opener, watch, signals, loops, clock, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
-  if (roles.includes('door')) {
-    const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
-    keep(await servedDoor(settings, { ...judging, redis, kafka, topics, signals, gateway, secret }))
-  }
+  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
+  const door = roles.includes('door')
+    ? keep(await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, secret }))
+    : null
   const record = roles.includes('record')
     ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
     : null
@@ -236,10 +236,10 @@ async function assemble(
   const http = await serveHttp(settings.http, {
     metrics: metrics.page,
     ...healthOf({
-      ...{ redis: redis.failFast, loops, clock, process: inForce.identity(roles), isStopping },
+      ...{ redis: redisAnswers, loops, clock, process: inForce.identity(roles), isStopping },
+      ...(door === null ? {} : { kafka: door.kafkaAnswers }),
       downSince: () => downSince(),
       problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
-      refusal: () => watch.refusal,
       ...(record === null ? {} : { record: record.problem }),
       risk: () => redisSettings.risk,
     }),
@@ -282,5 +282,6 @@ function startRedisWatches(
   const { sentinelSilence: silenceMs } = settings.redis
   const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
   if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
-  return { watch, redisSettings, sentinels }
+  const redisAnswers = redisWatch(redis.failFast, () => watch.refusal)
+  return { watch, redisAnswers, redisSettings, sentinels }
 }

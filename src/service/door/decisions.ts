@@ -10,7 +10,12 @@ import { checkKnown } from './unknown-fields.ts'
 import { type Waiting, waitersOf } from './waiters.ts'
 
 /** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
-export function decisionsRoute({ deciding, clock, ...limits }: { deciding: Deciding; clock: Clock } & Waiting): Route {
+export function decisionsRoute({
+  deciding,
+  withinMs,
+  clock,
+  ...limits
+}: { deciding: Deciding; withinMs: number; clock: Clock } & Waiting): Route {
   const waiters = waitersOf(limits)
   return {
     method: 'POST',
@@ -18,6 +23,7 @@ export function decisionsRoute({ deciding, clock, ...limits }: { deciding: Decid
     scope: 'decide',
     takesBody: true,
     operation: OPERATION,
+    needs: { dependency: 'kafka', withinMs },
     problems: [
       ...(['invalid', 'too-deep', 'bad-encoding', 'tenant', 'deleted', 'late', 'undecided'] as const),
       ...(['waiting', 'kafka-away'] as const),
@@ -41,7 +47,8 @@ export function decisionsRoute({ deciding, clock, ...limits }: { deciding: Decid
       const heard = await waiting(deciding.decide(read.data, signal()))
         .catch((cause: unknown) => {
           const name = cause instanceof Error ? cause.name : 'unknown'
-          throw new Refused('kafka-away', `Kafka has not acknowledged it (${name})`, { retryAfter: 5 })
+          const same = `sent again with "at": "${new Date(read.data.createdAt).toISOString()}" it counts once`
+          throw new Refused('kafka-away', `Kafka has not acknowledged it (${name}): ${same}`, { retryAfter: 5 })
         })
         .finally(done)
       return answered(heard, caller.by)

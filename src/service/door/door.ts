@@ -6,10 +6,10 @@ import type { Clock } from '../ports/clock.ts'
 import type { DoorOutcome, Report } from '../ports/report.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
+import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
-import type { Rate } from './route.ts'
-import { type Caller, json, type Route } from './route.ts'
+import { type Caller, json, type Rate, type Route } from './route.ts'
 
 /** Whence a request comes, as the server has seen it. */
 export interface From {
@@ -34,6 +34,8 @@ export interface DoorParts {
   readonly routes: readonly Route[]
   readonly keys: () => ReadonlyMap<string, ApiKey>
   readonly openAs: string | null
+  /** Whether this is known not to answer now. */
+  readonly isAway: (dependency: Dependency) => boolean
   /** Aborts when the door is about to close: what waits is answered. */
   readonly closing: AbortSignal
   readonly version: string
@@ -56,6 +58,7 @@ export function door(parts: DoorParts): Door {
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
   const room = bodyRoom(settings.bodies)
+  const timeOf = answerTimes(parts.isAway)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
   async function answer(
@@ -65,8 +68,9 @@ export function door(parts: DoorParts): Door {
     param: (name: string) => string,
   ): Promise<Response> {
     const id = requestId(request.headers)
-    let [began, waitedMs, held, holder] = [performance.now(), 0, 0, NOBODY]
+    let [began, held, holder] = [performance.now(), 0, NOBODY]
     const refuse = route.refuse ?? refusal
+    const time = timeOf(route.needs?.dependency, request.signal)
     const respond = async () => {
       if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
@@ -77,6 +81,7 @@ export function door(parts: DoorParts): Door {
         countIn(from, caller)
       }
       if (route.takesBody) checkBodyHeaders(request.headers)
+      if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
       holder = caller
       const hold = (bytes: number) => {
         room.take(caller.tenant, bytes)
@@ -84,30 +89,21 @@ export function door(parts: DoorParts): Door {
       }
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
       began = performance.now()
+      if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
       return await route.answer({
         ...{ id, caller, body, query, param, charge },
         checkKey() {
           if (route.scope !== null) who.identifyAgain(route, request.headers, query)
         },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
-        ...{ gone: request.signal, closing },
-        signal: () => AbortSignal.any([request.signal, closing]),
-        async waiting(work) {
-          const since = performance.now()
-          try {
-            return await work
-          } finally {
-            waitedMs += performance.now() - since
-          }
-        },
-        waitedTooLong(ms) {
-          if (ms > 0) waitedMs = Math.max(0, waitedMs - ms)
-        },
+        ...time.ofCall,
+        closing,
+        signal: () => AbortSignal.any([time.ofCall.gone, closing]),
       })
     }
     let response: Response
     try {
-      response = await respond()
+      response = await time.answer(respond())
     } catch (error) {
       const isOurs = !(error instanceof Refused)
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
@@ -116,6 +112,7 @@ export function door(parts: DoorParts): Door {
       told(route.path, response.status, refused, id, holder.id)
     }
     room.free(holder.tenant, held)
+    const waitedMs = time.waitedMs()
     const seconds = (performance.now() - began - waitedMs) / 1000
     const outcome = request.signal.aborted ? 'left' : outcomeOf(response.status)
     report('door:answered', { route: route.path, outcome, ownSeconds: seconds, waitSeconds: waitedMs / 1000 })

@@ -4,10 +4,11 @@ import { postMessage } from '../domain/messages.ts'
 import type { Answer, Answers, Asked, AskedOutcome, Asking } from '../ports/answers.ts'
 import { StoreSuspended } from '../ports/cases.ts'
 import type { Report } from '../ports/report.ts'
+import { unanswered } from './in-time.ts'
 import { MOST_WAIT, type ReadingParts, USUAL_WAIT, type Wanted, wantedOf } from './judge-body.ts'
 import type { Debate } from './perspective.ts'
 import { Refused } from './problem.ts'
-import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
+import { type Call, json, type Operation, type Route, type Schema, STORE_MS } from './route.ts'
 import type { Sending } from './sending.ts'
 import { IGNORED, ignoredIn, shown } from './unknown-fields.ts'
 import { type Waiting, waitersOf } from './waiters.ts'
@@ -30,6 +31,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       scope: 'judge',
       takesBody: true,
       operation: JUDGE,
+      needs: { dependency: 'redis' },
       problems: [
         ...(['invalid', 'too-deep', 'tenant', 'deleted', 'protocol-paused', 'protocol', 'waiting'] as const),
         ...(['back-pressure', 'kafka-away', 'store-away'] as const),
@@ -38,12 +40,15 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
         const { tenant, scopes } = call.caller
         const wanted = await wantedOf(call.body, tenant, parts)
         if (wanted.stream && !scopes.has('send')) throw new Refused('scope', 'stream: the key has not the scope send')
+        call.within(1_000 * wanted.wait)
+        if (wanted.stream) call.checkAnswers('kafka')
         call.charge(wanted.comments.length)
         const pressure = parts.pressure()
         if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
         const done = waiters.enter(tenant, wanted.wait > 0)
         try {
-          if (wanted.stream) await streamed(parts, tenant, wanted)
+          if (wanted.stream) await streamed(parts, call, wanted)
+          call.ifLate(() => unanswered('redis', notKnown(wanted)))
           const { id, until } = await askedOf(parts, tenant, wanted)
           return await answered(call, id, until, wanted)
         } finally {
@@ -57,11 +62,13 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       scope: 'judge',
       orScope: 'read',
       operation: JUDGEMENT,
+      needs: { dependency: 'redis' },
       problems: ['invalid', 'erased', 'waiting', 'store-away'],
       async answer(call) {
         const { query, caller } = call
         const id = requestOf(call)
         const wait = waitIn(query.get('wait') ?? '0')
+        call.within(1_000 * wait)
         const done = waiters.enter(caller.tenant, wait > 0)
         try {
           const withTranscripts = query.get('transcript') === 'true'
@@ -77,6 +84,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       path: '/v1/judgements/{id}',
       scope: 'judge',
       operation: ERASE,
+      needs: { dependency: 'redis', withinMs: STORE_MS },
       problems: ['store-away'],
       async answer(call) {
         const id = requestOf(call)
@@ -88,6 +96,8 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
 
   async function answered(call: Call, id: string, until: number, wanted: Wanted): Promise<Response> {
     const { wait, webhook, ignored } = wanted
+    // From now on it is asked, and has an address.
+    call.ifLate(() => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) }))
     try {
       const answer = await complete(parts, call, id, wait)
       if (!call.gone.aborted) return said(call, id, answer, { ignored })
@@ -152,12 +162,30 @@ function unjudgedBy({ protocols, judging }: { protocols: readonly string[]; judg
 }
 
 /** Puts it on the topics. Throws the problem of a message that its topic does not take. */
-async function streamed({ sending }: Pick<JudgeParts, 'sending'>, tenant: string, wanted: Wanted): Promise<void> {
-  const became = await sending.send(tenant, wanted.records)
+async function streamed({ sending }: Pick<JudgeParts, 'sending'>, call: Call, wanted: Wanted): Promise<void> {
+  call.ifLate(() => unanswered('kafka', `has not acknowledged all of it: sent again ${sameId(wanted)} it counts once`))
+  const became = await sending.send(call.caller.tenant, wanted.records)
   const at = became.indexOf('refused')
   if (at === -1) return
   const first = wanted.post.hateSpeech === undefined ? 'post' : 'reply'
   throw new Refused('too-large', `Kafka's topic does not take ${at === 0 ? first : `comments.${at - 1}`}`)
+}
+
+/** What is not known of a question that the store has not acknowledged. */
+function notKnown(wanted: Wanted): string {
+  const asked = wanted.webhook
+    ? 'whether it was asked is not known: its verdicts may come by webhook, and once more if it is asked again'
+    : 'whether it was asked is not known, and it is safe to ask again: what nobody has the address of is dropped'
+  const sent = wanted.stream
+    ? `. Its messages are on their topics: ask again ${sameId(wanted)}, or without "stream"`
+    : ''
+  return `has not answered in time: ${asked}${sent}`
+}
+
+/** How a repeat of its messages is known as such. The id may be one that was made up here. */
+function sameId({ post, records }: Wanted): string {
+  const isOurs = /^req-[\w-]{12}$/.test(post.id)
+  return `under the same ${records.length === 1 ? 'id' : 'ids'}${isOurs ? ` (${post.id})` : ''}`
 }
 
 /** What the store answers. Where it does not, the request is refused for now. */

@@ -97,8 +97,9 @@ export function messagesRoute(parts: MessageParts): Route {
     scope: 'send',
     takesBody: true,
     operation: OPERATION,
+    needs: { dependency: 'kafka' },
     problems: ['back-pressure', 'invalid', 'not-json', 'too-large', 'tenant', 'none-accepted', 'kafka-away'],
-    async answer({ body, caller, charge }) {
+    async answer({ body, caller, charge, within }) {
       const entries = entriesOf(body, parts.items)
       charge((entries?.length ?? 1) - 1)
       const pressure = parts.pressure()
@@ -118,6 +119,7 @@ export function messagesRoute(parts: MessageParts): Route {
         const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
         return { items, sending: parts.sending.send(caller.tenant, records) }
       })
+      within(parts.sending.withinMs)
       const became = await sending
       let sent = 0
       const said = items.map((item, index) => {

@@ -4,7 +4,7 @@ import { isBlank } from '../domain/blank.ts'
 import { CATEGORIES, type Category } from '../scoring/attributes.ts'
 import { SCORING_VERSION, type Scorer } from '../scoring/score-text.ts'
 import { jsonOf } from './body.ts'
-import { noScore } from './perspective.ts'
+import { noScore } from './no-score.ts'
 import { headersOf, PROBLEMS, Refused } from './problem.ts'
 import { pauses } from './reading.ts'
 import { json, type Operation, type Route, type Schema } from './route.ts'
@@ -40,7 +40,8 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     scope: 'judge',
     takesBody: true,
     operation: OPERATION,
-    problems: ['invalid', 'image', 'refused-content', 'model-unreadable', 'model-away', 'budget'],
+    needs: { dependency: 'redis', withinMs: scorer.withinMs },
+    problems: ['invalid', 'image', 'refused-content', 'model-unreadable', 'model-away', 'budget', 'store-away'],
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
       const inputs = inputsIn(body)

@@ -4,9 +4,11 @@ import { entryOf } from '../domain/entry-of.ts'
 import type { Clock } from '../ports/clock.ts'
 import { ATTRIBUTES, type Attribute } from '../scoring/attributes.ts'
 import { sentencesOf } from '../scoring/pieces.ts'
-import { NoScore, SCORING_VERSION, type Scorer, type Unscored } from '../scoring/score-text.ts'
+import { SCORING_VERSION, type Scorer } from '../scoring/score-text.ts'
 import { jsonOf } from './body.ts'
-import { headersOf, PROBLEMS, type ProblemName, Refused } from './problem.ts'
+import { unanswered } from './in-time.ts'
+import { noScore } from './no-score.ts'
+import { headersOf, PROBLEMS, Refused } from './problem.ts'
 import { json, type Operation, type Route, type Schema } from './route.ts'
 import type { Sending } from './sending.ts'
 
@@ -81,8 +83,9 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
       path: '/v1alpha1/comments:analyze',
       scope: 'judge',
       operation: ANALYZE,
+      needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
-      async answer({ base, body, caller, charge, gone, closing, waiting }) {
+      async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
         const given = readAs(request, body)
         const { comment, context } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
@@ -122,6 +125,8 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
         gone.throwIfAborted()
         const language = asked[0] ?? detected[0]
         const protocols = Array.isArray(given.debate) ? given.debate : null
+        if (wantsDebate)
+          ifLate(() => unanswered('redis', 'has not answered in time: whether the debate was begun is not known'))
         const debate = wantsDebate ? await parts.debate(caller.tenant, { text: comment, language }, protocols) : null
         return json(200, {
           attributeScores: Object.fromEntries(attributeScores),
@@ -141,6 +146,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
       path: '/v1alpha1/comments:suggestscore',
       scope: 'send',
       operation: SUGGEST,
+      needs: { dependency: 'kafka', withinMs: parts.sending.withinMs },
       problems: ['kafka-away', 'back-pressure'],
       async answer({ body, caller }) {
         const given = readAs(suggestion, body)
@@ -225,23 +231,6 @@ function checkLanguages(
     `Attribute ${attribute} does not support request languages: ${unknown.join(',')}`,
     { languageNotSupportedByAttributeError: { [as]: unknown, attribute } },
   )
-}
-
-/** What is wrong with a model's score, as the problem of the door. */
-const NO_SCORE: Readonly<Record<Unscored, ProblemName>> = {
-  image: 'image',
-  filtered: 'refused-content',
-  unreadable: 'model-unreadable',
-  budget: 'budget',
-  away: 'model-away',
-  late: 'model-away',
-}
-
-export function noScore(error: unknown): never {
-  if (!(error instanceof NoScore)) throw error
-  const why =
-    error.why === 'image' ? 'an image can not be fetched, is none or too large, or the model takes none' : error.why
-  throw new Refused(NO_SCORE[error.why], `there is no score: ${why}`, { retryAfter: 5 })
 }
 
 /** Google's names of statuses. */

@@ -1,4 +1,5 @@
 import type { Scope } from '../domain/api-key.ts'
+import type { Dependency, TimeOfCall } from './in-time.ts'
 import type { ProblemName, Refused } from './problem.ts'
 
 /** How much may be done: on average, and at once. */
@@ -18,7 +19,7 @@ export interface Caller {
 }
 
 /** A request that may be answered. */
-export interface Call {
+export interface Call extends TimeOfCall {
   /** Of the request: on its answer, in its problem, in the log. */
   readonly id: string
   readonly caller: Caller
@@ -28,21 +29,18 @@ export interface Call {
   param(name: string): string
   /** How the door was asked for: `https://gavel.example`, without a slash at its end. */
   readonly base: string
-  /** Aborts when the client has gone, or the door is about to close. Made where it is asked for: it outlives short collections. */
+  /** Aborts when nobody waits any more, or the door is about to close. Made where it is asked for: it outlives short collections. */
   signal(): AbortSignal
-  /** Aborts when the client has gone. */
-  readonly gone: AbortSignal
   /** Aborts when the door is about to close. */
   readonly closing: AbortSignal
   /** Counts so many more requests towards the key's rate. Throws the problem of a rate that is reached. */
   charge(cost: number): void
   /** Throws the problem of a key that has expired, was revoked or may do less since the request came. */
   checkKey(): void
-  /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
-  waiting<Result>(work: Promise<Result>): Promise<Result>
-  /** The last so many ms of waiting were the door's own: what it waited for was there. */
-  waitedTooLong(ms: number): void
 }
+
+/** How long the store may take for what no client waits for otherwise, in ms. */
+export const STORE_MS = 3_000
 
 /** JSON Schema, with references to components. */
 export type Schema = Readonly<Record<string, unknown>>
@@ -78,6 +76,11 @@ export interface Route {
   readonly googleKeys?: true
   readonly takesBody?: true
   readonly operation: Operation
+  /**
+   * What it has no answer without, and how long that takes at most, in ms: later the answer is given up. Without `withinMs` the
+   * route itself says it, by `within`, once it has read the request. Absent where nothing is waited for.
+   */
+  readonly needs?: { readonly dependency: Dependency; readonly withinMs?: number }
   /** The problems that it has beside those of every route. */
   readonly problems: readonly ProblemName[]
   answer(call: Call): Promise<Response> | Response

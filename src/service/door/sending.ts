@@ -11,6 +11,8 @@ const [MOST_WAITING_BYTES, MOST_OF_TENANT] = [32 * 2 ** 20, 16 * 2 ** 20]
 export type Sent = 'acknowledged' | 'refused'
 
 export interface Sending {
+  /** Longest time until that is known or given up, in ms. */
+  readonly withinMs: number
   /**
    * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `Refused` where that is not known within
    * the time: they may arrive all the same, which does no harm, since a repeat of a message counts once.
@@ -87,6 +89,7 @@ export function sending({
   }
 
   return {
+    withinMs: timeoutMs,
     async send(tenant, records) {
       if (records.length === 0) return []
       const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0)

@@ -5,7 +5,7 @@ import type { RecordReader, SubjectRecord } from '../ports/record.ts'
 import type { Report } from '../ports/report.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../ports/threads.ts'
 import { Refused } from './problem.ts'
-import { type Call, json, type Operation, type Route, type Schema } from './route.ts'
+import { type Call, json, type Operation, type Route, type Schema, STORE_MS } from './route.ts'
 
 export interface SubjectParts {
   readonly threads: Pick<ThreadStore, 'read' | 'statusOf'>
@@ -23,6 +23,7 @@ export function subjectsRoute(parts: SubjectParts): Route {
     path: '/v1/subjects/{id}',
     scope: 'read',
     operation: OPERATION,
+    needs: { dependency: 'redis', withinMs: STORE_MS },
     problems: ['invalid', 'record-off', 'store-away'],
     async answer(call) {
       const id = call.param('id')

@@ -1,26 +1,39 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Health } from '../adapters/http.ts'
 import { refusalOf } from '../adapters/redis/refusals.ts'
 import type { Clock } from '../ports/clock.ts'
+import { type AnswerWatch, answerWatch } from './answer-watch.ts'
 import type { Identity } from './identity.ts'
 import type { Loops } from './loop.ts'
 
 /** Longest wait for Redis's answer, in ms: health checks have short timeouts. */
 const ANSWERS_WITHIN_MS = 1_000
+/** The same for Kafka, whose brokers collect garbage, in ms. */
+const KAFKA_ANSWERS_WITHIN_MS = 2_500
 /** A run of a loop that lasts this long while Redis answers will never end, in ms: its waits are all shorter. */
 const FROZEN_AFTER_MS = 300_000
 
 const NO_ANSWER = 'does not answer'
 const STOPPING = { process: 'stopping' }
 
+/** Watches whether Redis answers. `refusal`: why it refuses what it is asked, where that is known. */
+export function redisWatch(redis: { ping(): Promise<string> }, refusal: () => string | null): AnswerWatch {
+  const why = (error?: unknown) => refusalOf(error)?.says ?? refusal() ?? NO_ANSWER
+  return answerWatch(() => redis.ping(), { withinMs: ANSWERS_WITHIN_MS, why })
+}
+
+/** Watches whether Kafka answers this question. */
+export function kafkaWatch(ask: () => Promise<unknown>): AnswerWatch {
+  return answerWatch(ask, { withinMs: KAFKA_ANSWERS_WITHIN_MS, why: () => NO_ANSWER })
+}
+
 interface Watched {
-  readonly redis: { ping(): Promise<string> }
+  readonly redis: Pick<AnswerWatch, 'look'>
+  /** Absent where this process sends nothing to Kafka for clients who wait. */
+  readonly kafka?: Pick<AnswerWatch, 'away'>
   /** Since when there is no Kafka consumer, ms since 1970; null if there is one, or this process has no need of any. */
   readonly downSince: () => number | null
   /** What is wrong with the stored data, or Redis's settings; null if nothing is. */
   readonly problem: () => string | null
-  /** Why Redis refuses what it is asked; null if it does not. */
-  readonly refusal: () => string | null
   /** What keeps the record from being written, in words; null if nothing does. Absent where this process keeps none. */
   readonly record?: () => string | null
   /** What the settings accept although data may be lost or doubled; null if nothing. */
@@ -37,17 +50,12 @@ interface Watched {
  * end, leaves it live. Ready means that it works.
  */
 export function healthOf(watched: Watched) {
-  const { redis, downSince, problem, refusal, record, risk, isStopping, loops, clock, process } = watched
+  const { redis, kafka, downSince, problem, record, risk, isStopping, loops, clock, process } = watched
   let redisAwayAt = Number.NEGATIVE_INFINITY
 
   /** What keeps Redis from answering, in words; null if it answers. */
   async function redisAway(): Promise<string | null> {
-    const answered = redis.ping().then(
-      () => null,
-      (error: unknown) => refusalOf(error)?.says ?? refusal() ?? NO_ANSWER,
-    )
-    const late = sleep(ANSWERS_WITHIN_MS, null, { ref: false }).then(() => refusal() ?? NO_ANSWER)
-    const away = await Promise.race([answered, late])
+    const away = await redis.look()
     if (away !== null) redisAwayAt = clock()
     return away
   }
@@ -83,6 +91,7 @@ export function healthOf(watched: Watched) {
         ok: away === null && problem() === null && downSince() === null && (record?.() ?? null) === null,
         checks: {
           ...{ redis: away ?? redisHere(), consumer: consumer() },
+          ...(kafka === undefined ? {} : { kafka: kafka.away ?? 'answers' }),
           ...(record === undefined ? {} : { record: record() ?? 'kept' }),
         },
         process,

@@ -79,6 +79,8 @@ export interface Score<Answer> {
  * highest counts. Rejects with a `NoScore`.
  */
 export interface Scorer {
+  /** Longest time for one score, in ms. */
+  readonly withinMs: number
   /** How many calls it takes to score this text. */
   calls(text: string): number
   attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
@@ -181,6 +183,7 @@ export function scorer(parts: {
   const contextOf = ({ context = [] }: Scored) => context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
 
   return {
+    withinMs: settings.timeout,
     calls: (text) => piecesOf(text, most).length,
     attributes: (given) =>
       scoreAll(given, (piece) => {

@@ -1,0 +1,118 @@
+import { type ProblemName, Refused } from './problem.ts'
+
+/** What answers may need outside of this process. */
+export type Dependency = 'redis' | 'kafka'
+
+/** So much later than its time an answer is given up, in ms: the refusal is with the client within a second of it. */
+const SPARE_MS = 500
+/** Most answers whose work goes on although they were given up: beyond that, what needs a dependency is refused at once. */
+const MOST_GIVEN_UP = 1_000
+
+const REFUSED_AS = {
+  redis: ['store-away', 'the store'],
+  kafka: ['kafka-away', 'Kafka'],
+} as const satisfies Record<Dependency, readonly [ProblemName, string]>
+
+/** The refusal of what a dependency does not answer; `so` says what that means for the request. */
+export function unanswered(dependency: Dependency, so: string): Refused {
+  const [problem, name] = REFUSED_AS[dependency]
+  return new Refused(problem, `${name} ${so}`, { retryAfter: 3 })
+}
+
+/** The time of an answer, as a route sees it. */
+export interface TimeOfCall {
+  /** Aborts when the client has gone, or the answer was given up: nobody waits for it any more. */
+  readonly gone: AbortSignal
+  /** Throws the problem of a dependency that is known not to answer: nothing is begun. */
+  checkAnswers(dependency: Dependency): void
+  /** The answer is given up so many ms from now, and half a second. */
+  within(ms: number): void
+  /** What the client is told if the answer is given up from now on. */
+  ifLate(says: () => Response | Refused): void
+  /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
+  waiting<Result>(work: Promise<Result>): Promise<Result>
+  /** The last so many ms of waiting were the door's own: what it waited for was there. */
+  waitedTooLong(ms: number): void
+}
+
+/** The time of an answer, as the door sees it. */
+interface AnswerTime {
+  readonly ofCall: TimeOfCall
+  /** How long it has waited for others, in ms. */
+  waitedMs(): number
+  /** Resolves as the work does or, once its time is over, with what is said in its place. The work goes on, heard by nobody. */
+  answer(work: Promise<Response>): Promise<Response>
+}
+
+/** Gives each answer its time, so that a dependency that hangs keeps no client waiting. */
+export function answerTimes(isAway: (dependency: Dependency) => boolean) {
+  let givenUp = 0
+  return (needs: Dependency | undefined, client: AbortSignal): AnswerTime => {
+    const over = Promise.withResolvers<Response>()
+    const gone = new AbortController()
+    const leave = () => gone.abort(client.reason)
+    if (client.aborted) leave()
+    else client.addEventListener('abort', leave, { once: true })
+    let says = (): Response | Refused => unanswered(needs ?? 'redis', 'has not answered in time')
+    let timer: NodeJS.Timeout | undefined
+    let waited = 0
+    let waitingSince: number | null = null
+    let isAnswered = false
+    let isGivenUp = false
+
+    function giveUp(): void {
+      if (isAnswered) return
+      isGivenUp = true
+      gone.abort(new Error('the answer was given up'))
+      const said = says()
+      if (said instanceof Refused) over.reject(said)
+      else over.resolve(said)
+    }
+
+    const ofCall: TimeOfCall = {
+      gone: gone.signal,
+      checkAnswers(dependency) {
+        if (isAway(dependency) || givenUp >= MOST_GIVEN_UP)
+          throw unanswered(dependency, 'does not answer now: nothing of this was begun')
+      },
+      within(ms) {
+        clearTimeout(timer)
+        if (isAnswered || isGivenUp) return
+        // What has arrived while this process was busy is heard first.
+        timer = setTimeout(() => setImmediate(giveUp), ms + SPARE_MS)
+      },
+      ifLate(now) {
+        says = now
+      },
+      async waiting(work) {
+        waitingSince = performance.now()
+        try {
+          return await work
+        } finally {
+          waited += performance.now() - waitingSince
+          waitingSince = null
+        }
+      },
+      waitedTooLong(ms) {
+        if (ms > 0) waited = Math.max(0, waited - ms)
+      },
+    }
+    return {
+      ofCall,
+      waitedMs: () => waited + (waitingSince === null ? 0 : performance.now() - waitingSince),
+      async answer(work) {
+        try {
+          return await Promise.race([work, over.promise])
+        } finally {
+          isAnswered = true
+          clearTimeout(timer)
+          if (isGivenUp) {
+            givenUp++
+            // Its client was told; what it fails by is the same outage.
+            void work.catch(() => undefined).finally(() => givenUp--)
+          }
+        }
+      },
+    }
+  }
+}
