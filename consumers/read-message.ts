@@ -47,6 +47,7 @@ export function readMessage<Message extends { createdAt: number }>(
 ): Read<Message> | Unreadable {
   const corrupt = entryOf(from.headers, CORRUPT_BATCH)
   if (corrupt !== undefined) return dead(from, 'corrupt-batch', corrupt.slice(0, 1_000))
+  if (from.headersCut !== undefined) return dead(from, 'too-large', from.headersCut)
   if (from.value === null)
     return dead(from, 'invalid', 'the message has no value (a tombstone: delete with "deleted": true)')
   const read = readValue(from.value, schema, limits, now)

@@ -1,4 +1,4 @@
-import { CORRUPT_BATCH } from '../src/service/adapters/kafka/record.ts'
+import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/service/adapters/kafka/record.ts'
 import { jsonOf } from '../src/service/domain/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/service/domain/messages.ts'
 import type { Report } from '../src/service/ports/report.ts'
@@ -28,7 +28,7 @@ export function deadLetterOf(
     headers: Object.fromEntries(
       Object.entries(from.headers)
         .filter(([name]) => name !== CORRUPT_BATCH)
-        .slice(0, MAX_HEADERS)
+        .slice(0, KEPT_HEADERS)
         .map(([name, value]) => [name.slice(0, MAX_HEADER_CHARS), value.slice(0, MAX_HEADER_CHARS)]),
     ),
     reason: why.reason,
@@ -67,7 +67,6 @@ export function dateOf(timestamp: number): string {
 }
 
 const MAX_KEY_CHARS = 1_024
-const MAX_HEADERS = 32
 const MAX_HEADER_CHARS = 256
 
 /**

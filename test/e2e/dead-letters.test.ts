@@ -6,6 +6,7 @@ import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { readTopic, type TopicRecord } from '../../src/service/adapters/kafka/bounded-reader.ts'
+import { samplesOf } from '../../src/service/adapters/prometheus/samples.ts'
 import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {
@@ -164,4 +165,50 @@ it('replays what is still bad once each time, however often it came back, and wh
   expect(words.said).toContain('1 message would be sent: invalid 1.')
   expect(words.said).toContain('1 skipped, already replayed; use --again to send them again: future 1.')
   expect((await gavel('replay', '--reason', 'bad')).code).toBe(2)
+})
+
+it('puts a message of 6,000 headers aside once, judges what lies behind it, and sends it again with fewer', {
+  timeout: 120_000,
+}, async () => {
+  // A service and topics of its own: what an older one could not get past would be in the way of others.
+  await service.kill('SIGTERM')
+  environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
+  service = await startService(environment)
+  const partition = 0
+  const headers = Object.fromEntries(Array.from({ length: 6_000 }, (_, nth) => [`h${nth}`, 'v']))
+  const behind = Array.from({ length: 8 }, (_, nth) => `plain-${nth}`)
+  await sendPosts({ key: 'heavy', value: post('heavy', 0), headers, partition })
+  for (const id of behind) await sendPosts({ key: id, value: post(id, 0), partition })
+
+  const judged = async () => new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId))
+  const said = () => `the service says\n${service.log.slice(-5).join('\n')}`
+  await eventually(async () => (await judged()).size >= behind.length, 60_000, said)
+  expect([...(await judged())].sort()).toEqual(behind)
+  const [letter, ...more] = await letters(1)
+  expect(more).toEqual([])
+  expect(letter).toMatchObject({
+    ...{ key: 'heavy', partition, offset: '0', reason: 'too-large' },
+    detail: '6000 headers exceed the limit of 1000; the first 32 are kept',
+    raw: Buffer.from(post('heavy', 0)).toString('base64'),
+  })
+  expect(letter?.headers).toEqual(Object.fromEntries(Object.entries(headers).slice(0, 32)))
+  const metrics = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
+  const outcomes = samplesOf(metrics, 'gavel_messages_total').filter(({ value }) => value > 0)
+  expect(Object.fromEntries(outcomes.map(({ labels, value }) => [labels.outcome, value]))).toEqual({
+    judged: behind.length,
+    'dead-letter': 1,
+  })
+  const admin = clientOf(environment).admin()
+  await admin.connect()
+  const topics = [topicsOf(settingsOf(environment)).posts]
+  const committed = async () =>
+    (await admin.fetchOffsets({ groupId: environment.GAVEL_KAFKA_GROUP ?? '', topics }))[0]?.partitions.find(
+      (one) => one.partition === partition,
+    )?.offset
+  await eventually(async () => (await committed()) === String(1 + behind.length), 10_000).finally(() =>
+    admin.disconnect(),
+  )
+
+  expect(sentBy(await replay())).toEqual([expect.objectContaining({ reason: 'too-large' })])
+  await eventually(async () => (await judged()).has('heavy'), 20_000, said)
 })

@@ -4,6 +4,7 @@ import type { RecordedTopic } from '../../src/service/ports/record.ts'
 import type { Incoming } from '../../src/service/ports/topic.ts'
 import { weighed } from '../../src/service/protocols/weighed.ts'
 import { type PartitionBounds, recording } from '../../src/service/record/follow.ts'
+import { entriesOf } from '../../src/service/record/project.ts'
 import { rebuild } from '../../src/service/record/rebuild.ts'
 import { aTranscript, at, KEEP } from '../contracts/record.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -148,4 +149,12 @@ it('a rebuilt record never held what was deleted, and goes on where the topics e
       ['transcripts/0', 2],
     ]),
   )
+})
+
+it('a deletion that became a dead letter, for its headers, deletes nothing', () => {
+  const deletion = message('g.posts', 0, { id: 'p', createdAt: at(0), deleted: true })
+  expect(entriesOf('posts', deletion, PROJECT)).toHaveLength(1)
+  expect(entriesOf('posts', { ...deletion, headersCut: 'too many' }, PROJECT)).toEqual([])
+  const verdict = { ...verdictOf(0), headersCut: 'too many' }
+  expect(entriesOf('verdicts', verdict, PROJECT)).toEqual(entriesOf('verdicts', verdictOf(0), PROJECT))
 })

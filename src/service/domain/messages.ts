@@ -241,7 +241,9 @@ export const deadLetter = z.object({
   partition: z.number().int().describe('-1 where the reason is refused, and so is the offset.'),
   offset: z.string(),
   key: z.string().nullable(),
-  headers: z.record(z.string(), z.string()),
+  headers: z
+    .record(z.string(), z.string())
+    .describe("At most the first 32 of the message's headers, each name and value cut to 256 characters."),
   reason: z.enum(DEAD_LETTER_REASONS),
   detail: z.string().describe('The reason in words.'),
   raw: z.string().describe("The message's bytes, as base64: at most 256 KiB of them."),

@@ -6,6 +6,8 @@ export interface Incoming {
   readonly key: string | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, string>>
+  /** Why `headers` has only the first of its headers, without their words: a message with so many is not taken. */
+  readonly headersCut?: string | undefined
   /** The broker's timestamp, ms since 1970. */
   readonly timestamp: number
 }

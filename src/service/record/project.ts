@@ -33,10 +33,14 @@ export const LONGEST_OWN_BYTES = 16 * 2 ** 20
 
 /** What a message says, for the record; nothing where that is nothing to it. Pure. */
 export function entriesOf(topic: RecordedTopic, message: Incoming, context: ProjectContext): Entry[] {
-  const { value } = message
+  const { value, headersCut } = message
   if (value === null || value.length > context.maxBytes) return []
+  // Such a message becomes a dead letter: what it says has no effect.
+  if (headersCut !== undefined && INPUTS.has(topic)) return []
   return READ[topic](message, value, context)
 }
+
+const INPUTS: ReadonlySet<RecordedTopic> = new Set(['posts', 'comments', 'counterspeech', 'decisions', 'feedback'])
 
 type Read = (message: Incoming, value: Buffer, context: ProjectContext) => Entry[]
 

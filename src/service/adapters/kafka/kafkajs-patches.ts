@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { entryOf } from '../../domain/entry-of.ts'
+import { boundHeaders, readOfBatch } from './decoded-headers.ts'
 
 // Changes to kafkajs 2.2.4 itself, as it is loaded.
 
@@ -10,6 +11,8 @@ let done = false
 export function patchKafkaJs(): void {
   if (done) return
   done = true
+  // Before the decoder of batches is loaded, which takes that of records with it.
+  boundHeaders()
   passEmptiedBatches()
   boundFetchedBytes()
   hideAbortedRecords()
@@ -25,8 +28,7 @@ interface DecodedBatch {
   readonly maxTimestamp: string
   readonly records: readonly {
     readonly offset: string
-    readonly key: Buffer | null
-    readonly value: Buffer | null
+    readonly batchContext: object
   }[]
 }
 type DecodeBatch = (bytes: object) => Promise<DecodedBatch>
@@ -57,7 +59,7 @@ function passEmptiedBatches(): void {
 const PARTIAL = 'KafkaJSPartialMessageError'
 /** No further batch of a partition is unpacked once those of the fetch have so many bytes: four times what a fetch brings. */
 const MOST_BYTES = 2 ** 21
-/** What a record takes beside its bytes, as an object. */
+/** What a record takes beside its bytes, as an object, and so does a header. */
 const BYTES_BESIDE = 200
 
 /**
@@ -76,11 +78,9 @@ function boundFetchedBytes(): void {
     if (before >= MOST_BYTES)
       throw Object.assign(new Error('the rest of the partition is fetched again'), { name: PARTIAL })
     const batch = await decode(bytes)
-    const all = batch.records.reduce(
-      (sum, { key, value }) => sum + BYTES_BESIDE + (key?.length ?? 0) + (value?.length ?? 0),
-      before,
-    )
-    unpacked.set(bytes, all)
+    const { records } = batch
+    const read = readOfBatch(records[0]?.batchContext ?? {})
+    unpacked.set(bytes, before + read.bytes + BYTES_BESIDE * (records.length + read.headers))
     return batch
   }
 }

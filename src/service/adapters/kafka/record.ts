@@ -8,11 +8,25 @@ import type { Incoming } from '../../ports/topic.ts'
  */
 export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
 
+/**
+ * Headers by name: an object without a prototype, which has no properties but these, not even `__proto__`. V8 makes it a hash
+ * table, so that filling it takes linear time; an ordinary object is copied again and again while it grows.
+ */
+export interface HeaderTable<Value> {
+  [name: string]: Value
+}
+
+/** Headers that are kept of a record that has too many: as many as a dead letter holds. */
+export const KEPT_HEADERS = 32
+
+/** The parts of a kafkajs record that Gavel reads; a record with too many headers says so. */
+type Decoded = Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'> & Pick<Incoming, 'headersCut'>
+
 /** Converts a kafkajs record to Gavel's message: key and headers as UTF-8 text. */
 export function incomingOf(
   topic: string,
   partition: number,
-  { offset, key, value, headers, timestamp }: Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'>,
+  { offset, key, value, headers, headersCut, timestamp }: Decoded,
 ): Incoming {
   return {
     topic,
@@ -21,17 +35,17 @@ export function incomingOf(
     key: key === null ? null : key.toString('utf8'),
     value,
     headers: textHeaders(headers ?? {}),
+    headersCut,
     timestamp: Number(timestamp),
   }
 }
 
 /** A repeated header becomes one text, its values joined by commas. */
-function textHeaders(headers: IHeaders): Record<string, string> {
-  const entries = Object.entries(headers)
-  if (entries.length === 0) return {}
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, Array.isArray(value) ? value.map(String).join(', ') : String(value ?? '')]),
-  )
+function textHeaders(headers: IHeaders): HeaderTable<string> {
+  const texts: HeaderTable<string> = Object.create(null)
+  for (const [name, value] of Object.entries(headers))
+    texts[name] = Array.isArray(value) ? value.map(String).join(', ') : String(value ?? '')
+  return texts
 }
 
 /** A range of a partition that has no records for a reader, fetched up to but not including `next`. */
