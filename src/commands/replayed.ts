@@ -14,7 +14,7 @@ type Headers = NonNullable<KafkaMessage['headers']>
 /** Headers of a record's copy: the marks, then its own; a dead letter that shortens the headers must keep the marks. */
 export function replayHeaders(place: string, headers: Headers): Record<string, string | Buffer | (string | Buffer)[]> {
   const own = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined || MARKS.has(name) ? [] : [[name, value] as const],
+    value === undefined || MARKS.has(name) ? [] : [[name, writable(value)] as const],
   )
   return {
     [REPLAY_OF]: place,
@@ -23,6 +23,11 @@ export function replayHeaders(place: string, headers: Headers): Record<string, s
     ...Object.fromEntries(own),
   }
 }
+/** A header without a value has an empty one in the copy: kafkajs, against its types, reads null and can't write it. */
+function writable(value: HeaderValue | HeaderValue[]): string | Buffer | (string | Buffer)[] {
+  return Array.isArray(value) ? value.map((one) => one ?? '') : (value ?? '')
+}
+type HeaderValue = string | Buffer | null
 const MARKS: ReadonlySet<string> = new Set([REPLAY_OF, REPLAY_FIRST, REPLAYS])
 
 /** Which records of one topic are copies of which. */
@@ -32,7 +37,11 @@ export function replays() {
     /** Notes this record if it is a copy. */
     note(place: string, { headers = {} }: KafkaMessage): void {
       const of = textOf(headers[REPLAY_OF])
-      if (of !== undefined) copies.set(of, [...(copies.get(of) ?? []), place])
+      if (of === undefined) return
+      const known = copies.get(of)
+      if (known === undefined) copies.set(of, [place])
+      // Any number of records may say that they are copies of one.
+      else known.push(place)
     },
     /** Its copies, the copies of these, and so on. */
     of(place: string): ReadonlySet<string> {

@@ -20,6 +20,7 @@ const internal = (path: string) => require(`kafkajs/src/protocol/${path}`)
 const Encoder = internal('encoder.js')
 const Decoder = internal('decoder.js')
 const { RecordBatch } = internal('recordBatch/v0/index.js')
+const Record = internal('recordBatch/record/v0/index.js')
 const decodeMessages = internal('requests/fetch/v4/decodeMessages.js') as (bytes: unknown) => Promise<KafkaMessage[]>
 
 type Headers = readonly (readonly [name: string | null, value: string | null])[]
@@ -182,4 +183,18 @@ describe('a message with too many headers', () => {
     expect(from?.headers).toMatchObject({ 'gavel-replay-of': '0@0', h0: 'v', h31: 'v' })
     expect(from === undefined ? null : readMessage(from, postMessage, limits, Date.now())).toMatchObject({ ok: true })
   })
+})
+
+it('a copy of a record whose headers have no values can be written: kafkajs writes none that is null', async () => {
+  const [original] = await decoded(
+    recordOf([
+      ['none', null],
+      ['both', null],
+      ['both', '1'],
+      ['constructor', 'c'],
+    ]),
+  )
+  const headers = replayHeaders('0@0', original?.headers ?? {})
+  const [copy] = await incoming(Record({ offsetDelta: 0, timestampDelta: 0, key: null, value: null, headers }))
+  expect(copy?.headers).toMatchObject({ none: '', both: ', 1', constructor: 'c' })
 })
