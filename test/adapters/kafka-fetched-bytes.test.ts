@@ -16,11 +16,16 @@ const Record = internal('recordBatch/record/v0/index.js')
 const decodeMessages = internal('requests/fetch/v4/decodeMessages.js') as (decoder: unknown) => Promise<unknown[]>
 
 /** Batches of so many records of so many bytes each, as a fetch brings them of a partition. */
-async function partition(batches: number, records: number, bytes: number): Promise<unknown> {
+async function partition(
+  batches: number,
+  records: number,
+  bytes: number,
+  compression = kafkajs.CompressionTypes.GZIP,
+): Promise<unknown> {
   const all = new Encoder()
   for (let nth = 0; nth < batches; nth++) {
     const batch = await RecordBatch({
-      ...{ compression: kafkajs.CompressionTypes.GZIP, partitionLeaderEpoch: 0, maxTimestamp: 0, firstTimestamp: 0 },
+      ...{ compression, partitionLeaderEpoch: 0, maxTimestamp: 0, firstTimestamp: 0 },
       ...{
         firstOffset: nth * records,
         lastOffsetDelta: records - 1,
@@ -46,4 +51,12 @@ test('a fetch brings all of a partition that is small, and of one that unpacks t
 
 test('the next partition of the fetch has a bound of its own', async () => {
   for (let nth = 0; nth < 3; nth++) expect(await decodeMessages(await partition(2, 30, 100_000))).toHaveLength(30)
+})
+
+test('a batch brings all of its records, more than a call can have arguments', async () => {
+  const count = 130_000
+  const { None } = kafkajs.CompressionTypes
+  const records = (await decodeMessages(await partition(1, count, 0, None))) as { offset: string }[]
+  expect(records).toHaveLength(count)
+  expect(records.every(({ offset }, nth) => Number(offset) === nth)).toBe(true)
 })

@@ -15,6 +15,7 @@ export function patchKafkaJs(): void {
   boundHeaders()
   passEmptiedBatches()
   boundFetchedBytes()
+  splitLargeBatches()
   hideAbortedRecords()
   waitLongerWhileIdle()
   calmRequestQueues()
@@ -82,6 +83,32 @@ function boundFetchedBytes(): void {
     const read = readOfBatch(records[0]?.batchContext ?? {})
     unpacked.set(bytes, before + read.bytes + BYTES_BESIDE * (records.length + read.headers))
     return batch
+  }
+}
+
+/** Records handed over at once: less than half of what fits the stack as the arguments of a call. */
+const MOST_ARGUMENTS = 50_000
+
+/**
+ * Hands a batch of many records over in parts. kafkajs passes all records of a batch as the arguments of one call, and ends
+ * with a `RangeError` at some 120,000: they fit little more than a megabyte, and whoever reads the partition would fetch them again for good.
+ */
+function splitLargeBatches(): void {
+  const decode = require(DECODER) as DecodeBatch
+  const loaded = entryOf(require.cache, require.resolve(DECODER))
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
+  /** By the bytes of a partition in a fetch: the batch of which a part is left, and where it ends. */
+  const begun = new WeakMap<object, { readonly batch: DecodedBatch; readonly from: number; readonly end: number }>()
+  loaded.exports = async (bytes: { offset: number }): Promise<DecodedBatch> => {
+    const start = bytes.offset
+    const { batch, from, end } = begun.get(bytes) ?? { batch: await decode(bytes), from: 0, end: bytes.offset }
+    const to = from + MOST_ARGUMENTS
+    const isWhole = to >= batch.records.length
+    // kafkajs asks for the next batch at this offset until no bytes are left.
+    bytes.offset = isWhole ? end : start
+    if (isWhole) begun.delete(bytes)
+    else begun.set(bytes, { batch, from: to, end })
+    return isWhole && from === 0 ? batch : { ...batch, records: batch.records.slice(from, to) }
   }
 }
 
