@@ -2,13 +2,27 @@ import { basename, dirname } from 'node:path'
 import { countAsk } from './ask.ts'
 import { CONCEPTS } from './names.ts'
 import { countPost } from './post.ts'
+import { countOwners, countRooms } from './rooms.ts'
 import { sizes } from './sizes.ts'
 
-// How large the code is, and how long the way of an ask: npm run counts.
+// How large the code is, how its rooms hang together, and how long the way of an ask: npm run counts.
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 for (const { part, files, lines } of sizes())
   say(`${part.padEnd(32)} ${String(files).padStart(4)} files ${String(lines).padStart(6)} lines`)
+
+const { lines, arrows, upward, circles } = countRooms()
+const all = [...lines.values()].reduce((sum, one) => sum + one, 0)
+say(`\n${lines.size} rooms, ${arrows.length} arrows, ${upward.length} of them upward, ${circles.length} circles:`)
+for (const [room, own] of [...lines].sort(([, a], [, b]) => b - a))
+  say(`  ${room.padEnd(16)} ${String(own).padStart(6)} lines ${((100 * own) / all).toFixed(1).padStart(5)} %`)
+for (const arrow of upward) say(`  upward: ${arrow}`)
+for (const circle of circles) say(`  circle: ${circle.join(', ')}`)
+
+say('\nWho reads or writes the keys, tables or topics of a concept, and who calls its port (files by room):')
+const byRoom = (rooms: ReadonlyMap<string, number>) => [...rooms].map((one) => one.join(' ')).join(', ')
+for (const { concept, owners, callers } of countOwners())
+  say(`  ${concept.padEnd(14)} ${byRoom(owners).padEnd(34)} called by ${byRoom(callers)}`)
 
 const { frames, types, functions, files } = await countAsk()
 say(
