@@ -30,10 +30,16 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 /** What computes or waits for seconds, each by itself more than twenty others together. */
 const LONG = [
   'bystander/work',
-  ...['commands/doctor-models', 'commands/judge-reports', 'commands/learn', 'commands/library', 'commands/refusals'],
+  ...[
+    'app/commands/doctor-models',
+    'app/commands/judge-reports',
+    'app/commands/learn',
+    'app/commands/library',
+    'app/commands/refusals',
+  ],
   'config/load',
-  'evaluation/held-out',
-  ...['gateway/attacks', 'gateway/read-answer', 'gateway/wire'],
+  'lab/evaluation/held-out',
+  ...['models/attacks', 'models/read-answer', 'models/wire'],
   'names',
   'producers/publisher',
   'protocols/paper',

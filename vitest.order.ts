@@ -5,17 +5,24 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** What takes half a minute and more, the longest first: begun late, one of them would run on when all others have ended. */
 const LONGEST = [
   ...['e2e/outages', 'e2e/stop', 'e2e/recover', 'e2e/chaos', 'e2e/watch', 'e2e/forgotten', 'e2e/split'],
-  ...['commands/eval', 'commands/judge', 'commands/reading', 'e2e/tenants', 'commands/calibrate', 'e2e/shown'],
+  ...[
+    'app/commands/eval',
+    'app/commands/judge',
+    'app/commands/reading',
+    'e2e/tenants',
+    'app/commands/calibrate',
+    'e2e/shown',
+  ],
   ...['e2e/bad-input', 'e2e/canary', 'e2e/recordless-ends', 'e2e/deletion-burst', 'rules', 'e2e/rolling', 'e2e/record'],
   ...[
-    'stack/servers',
+    'kit/stack/servers',
     'e2e/fairness',
     'e2e/show',
     'contracts/postgres-record',
     'contracts/lancedb',
     'e2e/dead-letters',
   ],
-  ...['gateway/attacks', 'e2e/decide', 'commands/judge-reports', 'producers/publisher', 'e2e/secured', 'e2e/kill'],
+  ...['models/attacks', 'e2e/decide', 'app/commands/judge-reports', 'producers/publisher', 'e2e/secured', 'e2e/kill'],
   ...['e2e/top', 'contracts/redis', 'grafana'],
 ].map((name) => `test/${name}.test.ts`)
 for (const file of LONGEST)

@@ -109,7 +109,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   "export REDIS_URL='rediss://gavel:PASSWORD@redis.example:6380/0' GAVEL_REDIS_TLS_CA=/etc/gavel/redis-ca.pem":
     'at: test/e2e/secured.test.ts',
   'ACL SETUSER gavel on >PASSWORD ~{gavel}:* &{gavel}:* +@all -@admin -@dangerous +info':
-    'at: test/adapters/redis-checks.test.ts',
+    'at: test/store/redis/checks.test.ts',
   'npx gavel run --roles intake,judge,publish,record': 'proof: pages',
   'kcat -b localhost:9092 -t gavel.audit -o -1 -e': 'not: kcat is no part of Gavel, and not every machine has it',
   'npx gavel bench --prompts': 'proof: pages',

@@ -12,8 +12,8 @@ import { type MutationReport, mutationReport, survivors, table } from './report.
  * their tests load, so each part is tried against its own tests alone, or every mutant would cost the tests of all.
  */
 const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests: string }>> = {
-  gateway: { sources: 'src/service/gateway/**/*.ts', tests: 'test/gateway/*.test.ts' },
-  engine: { sources: 'src/service/engine/**/*.ts', tests: 'test/engine/*.test.ts' },
+  gateway: { sources: 'src/service/gateway/**/*.ts', tests: 'test/models/*.test.ts' },
+  engine: { sources: 'src/service/engine/**/*.ts', tests: 'test/judging/engine/*.test.ts' },
   recovery: { sources: 'src/service/recovery/*.ts', tests: 'test/recovery/*.test.ts' },
   protocols: {
     sources: 'src/service/protocols/*.ts',
@@ -38,7 +38,7 @@ const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests:
 }
 
 /** They measure time, which means nothing in instrumented code, or drive every protocol through hundreds of attacks. */
-const LEFT_OUT = ['attacks', 'wire', 'long-answers'].map((name) => `test/gateway/${name}.test.ts`)
+const LEFT_OUT = ['attacks', 'wire', 'long-answers'].map((name) => `test/models/${name}.test.ts`)
 
 /**
  * Not tried: what stands in messages, prompts and schemas, which digests and whole expectations hold; and what only empties

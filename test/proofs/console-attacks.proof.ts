@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { attackEverywhere } from '../console/attacked.ts'
 import { MARKUP_ATTACKS } from '../console/markup-attacks.ts'
-import { ATTACKS } from '../gateway/attacks.ts'
+import { ATTACKS } from '../models/attacks.ts'
 import { tell } from '../support/pipeline.ts'
 
 it('the whole corpus, in every place of every page of the console, is text and nothing else', async () => {

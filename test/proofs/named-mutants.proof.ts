@@ -22,9 +22,9 @@ interface Mutant {
 const ANSWERS = 'src/service/protocols/rumor/answers.ts'
 const FORMS = 'test/protocols/answer-forms.test.ts'
 const REVIEWED = 'test/protocols/reviewed-prompts.test.ts'
-const MEMO = 'test/commands/paper-memo.test.ts'
+const MEMO = 'test/app/commands/paper-memo.test.ts'
 
-const WIRE = { killedBy: 'test/gateway/wire.test.ts', test: 'on the wire', bail: true } as const
+const WIRE = { killedBy: 'test/models/wire.test.ts', test: 'on the wire', bail: true } as const
 const NEUTRALIZED = 'src/service/domain/neutralized.ts'
 
 /** A family of a template's tokens that is left whole, by the beginning of its name. */

@@ -10,7 +10,7 @@ import type { Protocol } from '../../src/service/engine/script.ts'
 import { hate } from '../../src/service/protocols/hate/index.ts'
 import type { HateSettings } from '../../src/service/protocols/hate/settings.ts'
 import { promptsOf } from '../../src/service/protocols/make.ts'
-import { read } from '../gateway/fenced-blocks.ts'
+import { read } from '../models/fenced-blocks.ts'
 import { type Asked, calls, drive, Failed, filled, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 const defaults: HateSettings = {

@@ -4,7 +4,7 @@ import { PROJECT } from '../../config/load.ts'
 import type { PresetTable } from '../../src/lab/evaluation/presets/preset.ts'
 
 const SHARED = join(PROJECT, '..', 'shared', 'data')
-const OWN = join(PROJECT, 'test', 'evaluation', 'data-sets')
+const OWN = join(PROJECT, 'test', 'lab', 'evaluation', 'data-sets')
 
 /** Public data by format, where it is at hand. */
 const PUBLIC: Readonly<Record<string, string>> = {

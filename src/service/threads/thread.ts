@@ -4,7 +4,7 @@ import type { Origin, Place, SaidThread, ThreadRules, ThreadState, ThreadStatus 
 
 /**
  * A thread as its rules see it. Production runs the same rules in Lua (`adapters/redis/scripts/threads`); these are their twin,
- * which the memory store, `gavel judge` and tests run. `test/threads/histories.test.ts` holds one to the other by random histories.
+ * which the memory store, `gavel judge` and tests run. `test/judging/threads/histories.test.ts` holds one to the other by random histories.
  *
  * Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files beside this one; none has a clock
  * or reads a store.

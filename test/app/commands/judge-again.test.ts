@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { command, tellPlan } from '../../../src/commands/judge-again.ts'
+import { type AgainFilter, type AgainPlan, againPlan } from '../../../src/service/recovery/undecided.ts'
+
+const FILTER: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
+const NOTHING = againPlan({ subjects: new Map(), meanCostDecided: () => null }, [], FILTER)
+
+function told(plan: Partial<AgainPlan>, filter: Partial<AgainFilter> = {}): string {
+  const lines: string[] = []
+  tellPlan(
+    { ...NOTHING, ...plan },
+    { rate: 5, filter: { ...FILTER, ...filter } },
+    (line) => void lines.push(String(line)),
+  )
+  return lines.join('\n')
+}
+const priced = (costUsd: number | null) =>
+  told({ verdicts: 2, byProtocol: [{ protocol: 'rumor', verdicts: 2, costUsd }] })
+
+describe('what a run would ask for', () => {
+  it('is said where it is nothing, with what the topic has', () => {
+    expect(told({ looked: 12 })).toBe('No last verdict without a label fits; the verdicts topic has 12 subjects.')
+    expect(told({}, { tenant: 'acme' })).toContain('has 0 subjects of tenant acme.')
+    expect(told({ off: 3 })).toContain('3 verdicts without a label of protocols that are off')
+  })
+
+  it('names the times as they were understood', () => {
+    const since = Date.parse('2026-01-31T12:00:00+02:00')
+    expect(told({}, { since })).toContain('Decided from 2026-01-31T10:00:00.000Z:')
+    expect(told({}, { until: since })).toContain('Decided to 2026-01-31T10:00:00.000Z:')
+  })
+
+  it('has a price that is known, or says why there is none', () => {
+    expect(priced(1.234)).toContain('rumor: 2, about $1.23, by the mean')
+    expect(priced(0.001)).toContain('less than $0.01')
+    expect(priced(0)).toMatch(/unknown price: .* cost nothing, as where models\.prices lacks the model/)
+    expect(priced(null)).toContain('unknown price: no verdict of it on the topic decided anything')
+  })
+})
+
+it('a beginning after the end is a mistake of usage', () => {
+  const misused = (message: string): never => {
+    throw new Error(message)
+  }
+  const invocation = { options: { since: 2, until: 1, rate: 5 }, misused } as unknown as Parameters<
+    typeof command.run
+  >[0]
+  expect(() => command.run(invocation)).toThrow('--since is later than --until')
+})

@@ -1,0 +1,175 @@
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import type { Command } from '../../../src/commands/command.ts'
+import { type DecideOptions, command as decideSubject } from '../../../src/commands/decide.ts'
+import { command as exportRecord } from '../../../src/commands/record/export.ts'
+import { command as claim } from '../../../src/commands/review/claim.ts'
+import { command as decide } from '../../../src/commands/review/decide.ts'
+import { command as list } from '../../../src/commands/review/list.ts'
+import { command as release } from '../../../src/commands/review/release.ts'
+import { command as show } from '../../../src/commands/show/show.ts'
+import { command as stats } from '../../../src/lab/commands/review/stats.ts'
+import { ownGold } from '../../../src/lab/evaluation/own-gold.ts'
+import { recordStoreOf } from '../../../src/service/adapters/record-store.ts'
+import type { RecordStore } from '../../../src/service/ports/record.ts'
+import { at, feed } from '../../contracts/record.ts'
+import { perform } from '../../support/commands.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+import { settingsOf, silent } from '../../support/pipeline.ts'
+
+const path = join(ownFolder('review'), 'record.sqlite')
+const environment = { GAVEL_RECORD_PATH: path, GAVEL_REVIEW_BLIND_SHARE: '1', GAVEL_REVIEW_AUDIT_SHARE: '0' }
+
+/** What a command prints, or its error's message. */
+async function run<Options, Result>(
+  command: Command<Options, Result>,
+  args: readonly string[],
+  options: Options & { json?: true },
+): Promise<string> {
+  const lines: string[] = []
+  const note = (line: unknown) => void lines.push(String(line))
+  const terminal = { ...silent, out: note, say: note }
+  const io = { terminal, signal: new AbortController().signal }
+  await perform(command, settingsOf(environment), args, options, io).catch((error: Error) => note(error.message))
+  return lines.join('\n')
+}
+
+let store: RecordStore
+beforeAll(async () => {
+  store = await recordStoreOf(settingsOf(environment))
+  const topics = feed(store)
+  await topics.judged({ subjectId: 'near', rationale: 'the judge says why' }, 'a harbour', { c1: 'I saw it' })
+  await topics.judged({ subjectId: 'done', label: 'rumor', decidedBy: 'consensus' }, 'a bridge', { c1: 'no' })
+  const decision = { by: 'ann', against: 'rumor~done~r1', of: '0@0' }
+  const human = { revision: 2, decidedBy: 'human', label: 'non-rumor', rationale: 'ticket 88', decision } as const
+  await topics.judged({ subjectId: 'done', seconds: 9, ...human }, null)
+  const decided = {
+    subjectId: 'done',
+    protocol: 'rumor',
+    label: 'non-rumor',
+    against: 1,
+    by: 'ann',
+    why: 'w',
+    at: at(8),
+  }
+  await topics.send('decisions', 'done', decided, 8)
+  await topics.send(
+    'decisions',
+    'done',
+    { ...decided, label: 'rumor', by: 'ben', against: 2, opinion: true, at: at(10) },
+    10,
+  )
+  await topics.judged({ subjectId: 'blind', label: 'rumor', decidedBy: 'consensus' }, 'a tower', { c1: 'it fell' })
+  const other = { ...human, decision: { ...decision, against: 'rumor~blind~r1' } }
+  await topics.judged({ subjectId: 'blind', seconds: 9, ...other }, null)
+})
+afterAll(() => store.close())
+
+it('lists what waits, the dearest first, and for a person only what they may take', async () => {
+  const all = await run(list, [], { most: 20 })
+  expect(all).toMatch(/rumor~near~r1.*contested[\s\S]*rumor~blind~r2.*second-opinion/)
+  expect(all).not.toContain('done')
+  expect(await run(list, [], { most: 20, for: 'ann' })).not.toContain('blind')
+  expect(await run(list, [], { most: 1 })).toContain('2 items in all')
+  expect(await run(list, [], { most: 1, tenant: 'acme' })).toBe('Nothing waits for people.')
+  expect(JSON.parse(await run(list, [], { most: 20, protocol: 'rumor', for: 'ann', json: true }))).toMatchObject({
+    verdict: 'rumor~near~r1',
+    label: 'rumor',
+    words: 'a harbour',
+  })
+})
+
+it('a claim shows the post, its comments and why it waits; another person sees who has it', async () => {
+  const taken = await run(claim, [], { by: 'ann' })
+  expect(taken).toContain('rumor~near~r1 is ann’s until')
+  expect(taken).toContain('Label: rumor. Why it waits: contested.')
+  expect(taken).toContain('the judge says why')
+  expect(taken).toContain('a harbour')
+  expect(taken).toContain('I saw it')
+  expect(await run(claim, ['rumor~near~r1'], { by: 'ben' })).toMatch(/^ann has it until/)
+  expect(await run(release, ['rumor~near~r1'], { by: 'ben' })).toBe('This person has no such item.')
+  expect(await run(release, ['rumor~near~r1'], { by: 'ann' })).toBe('Released.')
+  expect(await run(claim, ['rumor~near~r9'], { by: 'ben' })).toBe('No such item waits.')
+})
+
+it('a second opinion shows post and comments as the machine saw them, and nothing of what was decided', async () => {
+  const blind = await run(claim, ['rumor~blind~r2'], { by: 'ben' })
+  expect(blind).toContain('a tower')
+  expect(blind).toContain('it fell')
+  for (const word of ['non-rumor', 'ticket', 'ann']) expect(blind).not.toContain(word)
+  expect(await run(claim, ['rumor~blind~r2'], { by: 'ann' })).toMatch(/verdict of their own/)
+  await run(release, ['rumor~blind~r2'], { by: 'ben' })
+})
+
+it('a second opinion is sent as one or not at all, also where the item has come to be none', async () => {
+  const asked: DecideOptions[] = []
+  const result = { of: '0@0', against: 2, decided: null }
+  const sent = vi.spyOn(decideSubject, 'run').mockImplementation(async ({ options }) => {
+    asked.push(options)
+    return result
+  })
+  const printed = vi.spyOn(decideSubject, 'print').mockImplementation(() => {})
+  expect(await run(claim, ['rumor~blind~r2'], { by: 'ben' })).toContain('--why "…" --opinion, or')
+  const word = { label: 'rumor', by: 'ben', why: 'x' }
+  expect(await run(decide, ['rumor~blind~r2'], word)).toContain('send it with --opinion')
+  expect(asked).toEqual([])
+  for (const item of ['rumor~blind~r2', 'rumor~near~r1']) await run(decide, [item], { ...word, opinion: true })
+  await run(decide, ['rumor~near~r1'], word)
+  expect(asked.map(({ opinion }) => opinion)).toEqual([true, true, undefined])
+  for (const item of ['rumor~blind~r2', 'rumor~near~r1']) await run(release, [item], { by: 'ben' })
+  sent.mockRestore()
+  printed.mockRestore()
+})
+
+it('says how far people agree with machines and with one another', async () => {
+  const said = await run(stats, [], {})
+  expect(said).toMatch(/rumor +│ machines +│ chosen +│ all +│ 0 +│ 2 +│ 0\.000 │ 0\.000–0\.658/)
+  expect(said).toMatch(/rumor +│ people +│ chosen +│ all +│ 0 +│ 1 /)
+  expect(said).toContain('Krippendorff’s alpha')
+  expect(JSON.parse(await run(stats, [], { json: true })).agreement).toContainEqual(
+    expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 2, agreeing: 0 }),
+  )
+  expect(await run(stats, [], { tenant: 'acme' })).toBe(
+    'No human verdict in the record is in force, so there is nothing to compare.',
+  )
+})
+
+it('what people decided is a labelled file that gavel eval reads', async () => {
+  const lines = (await run(exportRecord, [], { gold: true, protocol: 'rumor' })).split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    {
+      ...{ type: 'post', id: 'done', tenant: 'default', text: 'a bridge', label: 'non-rumor' },
+      ...{ labels: ['non-rumor', 'rumor'], slices: { drawn: 'chosen' } },
+    },
+    { type: 'comment', id: 'c1', postId: 'done', text: 'no' },
+    { type: 'post', id: 'blind', text: 'a tower', labels: ['non-rumor'] },
+    { type: 'comment', text: 'it fell' },
+  ])
+  const file = join(dirname(path), 'gold.jsonl')
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  const bad: unknown[] = []
+  const gold = ownGold(file, { format: 'jsonl', protocol: { labels: ['rumor', 'non-rumor'] } } as never, (one) =>
+    bad.push(one),
+  )
+  const read: unknown[] = []
+  for await (const item of gold) read.push(item)
+  expect(bad).toEqual([])
+  expect(read).toMatchObject([
+    { id: 'done', label: 'non-rumor' },
+    { id: 'blind', label: 'non-rumor' },
+  ])
+  expect(await run(exportRecord, [], { gold: true, protocol: 'hate' })).toBe('There is nothing in the record.')
+})
+
+it('show --record lists each verdict, the current one, and people’s notes', async () => {
+  const asked = { tenant: 'default', record: true, most: 9 } as const
+  const shown = await run(show, ['done'], asked)
+  expect(shown).toMatch(
+    /rumor~done~r1[\s\S]*rumor~done~r2[\s\S]*stands now[\s\S]*why: ticket 88[\s\S]*decided by ann against rumor~done~r1/,
+  )
+  expect(shown).toContain('second opinion (rumor), rumor, by ben, w')
+  expect(JSON.parse(await run(show, ['done'], { ...asked, json: true }))).toMatchObject({ subject: { postId: 'done' } })
+  expect(await run(show, ['nobody'], asked)).toBe('The record has nothing of nobody (tenant default).')
+  expect(await run(show, ['done'], { ...asked, tenant: 'acme' })).toContain('nothing of done')
+})

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { watchedEndpoint } from '../../../src/commands/judging/watched-endpoint.ts'
+import { PermanentError, RetryLaterError, type ToMend } from '../../../src/service/domain/errors.ts'
+import type { ModelReply, ModelRequest } from '../../../src/service/ports/model.ts'
+
+const REPLY: ModelReply = {
+  ...{ text: '{}', finish: 'stop', model: 'm' },
+  ...{ promptTokens: 1, cachedTokens: 0, completionTokens: 1 },
+}
+const silence = () => new RetryLaterError('unavailable', 'the endpoint could not be reached')
+const refused = (mend: ToMend) => new PermanentError('rejected', 'status 400: no', { mend })
+
+function setUp() {
+  let now = 0
+  let next: ModelReply | Error = REPLY
+  const endpoint = watchedEndpoint(
+    {
+      async complete() {
+        now += 1_000
+        if (next instanceof Error) throw next
+        return next
+      },
+    },
+    () => ({ baseUrl: 'http://me:SECRET@models.example/v1', url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }),
+    () => now,
+  )
+  const ask = async (given: ModelReply | Error, change: Partial<ModelRequest> = {}) => {
+    next = given
+    const request = { model: 'small', callId: 'c', ...change } as ModelRequest
+    return endpoint.model.complete(request).catch((error: unknown) => error)
+  }
+  return { endpoint, ask }
+}
+
+describe('an endpoint is given up', () => {
+  test.each<[ToMend, boolean, RegExp]>([
+    ['key', false, /OPENAI_API_KEY/],
+    ['quota', true, /credit/],
+    ['permission', true, /what the key may do/],
+    ['model', true, /models\.roles/],
+  ])('at once where its %s is the operator’s to mend, with what to do', async (mend, alone, todo) => {
+    const { endpoint, ask } = setUp()
+    expect(await ask(refused(mend), { alone })).toMatchObject({ code: 'aborted', costsAttempt: false })
+    expect(endpoint.dead()?.message).toMatch(todo)
+    expect(endpoint.dead()?.message).toContain(
+      'The model small cannot be asked: status 400: no (http://models.example/v1)',
+    )
+    expect(endpoint.dead()?.message).not.toContain('SECRET')
+  })
+
+  test('where nobody answers: after few calls at the beginning, after the usual tries later', async () => {
+    const fresh = setUp()
+    for (let call = 1; call <= 4; call++) {
+      expect(fresh.endpoint.dead()).toBeNull()
+      await fresh.ask(silence())
+    }
+    expect(fresh.endpoint.dead()?.message).toMatch(/^The model does not answer: the endpoint could not be reached/)
+    const late = setUp()
+    await late.ask(REPLY)
+    for (let call = 1; call <= 30; call++) await late.ask(silence())
+    expect(late.endpoint.dead()).toBeNull()
+    for (let call = 1; call <= 3; call++) await late.ask(silence())
+    expect(late.endpoint.dead()).not.toBeNull()
+  })
+
+  test('and asks nobody any more then', async () => {
+    const { endpoint, ask } = setUp()
+    await ask(refused('key'))
+    const { message } = endpoint.dead() ?? {}
+    expect(await ask(REPLY)).toMatchObject({ code: 'aborted' })
+    expect(endpoint.dead()?.message).toBe(message)
+  })
+})
+
+describe('an endpoint is not given up', () => {
+  test.each<[string, Error]>([
+    ['a question is refused', new PermanentError('rejected', 'status 400')],
+    ['a filter refuses a question', new PermanentError('content-filter', 'status 400')],
+    ['it is busy', new RetryLaterError('rate-limited', 'status 429')],
+    ['a model is missing that has another beside it', refused('model')],
+    ['a call takes too long', new RetryLaterError('timeout', 'no answer')],
+  ])('where %s, however often', async (_, error) => {
+    const { endpoint, ask } = setUp()
+    for (let call = 0; call < 50; call++) expect(await ask(error)).toBe(error)
+    expect(endpoint.dead()).toBeNull()
+  })
+
+  test('where some of its calls get no answer', async () => {
+    const { endpoint, ask } = setUp()
+    for (let call = 0; call < 50; call++) await ask(call % 3 === 0 ? REPLY : silence())
+    expect(endpoint.dead()).toBeNull()
+  })
+})

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { fairSlots } from '../../../src/service/domain/slots.ts'
+
+const never = new AbortController().signal
+
+/** A letter is a name; a capital letter behind it is a part. */
+const whoseIs = (task: string) => ({ name: task.charAt(0), part: /[A-Z]/.exec(task)?.[0] ?? '' })
+
+/** Tasks that run until they are ended, in the order in which they began. */
+function tasks(limits: { all: number; each: number; ofPart?: number }) {
+  const slots = fairSlots({ ofPart: limits.each, ...limits })
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const start = (name: string, signal = never) =>
+    slots.run(whoseIs(name), signal, (waited) => {
+      begun.push(waited ? name : `${name} at once`)
+      return new Promise<void>((resolve) => ends.set(name, resolve))
+    })
+  const end = async (name: string) => {
+    await new Promise((resolve) => setImmediate(resolve))
+    ends.get(name)?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { slots, begun, start, end }
+}
+
+describe('fair slots', () => {
+  test('are given at once while there are free ones, and only so many to one name', async () => {
+    const { slots, begun, start } = tasks({ all: 4, each: 2 })
+    for (const name of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void start(name)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['a1 at once', 'a2 at once', 'b1 at once', 'b2 at once'])
+    expect(['a', 'b', 'c', 'd'].map((name) => slots.waiting(whoseIs(name)).ofName)).toEqual([1, 0, 1, 0])
+  })
+
+  test('go to the name that has fewest, then to the one that had one least recently', async () => {
+    const { begun, start, end } = tasks({ all: 2, each: 2 })
+    for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void start(name)
+    await end('a1')
+    await end('a2')
+    await end('b1')
+    await end('c1')
+    await end('a3')
+    expect(begun).toEqual(['a1 at once', 'a2 at once', 'b1', 'c1', 'a3', 'b2', 'a4'])
+  })
+
+  test('go within a name to its parts by the same rule, only so many to one part', async () => {
+    const { slots, begun, start, end } = tasks({ all: 4, each: 3, ofPart: 2 })
+    for (const name of ['aA1', 'aA2', 'aA3', 'aB1', 'aC1', 'aA4', 'b1']) void start(name)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['aA1 at once', 'aA2 at once', 'aB1 at once', 'b1 at once'])
+    expect(slots.waiting(whoseIs('aA'))).toEqual({ ofName: 3, ofPart: 2 })
+    await end('aA1')
+    await end('aA2')
+    expect(begun.slice(4)).toEqual(['aC1', 'aA3'])
+  })
+
+  test('leave nothing behind of who gives up waiting, and free the slot of a task that fails', async () => {
+    const { slots, begun, start, end } = tasks({ all: 1, each: 1 })
+    void start('a1')
+    const stop = new AbortController()
+    const gaveUp = start('b1', stop.signal)
+    stop.abort(new Error('enough'))
+    await expect(gaveUp).rejects.toThrow('enough')
+    await expect(start('b2', AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
+    expect(slots.waiting(whoseIs('b'))).toEqual({ ofName: 0, ofPart: 0 })
+    await end('a1')
+    await expect(slots.run(whoseIs('a'), never, () => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
+    void start('c1')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['a1 at once', 'c1 at once'])
+  })
+})

@@ -1,0 +1,16 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { startedStack } from '../../../src/kit/started-stack.ts'
+import { OperatorError } from '../../../src/service/domain/errors.ts'
+
+afterEach(() => void vi.unstubAllEnvs())
+
+it('a machine without Redis is told every way to one', async () => {
+  vi.stubEnv('PATH', '/nowhere')
+  const starting = startedStack({}, { kafka: 'memory', say: () => {} })
+  const error = await starting.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(OperatorError)
+  expect(String(error)).toMatch(/No Redis here.*\n.*REDIS_URL.*\n.*install redis-server/s)
+})

@@ -1,0 +1,164 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
+import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
+import { script } from '../../../src/service/adapters/redis/script.ts'
+import { readScript, SCRIPTS } from '../../../src/service/adapters/redis/script-file.ts'
+import { functionsOf, nameFaults } from '../../support/lua-names.ts'
+
+const files = globSync('**/*.lua', { cwd: SCRIPTS }).map((file) => file.replace(/\.lua$/, '').replaceAll('\\', '/'))
+const included = files.filter((name) => name.startsWith('include/'))
+const scripts = files.filter((name) => !name.startsWith('include/'))
+const textOf = (name: string) => readFileSync(join(SCRIPTS, `${name}.lua`), 'utf8')
+
+/** The files that a file includes, with those that they include. */
+function includesOf(name: string): string[] {
+  const own = [...textOf(name).matchAll(/^--@include (\S+)/gm)].map(([, file]) => `include/${file}`)
+  return own.flatMap((file) => [file, ...includesOf(file)])
+}
+
+let server: LocalServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis({ say: () => {} })
+  client = new Redis(server.settings.REDIS_URL ?? '')
+})
+afterAll(async () => {
+  client?.disconnect()
+  await server?.close()
+})
+
+describe('each script', () => {
+  it.each(scripts)('%s uses what its header names, and names what it uses', (name) => {
+    expect(
+      nameFaults(
+        textOf(name),
+        includesOf(name).flatMap((file) => functionsOf(textOf(file))),
+      ),
+    ).toEqual([])
+  })
+
+  it.each(included)('%s uses what it is given, and neither keys nor arguments of the scripts', (name) => {
+    expect(
+      nameFaults(
+        textOf(name),
+        includesOf(name).flatMap((file) => functionsOf(textOf(file))),
+      ),
+    ).toEqual([])
+  })
+
+  it.each(scripts)('%s is Lua that Redis takes', async (name) => {
+    expect(await client.script('LOAD', readScript(name).lua)).toMatch(/^\w{40}$/)
+  })
+
+  it.each(scripts)('%s is loaded by one caller, which calls it', (name) => {
+    const sources = globSync('*.ts', { cwd: join(SCRIPTS, '..') }).map((file) =>
+      readFileSync(join(SCRIPTS, '..', file), 'utf8'),
+    )
+    const [loading, ...more] = sources.flatMap((source) =>
+      [...source.matchAll(new RegExp(`const (\\w+) = script\\('${name}'`, 'g'))].map(([, as = '']) => ({ source, as })),
+    )
+    expect(more).toEqual([])
+    expect(loading?.source).toMatch(new RegExp(`\\b${loading?.as}\\(client, `))
+  })
+
+  it.each(included)('%s is included, and every function of it is called', (name) => {
+    const including = scripts.filter((file) => includesOf(file).includes(name))
+    expect(including).not.toEqual([])
+    const code = [textOf(name), ...files.filter((file) => includesOf(file).includes(name)).map(textOf)].join('\n')
+    for (const one of functionsOf(textOf(name)))
+      expect(code.split(new RegExp(`\\b${one}\\(`)).length, one).toBeGreaterThan(2)
+  })
+})
+
+describe('the check of names', () => {
+  it.each([
+    ['an argument that the header lacks', '--@key a\nreturn redis.call("GET", a .. b)', 'b is used'],
+    ['a key of the header that is not used', '--@key a\n--@key b\nreturn a', 'b is named in the header'],
+    ['keys and arguments by number', 'return KEYS[1] .. ARGV[2]', 'KEYS is used'],
+    [
+      'a field that the header lacks',
+      '--@arg rows[].a\nfor _, row in ipairs(rows) do row.b = row.a end',
+      'rows[].b is used',
+    ],
+    [
+      'a field that is not used',
+      '--@arg rows[].a\n--@arg rows[].b\nfor _, row in ipairs(rows) do local x = row.a end',
+      'rows[].b is named',
+    ],
+    ['a list that is not used', '--@key rows[].a\nreturn 1', 'rows is named in the header'],
+  ])('finds %s', (_, text, fault) => {
+    expect(nameFaults(text).join()).toContain(fault)
+  })
+
+  it('is content with locals, functions, fields and strings', () => {
+    const text = `--@include x
+--@key a -- not a name
+--@arg b
+local function twice(c) return c .. c end
+for i, d in ipairs({ e = a, f = 1 }) do helper(d.g, i) end
+return twice(b) -- 'h'`
+    expect(nameFaults(text, ['helper'])).toEqual([])
+  })
+})
+
+describe('a script and its caller', () => {
+  const reading = (texts: Record<string, string>) => (name: string) => texts[name] ?? ''
+  const TWICE = `--@include repeat
+--@arg word
+--@key pair_of_keys
+--@arg rows[].name   a note
+--@key rows[].at_key
+--@arg plain[]
+local seen = {}
+for i, row in ipairs(rows) do seen[i] = row.at_key .. '=' .. row.name end
+return { pair_of_keys, twice(word), table.concat(seen, ','), table.concat(plain, ',') }`
+  const read = reading({ 'a/b': TWICE, 'include/repeat': 'local function twice(word) return word .. word end' })
+
+  it('give and take keys and arguments by name', async () => {
+    const run = script('a/b', { keys: ['pairOfKeys', 'rows[].atKey'], args: ['plain[]', 'rows[].name', 'word'] }, read)
+    const rows = [
+      { atKey: 'k1', name: 1 },
+      { name: 'two', atKey: 'k2' },
+    ]
+    const given = { pairOfKeys: 'k0', word: 'ab', rows, plain: [true, false, null, 'x'] }
+    expect(await run(client, given)).toEqual(['k0', 'abab', 'k1=1,k2=two', '1,0,,x'])
+    expect(await run(client, { ...given, rows: [], plain: [] })).toEqual(['k0', 'abab', '', ''])
+  })
+
+  it('are checked at the start, and all differing names are reported together', () => {
+    expect(() =>
+      script('a/b', { keys: ['pairOfKeys', 'other'], args: ['plain[]', 'rows[].name', 'word', 'word'] }, read),
+    ).toThrow(
+      'The Redis script a/b.lua and its caller differ: the caller does not give the key rows[].atKey, the header names no key other, the caller names the argument word twice',
+    )
+  })
+
+  it.each([
+    ['a file that is not there', 'nowhere', undefined, /no such file.*nowhere\.lua/],
+    [
+      'an unknown directive',
+      'a',
+      '--@argument x',
+      'a.lua: "--@argument x" is not an @include, @key or @arg with a name',
+    ],
+    ['a directive without a name', 'a', '--@key', 'is not an @include'],
+    ['a name that is none', 'a', '--@key x-y', 'x-y is not a name'],
+    ['a name twice', 'a', '--@key x\n--@arg x', 'a.lua: x is named twice'],
+    ['a list that is a scalar as well', 'a', '--@key x\n--@arg x[]', 'x[] is named twice'],
+    ['a plain list with fields', 'a', '--@arg x[]\n--@arg x[].y', 'x[].y is named twice'],
+    ['a key in an included file', 'a', '--@include b', "include/b.lua: an included file can't declare @key"],
+    [
+      'files that include each other',
+      'a',
+      '--@include c',
+      'include/c includes include/d includes include/c, a circular include',
+    ],
+  ])('are refused: %s', (_, name, text, fault) => {
+    const others = { 'include/b': '--@key x', 'include/c': '--@include d', 'include/d': '--@include c' }
+    const load = () => (text === undefined ? readScript(name) : readScript(name, reading({ ...others, [name]: text })))
+    expect(load).toThrow(fault)
+  })
+})
