@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { tenantName } from '../src/service/domain/messages.ts'
-import { ROLES } from '../src/service/domain/person-roles.ts'
+import { tenantName } from '../src/contracts/facts/messages.ts'
+import { ROLES } from '../src/contracts/facts/person-roles.ts'
 import { hostName } from './door.ts'
 import { count, duration, wait } from './values.ts'
 

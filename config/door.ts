@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { tenantName } from '../src/service/domain/messages.ts'
-import { PROTOCOLS } from '../src/service/protocols/registry.ts'
+import { tenantName } from '../src/contracts/facts/messages.ts'
+import { PROTOCOLS } from '../src/protocols/registry.ts'
 import { byName, count, duration, wait } from './values.ts'
 
 /** Within this a shutdown, a proxy and a client all agree that nothing more will come. */

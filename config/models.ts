@@ -1,6 +1,6 @@
-import { entryOf } from '../src/service/domain/entry-of.ts'
-import type { Finding } from '../src/service/domain/finding.ts'
-import { DEFAULT_ENDPOINT, placeOf } from '../src/service/domain/model-name.ts'
+import { entryOf } from '../src/contracts/facts/entry-of.ts'
+import type { Finding } from '../src/contracts/facts/finding.ts'
+import { DEFAULT_ENDPOINT, placeOf } from '../src/contracts/facts/model-name.ts'
 import type { Settings } from './schema.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { RECORDED_TOPICS, type RecordedTopic } from '../src/service/ports/record.ts'
+import { RECORDED_TOPICS, type RecordedTopic } from '../src/contracts/ports/record.ts'
 import type { Settings } from './schema.ts'
 
 /** The topics by their contents, with the settings' prefix. */

@@ -1,9 +1,9 @@
-import type { Outbox } from '../src/service/ports/cases.ts'
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { StageBacklog } from '../src/service/ports/queues.ts'
-import type { PressureKind, Report } from '../src/service/ports/report.ts'
-import type { ThreadStore } from '../src/service/ports/threads.ts'
-import type { TopicReader } from '../src/service/ports/topic.ts'
+import type { Outbox } from '../src/contracts/ports/cases.ts'
+import type { Clock } from '../src/contracts/ports/clock.ts'
+import type { StageBacklog } from '../src/contracts/ports/queues.ts'
+import type { PressureKind, Report } from '../src/contracts/ports/report.ts'
+import type { ThreadStore } from '../src/contracts/ports/threads.ts'
+import type { TopicReader } from '../src/contracts/ports/topic.ts'
 
 export interface BackpressureSettings {
   /** Most threads due and not yet opened. */

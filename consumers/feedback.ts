@@ -1,9 +1,9 @@
 import type { Consumer, Kafka } from 'kafkajs'
-import { incomingOf, onPassedOver } from '../src/service/adapters/kafka/record.ts'
-import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/service/adapters/kafka/settled.ts'
-import { entryOf } from '../src/service/domain/entry-of.ts'
-import { OperatorError } from '../src/service/domain/errors.ts'
-import type { Incoming } from '../src/service/ports/topic.ts'
+import { entryOf } from '../src/contracts/facts/entry-of.ts'
+import { OperatorError } from '../src/contracts/facts/errors.ts'
+import type { Incoming } from '../src/contracts/ports/topic.ts'
+import { incomingOf, onPassedOver } from '../src/stream/record.ts'
+import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/stream/settled.ts'
 
 export interface ReadToEndSettings {
   readonly group: string

@@ -1,7 +1,7 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
-import { incomingOf, onPassedOver, type PassedOver } from '../src/service/adapters/kafka/record.ts'
-import type { Report } from '../src/service/ports/report.ts'
-import type { Batch, HandleBatch, Heartbeat, Later } from '../src/service/ports/topic.ts'
+import type { Report } from '../src/contracts/ports/report.ts'
+import type { Batch, HandleBatch, Heartbeat, Later } from '../src/contracts/ports/topic.ts'
+import { incomingOf, onPassedOver, type PassedOver } from '../src/stream/record.ts'
 
 /** As in the settings' `kafka`, and the topics. */
 export interface ReaderSettings {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ThreadRef } from '../src/service/domain/thread.ts'
-import type { Heartbeat, Later } from '../src/service/ports/topic.ts'
+import type { ThreadRef } from '../src/contracts/facts/thread.ts'
+import type { Heartbeat, Later } from '../src/contracts/ports/topic.ts'
 
 /** Erases deleted comments from everything that was derived from the post's thread. Repeatable. */
 export type EraseComments = (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
-import { groupAdmin } from '../src/service/adapters/kafka/group-admin.ts'
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { PartitionLag, Report } from '../src/service/ports/report.ts'
+import type { Clock } from '../src/contracts/ports/clock.ts'
+import type { PartitionLag, Report } from '../src/contracts/ports/report.ts'
+import { groupAdmin } from '../src/stream/group-admin.ts'
 import { type PartitionEnd, partitionEnds } from './partition-ends.ts'
 
 /**

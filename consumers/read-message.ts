@@ -1,11 +1,11 @@
 import type { z } from 'zod'
-import { CORRUPT_BATCH } from '../src/service/adapters/kafka/record.ts'
-import { entryOf } from '../src/service/domain/entry-of.ts'
-import type { DeadLetterReason } from '../src/service/domain/messages.ts'
-import { type ReadLimits, readValue } from '../src/service/domain/read-value.ts'
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { Place } from '../src/service/ports/threads.ts'
-import type { Incoming } from '../src/service/ports/topic.ts'
+import { entryOf } from '../src/contracts/facts/entry-of.ts'
+import type { DeadLetterReason } from '../src/contracts/facts/messages.ts'
+import { type ReadLimits, readValue } from '../src/contracts/facts/read-value.ts'
+import type { Clock } from '../src/contracts/ports/clock.ts'
+import type { Place } from '../src/contracts/ports/threads.ts'
+import type { Incoming } from '../src/contracts/ports/topic.ts'
+import { CORRUPT_BATCH } from '../src/stream/record.ts'
 
 /** A message that was read. */
 export interface Read<Message> {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Incarnation } from '../src/service/adapters/redis/incarnation.ts'
-import { type Refusal, refusalOf } from '../src/service/adapters/redis/refusals.ts'
-import { StoreSuspended } from '../src/service/ports/cases.ts'
-import type { Report } from '../src/service/ports/report.ts'
-import type { Batch, Heartbeat } from '../src/service/ports/topic.ts'
+import { StoreSuspended } from '../src/contracts/ports/cases.ts'
+import type { Report } from '../src/contracts/ports/report.ts'
+import type { Batch, Heartbeat } from '../src/contracts/ports/topic.ts'
+import type { Incarnation } from '../src/store/redis/incarnation.ts'
+import { type Refusal, refusalOf } from '../src/store/redis/refusals.ts'
 import type { PressureSignal } from './backpressure.ts'
 
 /** Intake resumes when memory use has fallen this far (as a share) below where it paused. */

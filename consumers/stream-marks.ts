@@ -1,7 +1,7 @@
-import type { Clock } from '../src/service/ports/clock.ts'
-import type { StreamMark, StreamMarks } from '../src/service/ports/threads.ts'
-import type { Position } from '../src/service/ports/topic.ts'
-import { UNREAD } from '../src/service/threads/stream-clock.ts'
+import type { Clock } from '../src/contracts/ports/clock.ts'
+import type { StreamMark, StreamMarks } from '../src/contracts/ports/threads.ts'
+import type { Position } from '../src/contracts/ports/topic.ts'
+import { UNREAD } from '../src/judging/threads/stream-clock.ts'
 
 /**
  * The marks by which the stream's clock goes, of the partitions that this process reads, as it last read or wrote them: how far

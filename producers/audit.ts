@@ -1,6 +1,6 @@
-import { withTimeout } from '../src/service/adapters/kafka/with-timeout.ts'
-import type { Audit } from '../src/service/ports/audit.ts'
-import type { TopicWriter } from '../src/service/ports/topic.ts'
+import type { Audit } from '../src/contracts/ports/audit.ts'
+import type { TopicWriter } from '../src/contracts/ports/topic.ts'
+import { withTimeout } from '../src/stream/with-timeout.ts'
 
 /** How long somebody waits for what they asked for until it is noted that they did, in ms; most notes that wait at a time. */
 const [WAIT_MS, MOST_WAITING] = [5_000, 1_000]

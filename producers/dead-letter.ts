@@ -1,9 +1,9 @@
-import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/service/adapters/kafka/record.ts'
-import { jsonOf } from '../src/service/domain/json-of.ts'
-import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/service/domain/messages.ts'
-import type { Report } from '../src/service/ports/report.ts'
-import type { Origin } from '../src/service/ports/threads.ts'
-import type { Incoming } from '../src/service/ports/topic.ts'
+import { jsonOf } from '../src/contracts/facts/json-of.ts'
+import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/contracts/facts/messages.ts'
+import type { Report } from '../src/contracts/ports/report.ts'
+import type { Origin } from '../src/contracts/ports/threads.ts'
+import type { Incoming } from '../src/contracts/ports/topic.ts'
+import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/stream/record.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
 export const MAX_RAW_BYTES = 256 * 1024

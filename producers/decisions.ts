@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DecisionMessage } from '../src/service/domain/decisions.ts'
-import type { Deciding } from '../src/service/ports/decisions.ts'
-import { type DecisionStore, decisionName } from '../src/service/ports/decisions.ts'
-import type { PlacingWriter } from '../src/service/ports/topic.ts'
+import type { DecisionMessage } from '../src/contracts/facts/decisions.ts'
+import type { Deciding } from '../src/contracts/ports/decisions.ts'
+import { type DecisionStore, decisionName } from '../src/contracts/ports/decisions.ts'
+import type { PlacingWriter } from '../src/contracts/ports/topic.ts'
 
 /** How soon, and how seldom at most, is looked again for what came of a decision, in ms: the longer it has taken, the longer it may. */
 const [SOONEST_MS, SELDOMEST_MS] = [100, 1_000]

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer, type RecordMetadata } from 'kafkajs'
-import { NoAnswer, withTimeout } from '../src/service/adapters/kafka/with-timeout.ts'
 import {
   type Compression,
   type Outgoing,
   type PlacingWriter,
   RefusedRecord,
   type TopicWriter,
-} from '../src/service/ports/topic.ts'
+} from '../src/contracts/ports/topic.ts'
+import { NoAnswer, withTimeout } from '../src/stream/with-timeout.ts'
 
 const { CompressionTypes } = kafkajs
 const TYPES: Record<Compression, number> = {

@@ -1,4 +1,4 @@
-import type { TopicWriter } from '../src/service/ports/topic.ts'
+import type { TopicWriter } from '../src/contracts/ports/topic.ts'
 
 /** How fast a file is sent: N messages a second, the recorded pace times `speed`, or as fast as the brokers accept it. */
 export type Pace =

@@ -5,8 +5,8 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { nodeEnvironment, nodeFlags } from './node-flags.js'
-import { isClone, root } from './package-folder.js'
+import { nodeEnvironment, nodeFlags } from './platform/node-flags.js'
+import { isClone, root } from './platform/package-folder.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const recent = major > 22 || (major === 22 && minor >= 18)
@@ -29,7 +29,7 @@ if (process.pid === 1 && process.execve !== undefined) process.execve(program, [
 const child = spawn(program, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'], env })
 
 // Signals go on as messages, for a terminal's reach the child by themselves: it must tell one Ctrl-C that came both ways from
-// two (src/stop-requests.ts). npm sends what the terminal has sent us already: within this time, in ms, it is the same one.
+// two (src/platform/stop-requests.ts). npm sends what the terminal has sent us already: within this time, in ms, it is the same one.
 const SAME_SIGNAL_MS = 500
 let last = Number.NEGATIVE_INFINITY
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])

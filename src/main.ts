@@ -1,13 +1,13 @@
 import { isatty } from 'node:tty'
 import { Command as Commander, CommanderError, Option } from 'commander'
 import type { Settings } from '../config/schema.ts'
-import { COMMANDS } from './commands/all.ts'
-import type { Command, Invocation, ListedCommand } from './commands/command.ts'
-import { terminal } from './commands/terminal.ts'
-import { version } from './package-folder.js'
-import { machineFault, unexpected } from './service/domain/error-line.ts'
-import { OperatorError } from './service/domain/errors.ts'
-import { stopRequests } from './stop-requests.ts'
+import type { Command, Invocation, ListedCommand } from './cli/command.ts'
+import { terminal } from './cli/terminal.ts'
+import { COMMANDS } from './commands.ts'
+import { machineFault, unexpected } from './contracts/facts/error-line.ts'
+import { OperatorError } from './contracts/facts/errors.ts'
+import { version } from './platform/package-folder.js'
+import { stopRequests } from './platform/stop-requests.ts'
 
 const io = terminal(process.stdout, process.stderr)
 const environment = process.env

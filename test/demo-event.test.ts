@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadSettings } from '../config/load.ts'
 import { answer } from '../src/kit/understudy/answer.ts'
-import { applyPreset, hateSettings } from '../src/service/protocols/hate/settings.ts'
+import { applyPreset, hateSettings } from '../src/protocols/hate/settings.ts'
 
 const post = z.object({ id: z.string(), text: z.string() })
 const counterspeech = post.extend({ type: z.literal('counterspeech'), hateSpeech: z.string() })

@@ -6,7 +6,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import { loadSettings, PROJECT } from '../config/load.ts'
 import { findOnPath, runCommand } from '../src/kit/stack/servers/command.ts'
-import { serveHttp } from '../src/service/adapters/http.ts'
+import { serveHttp } from '../src/platform/http.ts'
 import { tell } from './support/pipeline.ts'
 
 // There is no Kubernetes here: this holds probes and scrapes of the manifests against the pages that a process serves.

@@ -7,7 +7,7 @@ import { PROJECT } from '../config/load.ts'
 const BARE = new Set(['HeaderTable', 'LooseObject', 'Tree'])
 /** Of the service itself; local servers, the understudy and the bench are told no name from outside. */
 const LOOKED_AT = /^(src\/(?!kit\/(stack|understudy|bench)\/)|consumers\/|producers\/|config\/)/
-const HELPER = 'src/service/domain/entry-of.ts'
+const HELPER = 'src/contracts/facts/entry-of.ts'
 
 /** Places that look into a record by a name that is known only when it runs, which finds what every object inherits. */
 function plainLookups(files: readonly string[], options: ts.CompilerOptions, sources?: ReadonlyMap<string, string>) {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../config/load.ts'
-import { nodeEnvironment, nodeFlags } from '../src/node-flags.js'
+import { nodeEnvironment, nodeFlags } from '../src/platform/node-flags.js'
 
 test('a process of the service has bounded memory, unless somebody set bounds of their own', () => {
   expect(nodeFlags()).toContain('--max-old-space-size=192')

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { expect, it, vi } from 'vitest'
-import { stopRequests } from '../src/stop-requests.ts'
+import { stopRequests } from '../src/platform/stop-requests.ts'
 
 function process() {
   const self = new EventEmitter()

@@ -1,5 +1,5 @@
 import type { Dashboard, Panel } from '@grafana/grafana-foundation-sdk/dashboard'
-import { printable } from '../../src/service/domain/printable.ts'
+import { printable } from '../../src/contracts/facts/printable.ts'
 import {
   drawHeat,
   drawLines,

@@ -1,6 +1,6 @@
 import { axisX, barX, lineY, type Markish, plot } from '@observablehq/plot'
 import { parseHTML } from 'linkedom'
-import { printable } from '../../src/service/domain/printable.ts'
+import { printable } from '../../src/contracts/facts/printable.ts'
 
 /** A series as Prometheus answers a range query: its labels, and values by time in s. */
 export interface Series {

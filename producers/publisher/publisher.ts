@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OutboxEntry } from '../../src/service/ports/cases.ts'
-import { casesNamed, type PublishedKind } from '../../src/service/ports/report.ts'
+import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
+import { casesNamed, type PublishedKind } from '../../src/contracts/ports/report.ts'
 import { answerRequests, type DeliveryContext, deliver, hookVerdicts, putDeadLetter } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 

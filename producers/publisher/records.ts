@@ -1,11 +1,11 @@
-import { type Proposal, proposal as proposalSchema, type Review } from '../../src/service/domain/decisions.ts'
-import { jsonOf } from '../../src/service/domain/json-of.ts'
-import { deadLetter } from '../../src/service/domain/messages.ts'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { isCrossKind, requestIn, type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
-import type { Answers } from '../../src/service/ports/answers.ts'
-import type { OutboxEntry } from '../../src/service/ports/cases.ts'
-import type { Outgoing } from '../../src/service/ports/topic.ts'
+import { type Proposal, proposal as proposalSchema, type Review } from '../../src/contracts/facts/decisions.ts'
+import { jsonOf } from '../../src/contracts/facts/json-of.ts'
+import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { isCrossKind, requestIn, type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
+import type { Answers } from '../../src/contracts/ports/answers.ts'
+import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
+import type { Outgoing } from '../../src/contracts/ports/topic.ts'
 
 export interface PublishedTopics {
   readonly verdicts: string

@@ -1,7 +1,7 @@
-import { entryOf } from '../../src/service/domain/entry-of.ts'
-import type { Clock } from '../../src/service/ports/clock.ts'
-import type { Report } from '../../src/service/ports/report.ts'
-import type { Claimed, Receiver, SendWebhook, Tried, TryEnd, Webhooks } from '../../src/service/ports/webhooks.ts'
+import { entryOf } from '../../src/contracts/facts/entry-of.ts'
+import type { Clock } from '../../src/contracts/ports/clock.ts'
+import type { Report } from '../../src/contracts/ports/report.ts'
+import type { Claimed, Receiver, SendWebhook, Tried, TryEnd, Webhooks } from '../../src/contracts/ports/webhooks.ts'
 
 /** A receiver's Retry-After counts up to this, in ms. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000

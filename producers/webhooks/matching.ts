@@ -1,7 +1,7 @@
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import { withoutWords } from '../../src/service/domain/without-words.ts'
-import type { Delivery, Receiver } from '../../src/service/ports/webhooks.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { withoutWords } from '../../src/contracts/facts/without-words.ts'
+import type { Delivery, Receiver } from '../../src/contracts/ports/webhooks.ts'
 
 /** A receiver, and which verdicts it is sent, with all that take their place; without a list all of them. */
 export interface Hook extends Receiver {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { transcript, verdict } from '../service/domain/verdict.ts'
+import type { transcript, verdict } from '../contracts/facts/verdict.ts'
 
 // What goes to the door and comes from it. Times are ISO 8601 with an offset; the tenant is the key's.
 

@@ -1,4 +1,4 @@
-import { OperatorError } from '../service/domain/errors.ts'
+import { OperatorError } from '../contracts/facts/errors.ts'
 import { NotReadyError, UnavailableError } from './stack/servers/local-server.ts'
 import { startStack } from './stack/stack.ts'
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { memoryService } from '../../src/commands/judging/memory-service.ts'
+import { memoryService } from '../../src/app/commands/judging/memory-service.ts'
+import { RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { Model } from '../../src/contracts/ports/model.ts'
 import { answer } from '../../src/kit/understudy/answer.ts'
-import { memoryTopics } from '../../src/service/adapters/memory/topics.ts'
-import { RetryLaterError } from '../../src/service/domain/errors.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import type { Model } from '../../src/service/ports/model.ts'
+import { memoryTopics } from '../../src/store/memory-topics.ts'
 import { type Arriving, STREAMS } from './streams.ts'
 
 const TOPICS = { posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' }

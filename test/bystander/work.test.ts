@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { misspeltAlike, readAhead, sameWords } from '../../src/service/protocols/rumor/near-identical.ts'
+import { misspeltAlike, readAhead, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import { counted, total } from './counted.ts'
 import { ALIKE, LARGE_MESSAGES, MESSAGES } from './registry.ts'
 import { ALL, OTHER_WAYS, WAYS } from './ways.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { noComments } from '../../src/service/domain/verdict.ts'
+import { noComments } from '../../src/contracts/facts/verdict.ts'
 import type { Asked } from './asked.ts'
 import { audit, type Evidence } from './audit.ts'
 import { DEAD_HEADER } from './expected.ts'

@@ -5,8 +5,8 @@ import {
   type Proposal,
   type Review,
   review,
-} from '../../src/service/domain/decisions.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
+} from '../../src/contracts/facts/decisions.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { DEAD_HEADER } from './expected.ts'
 import type { TopicRecord } from './reader.ts'
 

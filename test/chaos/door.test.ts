@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noComments, type Verdict, verdict } from '../../src/service/domain/verdict.ts'
+import { noComments, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import { doorBreaches } from './door.ts'
 import type { TopicRecord } from './reader.ts'
 

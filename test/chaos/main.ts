@@ -1,7 +1,7 @@
 // `npm run chaos`: the service under a seeded plan of faults, and the account of what came of every message and every call.
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
-import { table } from '../../src/commands/terminal.ts'
+import { table } from '../../src/cli/terminal.ts'
 import { UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { KINDS, type Kind, kindsOf } from './plan.ts'
 import { type Outcome, runSeed } from './run.ts'

@@ -1,6 +1,6 @@
 import kafkajs, { type Kafka } from 'kafkajs'
-import { rangesOf, readRanges } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { incomingOf } from '../../src/service/adapters/kafka/record.ts'
+import { rangesOf, readRanges } from '../../src/stream/bounded-reader.ts'
+import { incomingOf } from '../../src/stream/record.ts'
 
 /** A record as it stands on its topic. */
 export interface TopicRecord {

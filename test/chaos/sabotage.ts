@@ -27,7 +27,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A case is concluded without asking whether it is still this worker's to conclude. */
   'no-epoch': [
     {
-      file: 'src/service/adapters/redis/scripts/cases/conclude.lua',
+      file: 'src/store/case/conclude.lua',
       text: "if status ~= 'open' or latest ~= epoch then return 0 end",
       instead: '',
     },
@@ -35,7 +35,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** An answer is called stored, and is not. */
   'no-journal': [
     {
-      file: 'src/service/adapters/redis/scripts/cases/answer.lua',
+      file: 'src/store/case/answer.lua',
       text: "local stored = redis.call('HSETNX', journal, key, entry) == 1",
       instead: 'local stored = true',
     },
@@ -51,7 +51,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A post that comes again after its thread was forgotten counts its revisions from one. */
   'forget-revisions': [
     {
-      file: 'src/service/adapters/redis/scripts/threads/put-post.lua',
+      file: 'src/store/thread/put-post.lua',
       text: '  restore_numbers(thread, revisions, decided)\n',
       instead: '',
     },
@@ -59,7 +59,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Cases of a protocol that is off are ended at once, though others may have it on a moment later. */
   'give-up-early': [
     {
-      file: 'src/service/engine/unworked.ts',
+      file: 'src/judging/engine/unworked.ts',
       text: 'deadline + settings.handBack < clock() && ',
       instead: '',
     },
@@ -67,7 +67,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Offsets that hold no record count as unread. */
   'count-marks': [
     {
-      file: 'src/service/adapters/kafka/record.ts',
+      file: 'src/stream/record.ts',
       text: '    if (batchSize > 0) return\n',
       instead: '    if (batchSize >= 0) return\n',
     },
@@ -75,12 +75,12 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Of a comment that waits for its post and has no room, nothing is kept. */
   'lose-orphans': [
     {
-      file: 'src/service/adapters/redis/scripts/threads/put-comments.lua',
+      file: 'src/store/thread/put-comments.lua',
       text: ' else keep_origin(id, change.origin) end\n',
       instead: ' end\n',
     },
     {
-      file: 'src/service/adapters/redis/scripts/threads/put-comments.lua',
+      file: 'src/store/thread/put-comments.lua',
       text: "if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end",
       instead: "redis.call('HDEL', orphans, id)",
     },
@@ -88,7 +88,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A case ends with a verdict whatever a person has decided. */
   'overrule-people': [
     {
-      file: 'src/service/adapters/redis/scripts/cases/conclude.lua',
+      file: 'src/store/case/conclude.lua',
       text: 'local is_beneath = top and (human or (last and number and tonumber(number) < tonumber(last)))',
       instead: 'local is_beneath = false',
     },
@@ -96,7 +96,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A decision is carried out as often as it is read. */
   'decide-again': [
     {
-      file: 'src/service/adapters/redis/scripts/threads/decide.lua',
+      file: 'src/store/thread/decide.lua',
       text: 'if before and cjson.decode(before).same == same then',
       instead: 'if false then',
     },
@@ -104,7 +104,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** The record does not hear of deleted comments. */
   'keep-comments': [
     {
-      file: 'src/service/adapters/sqlite/tables.ts',
+      file: 'src/record/sqlite/tables.ts',
       text: '    this.#erasures.commentsGone(fresh.map(({ entry }) => entry))\n',
       instead: '',
     },
@@ -112,7 +112,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A recovery does not put back what people decided. */
   'forget-decisions': [
     {
-      file: 'src/service/recovery/recover.ts',
+      file: 'src/recovery/recover.ts',
       text: '    await restoreDecided(run, decided)\n',
       instead: '',
     },
@@ -120,7 +120,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** A recovery brings no revisions back. */
   'forget-published': [
     {
-      file: 'src/service/adapters/redis/scripts/recovery/restore-revisions.lua',
+      file: 'src/store/recovery/restore-revisions.lua',
       text: 'local is_behind = known < revision',
       instead: 'local is_behind = false',
     },

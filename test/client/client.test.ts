@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
+import { startEmbedded } from '../../src/app/embedded/embedded.ts'
 import {
   type Comment,
   type Counterspeech,
@@ -15,15 +16,14 @@ import {
   type Judging,
   type Post,
 } from '../../src/client/client.ts'
-import { understudyModel } from '../../src/kit/bench/model.ts'
-import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
-import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
 import type {
   CommentMessage,
   CounterspeechMessage,
   FeedbackMessage,
   PostMessage,
-} from '../../src/service/domain/messages.ts'
+} from '../../src/contracts/facts/messages.ts'
+import { understudyModel } from '../../src/kit/bench/model.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 let embedded: Awaited<ReturnType<typeof startEmbedded>>

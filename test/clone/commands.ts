@@ -163,9 +163,9 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel library import my-labels.csv --shelf kodoli --text-field comment --label-field label': 'proof: pages',
   'npx gavel library search "they all should go home" --shelf kodoli -k 5': 'proof: pages',
   'npm run mutate': MUTATION,
-  'npm run mutate -- src/service/protocols/hate': MUTATION,
-  'npm run mutate -- --mutate src/service/gateway/memo.ts': MUTATION,
-  'npm run mutate -- --incremental src/service/engine': MUTATION,
+  'npm run mutate -- src/protocols/hate': MUTATION,
+  'npm run mutate -- --mutate src/models/memo.ts': MUTATION,
+  'npm run mutate -- --incremental src/judging/engine': MUTATION,
   'npx gavel eval --preset predict-table-2 --data comments.jsonl --format kodoli --models mine --only "Rounds 1 & 2"':
     'at: test/proofs/presets.proof.ts',
   'export GAVEL_RECORD_STORE=postgres GAVEL_RECORD_POSTGRES_URL=postgresql://gavel@db:5432/gavel':

@@ -2,9 +2,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadFiles, loadSettings } from '../../config/load.ts'
-import { fences } from '../../src/service/domain/fence.ts'
-import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import { makeProtocols, promptsOf } from '../../src/service/protocols/make.ts'
+import { makeProtocols, promptsOf } from '../../src/app/composition/make-protocols.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 /** A folder with these files. */

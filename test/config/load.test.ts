@@ -5,7 +5,7 @@ import { isMap, isScalar, parseDocument, type YAMLMap } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { mappingOf } from '../../config/tree.ts'
 import { variablesOf } from '../../config/variables.ts'
-import { OperatorError } from '../../src/service/domain/errors.ts'
+import { OperatorError } from '../../src/contracts/facts/errors.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const MINUTE = 60_000

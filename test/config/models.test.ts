@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { unpricedFinding, unpricedRefusal } from '../../config/models.ts'
-import { withModel } from '../../src/commands/with-model.ts'
-import { startApp } from '../../src/service/composition/service.ts'
+import { withModel } from '../../src/app/commands/with-model.ts'
+import { startApp } from '../../src/app/composition/service.ts'
 
 const given = (changes: Record<string, string>) =>
   loadSettings({ OPENAI_API_KEY: 'k', GAVEL_LOG_LEVEL: 'silent', ...changes })

@@ -1,6 +1,6 @@
 import { parseHTML } from 'linkedom'
 import { expect } from 'vitest'
-import { shown } from '../../src/service/console/view.ts'
+import { shown } from '../../src/console/view.ts'
 import { aConsole, aTurn, type Judged, tokenIn, WELL } from './console-for-tests.ts'
 
 /** A thread with an argument in which every word is this one. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { MOST_AUDITED } from '../../src/service/domain/audit.ts'
+import { MOST_AUDITED } from '../../src/contracts/facts/audit.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 const WORDS = 'zanzibar'

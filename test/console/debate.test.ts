@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import { debateOf } from '../../src/service/console/debate.ts'
-import type { Reading } from '../../src/service/domain/reading.ts'
+import { debateOf } from '../../src/console/debate.ts'
+import type { Reading } from '../../src/contracts/facts/reading.ts'
 import { aTurn } from './console-for-tests.ts'
 
 const reading: Reading = {

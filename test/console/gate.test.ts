@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { Sessions } from '../../src/service/console/sessions.ts'
-import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
+import { Sessions } from '../../src/console/sessions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
 import { aConsole, HOST, tokenIn } from './console-for-tests.ts'
 
 const WORDS = 'zanzibar'

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
-import { shown } from '../../src/service/console/view.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
+import { shown } from '../../src/console/view.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { at } from '../contracts/record.ts'
 import { ATTACKS } from '../models/attacks.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -86,13 +86,13 @@ it('a page is no larger than 100 KB but for what it shows, also of a thread of 5
 })
 
 it('stylesheets and script together with an empty page are no larger than 60 KB', () => {
-  const folder = 'src/service/console/assets'
+  const folder = 'src/console/assets'
   const all = readdirSync(folder).map((name) => readFileSync(`${folder}/${name}`).length)
   expect(all.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(60_000)
 })
 
 it('every attribute of a template is quoted, interface texts are only in the one file, and no script makes markup of text', () => {
-  const folder = 'src/service/console'
+  const folder = 'src/console'
   for (const name of readdirSync(folder).filter((file) => file.endsWith('.ts') && !file.endsWith('texts.ts'))) {
     const source = readFileSync(`${folder}/${name}`, 'utf8')
     const templates = templatesIn(source)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { grantsOf, RIGHTS, ROLES, type Role, roleIn, tenantsOf } from '../../src/service/domain/person-roles.ts'
+import { grantsOf, RIGHTS, ROLES, type Role, roleIn, tenantsOf } from '../../src/contracts/facts/person-roles.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 

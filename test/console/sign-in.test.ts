@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, BlockList } from 'node:net'
 import Provider from 'oidc-provider'
 import { afterEach, expect, it } from 'vitest'
-import { openIdProvider } from '../../src/service/adapters/openid.ts'
+import { openIdProvider } from '../../src/console/openid.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 const SECRET = 'x'.repeat(32)

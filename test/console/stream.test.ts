@@ -1,7 +1,7 @@
 import { expect, it, vi } from 'vitest'
-import { Disturbing } from '../../src/service/console/lists.ts'
-import { Arriving, type Told } from '../../src/service/console/stream.ts'
-import { MOST_ERASED } from '../../src/service/ports/record.ts'
+import { Disturbing } from '../../src/console/lists.ts'
+import { Arriving, type Told } from '../../src/console/stream.ts'
+import { MOST_ERASED } from '../../src/contracts/ports/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function listening(filter = {}) {

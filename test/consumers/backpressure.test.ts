@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
-import type { StageBacklog } from '../../src/service/ports/queues.ts'
-import type { ThreadState } from '../../src/service/ports/threads.ts'
+import type { StageBacklog } from '../../src/contracts/ports/queues.ts'
+import type { ThreadState } from '../../src/contracts/ports/threads.ts'
 
 const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resumeAtShare: 0.5 }
 

@@ -1,7 +1,7 @@
 import type { Consumer, ConsumerRunConfig, EachBatchPayload, Kafka } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { groupReader } from '../../consumers/group-reader.ts'
-import type { Events } from '../../src/service/ports/report.ts'
+import type { Events } from '../../src/contracts/ports/report.ts'
 
 const SETTINGS = {
   group: 'g',

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { laterErasures } from '../../consumers/later-erasures.ts'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import type { Later } from '../../src/service/ports/topic.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Later } from '../../src/contracts/ports/topic.ts'
 import { thread } from '../contracts/samples.ts'
 
 const [p1, p2] = [thread('p1'), thread('p2')]

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
-import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/record.ts'
-import { commentMessage, deadLetter, postMessage } from '../../src/service/domain/messages.ts'
-import type { Incoming } from '../../src/service/ports/topic.ts'
+import { commentMessage, deadLetter, postMessage } from '../../src/contracts/facts/messages.ts'
+import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import { CORRUPT_BATCH } from '../../src/stream/record.ts'
 
 const NOW = Date.parse('2024-05-01T12:00:00Z')
 const LIMITS = { maxMessageBytes: 1 << 20, maxAhead: 300_000 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { besideIntake } from '../../consumers/group-reader.ts'
-import type { Report } from '../../src/service/ports/report.ts'
+import type { Report } from '../../src/contracts/ports/report.ts'
 
 const told = (loop?: 'decisions') => {
   const all: unknown[] = []

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { askedThread } from '../../src/service/threads/asked.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { askedThread } from '../../src/judging/threads/asked.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
 import {
   concludeCase,

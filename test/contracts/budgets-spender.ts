@@ -3,9 +3,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { redisBudgets } from '../../src/service/adapters/redis/budgets.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
-import type { BudgetSettings } from '../../src/service/ports/budgets.ts'
+import type { BudgetSettings } from '../../src/contracts/ports/budgets.ts'
+import { redisBudgets } from '../../src/store/budget/redis.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 
 const [, , url = '', prefix = '', settings = '', number = ''] = process.argv
 const client = connect(url, () => {}, 'retrying')

@@ -9,7 +9,7 @@ import {
   NOTHING,
   type Purchase,
   type Reserved,
-} from '../../src/service/ports/budgets.ts'
+} from '../../src/contracts/ports/budgets.ts'
 
 /** Budgets with empty accounts, apart from those of every other test. */
 export type MakeBudgets = (settings: BudgetSettings) => Promise<{

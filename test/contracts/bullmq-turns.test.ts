@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/contracts/ports/queues.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import { bullQueues } from '../../src/service/adapters/bullmq/workers.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
-import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
-import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/service/ports/queues.ts'
+import { bullQueues } from '../../src/store/queue/workers.ts'
+import { connect } from '../../src/store/redis/connect.ts'
+import { keysUnder } from '../../src/store/redis/keys.ts'
 import { askOf, notedWork, STAGES, together } from './stage-queues.ts'
 
 const SOON = { timeout: 20_000, interval: 10 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord } from '../../src/service/domain/case.ts'
-import { charactersIn } from '../../src/service/domain/characters-in.ts'
-import { CaseWithheld } from '../../src/service/ports/cases.ts'
+import type { CaseRecord } from '../../src/contracts/facts/case.ts'
+import { charactersIn } from '../../src/contracts/facts/characters-in.ts'
+import { CaseWithheld } from '../../src/contracts/ports/cases.ts'
 import { ARRIVAL, callOf, endOf, entryOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 

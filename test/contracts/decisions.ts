@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import type { OutboxEntry } from '../../src/service/ports/cases.ts'
-import type { Decided, DecidedOn, Decision, LabelledVerdict } from '../../src/service/ports/decisions.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
+import type { Decided, DecidedOn, Decision, LabelledVerdict } from '../../src/contracts/ports/decisions.ts'
 import { ARRIVAL, said as comment, endOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { judgeOnce, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 

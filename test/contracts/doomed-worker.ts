@@ -2,8 +2,8 @@
 // end, and says in a line on standard output what it hangs in.
 
 import { writeSync } from 'node:fs'
-import { bullQueues } from '../../src/service/adapters/bullmq/workers.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { bullQueues } from '../../src/store/queue/workers.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import { alone, askOf, STAGES } from './stage-queues.ts'
 import { KILL_SETTINGS } from './worker-settings.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord } from '../../src/service/domain/case.ts'
-import type { CaseRestart, UnpublishedCase } from '../../src/service/ports/cases.ts'
-import type { ThreadState } from '../../src/service/ports/threads.ts'
+import type { CaseRecord } from '../../src/contracts/facts/case.ts'
+import type { CaseRestart, UnpublishedCase } from '../../src/contracts/ports/cases.ts'
+import type { ThreadState } from '../../src/contracts/ports/threads.ts'
 import {
   ARRIVAL,
   callOf,

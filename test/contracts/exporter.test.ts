@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Exporter } from '../../src/contracts/ports/exporter.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
-import { redisExporter } from '../../src/service/adapters/redis/exporter.ts'
-import { keysUnder } from '../../src/service/adapters/redis/keys.ts'
-import type { Exporter } from '../../src/service/ports/exporter.ts'
+import { connect } from '../../src/store/redis/connect.ts'
+import { redisExporter } from '../../src/store/redis/exporter.ts'
+import { keysUnder } from '../../src/store/redis/keys.ts'
 
 const LEASE_MS = 300
 let server: RestartableServer

@@ -14,15 +14,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import type { Embedder, Library } from '../../src/contracts/ports/library.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
-import { localEmbedder } from '../../src/service/adapters/embedders/local.ts'
-import { makeEmbedder } from '../../src/service/adapters/embedders/make.ts'
-import { lanceLibrary } from '../../src/service/adapters/lancedb/library.ts'
-import { lanceTables } from '../../src/service/adapters/lancedb/tables.ts'
-import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
-import { ownerOf } from '../../src/service/library/names.ts'
-import type { Row } from '../../src/service/library/storage.ts'
-import type { Embedder, Library } from '../../src/service/ports/library.ts'
+import { localEmbedder } from '../../src/shelves/embedders/local.ts'
+import { makeEmbedder } from '../../src/shelves/embedders/make.ts'
+import { lanceLibrary } from '../../src/shelves/lancedb/library.ts'
+import { lanceTables } from '../../src/shelves/lancedb/tables.ts'
+import { ownerOf } from '../../src/shelves/names.ts'
+import type { Row } from '../../src/shelves/storage.ts'
 import { item, libraryContract, nobody, signal, wordEmbedder } from './library.ts'
 
 const BOUNDS = { newProposals: { perAuthor: 100, perTenant: 1_000, per: 3_600_000 }, shared: new Set<string>() }
@@ -318,8 +318,8 @@ describe('the library, in LanceDB', () => {
     const script = join(folder, 'reader.ts')
     writeFileSync(
       script,
-      `import { localEmbedder } from ${sourceOf('src/service/adapters/embedders/local.ts')}
-       import { lanceLibrary } from ${sourceOf('src/service/adapters/lancedb/library.ts')}
+      `import { localEmbedder } from ${sourceOf('src/shelves/embedders/local.ts')}
+       import { lanceLibrary } from ${sourceOf('src/shelves/lancedb/library.ts')}
        const library = lanceLibrary({ path: ${JSON.stringify(path)}, embedder: localEmbedder(), now: Date.now, proposalsPerAuthor: 1, shared: new Set() })
        await library.find({ text: 'fox', shelves: ['animals'], k: 1 }, { tenant: '', id: '', kind: 'post' }, new AbortController().signal)
        await library.forget(['no owner'])
@@ -442,7 +442,7 @@ describe('the library, in LanceDB', () => {
     const script = join(folder, 'writer.ts')
     writeFileSync(
       script,
-      `import { lanceLibrary } from ${sourceOf('src/service/adapters/lancedb/library.ts')}
+      `import { lanceLibrary } from ${sourceOf('src/shelves/lancedb/library.ts')}
        import { embed } from ${sourceOf('src/kit/understudy/embeddings.ts')}
        const [path, name] = process.argv.slice(2)
        const embedder = { name: 'words', dimension: 64, weakFor: () => null, close: async () => {},
@@ -567,7 +567,7 @@ describe('the local embedder', () => {
     const script = join(mkdtempSync(join(tmpdir(), 'gavel-embedder-')), 'embed.ts')
     writeFileSync(
       script,
-      `import { localEmbedder } from ${sourceOf('src/service/adapters/embedders/local.ts')}
+      `import { localEmbedder } from ${sourceOf('src/shelves/embedders/local.ts')}
        const { vectors } = await localEmbedder().embed(['a text'], new AbortController().signal)
        if (vectors[0].length !== 512) process.exitCode = 1`,
     )

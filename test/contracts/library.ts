@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { OperatorError } from '../../src/contracts/facts/errors.ts'
+import type { DeletedOwners } from '../../src/contracts/ports/erasures.ts'
+import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/contracts/ports/library.ts'
 import { embed } from '../../src/kit/understudy/embeddings.ts'
-import { OperatorError } from '../../src/service/domain/errors.ts'
-import type { LibraryOptions } from '../../src/service/library/library.ts'
-import { ownerOf } from '../../src/service/library/names.ts'
-import type { DeletedOwners } from '../../src/service/ports/erasures.ts'
-import type { Embedder, Item, Library, NewProposal, SubjectRef } from '../../src/service/ports/library.ts'
+import type { LibraryOptions } from '../../src/shelves/library.ts'
+import { ownerOf } from '../../src/shelves/names.ts'
 
 /** A library of one test, and another as a second process would open it with another embedder. */
 export interface OpenLibrary {

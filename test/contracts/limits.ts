@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { PermanentError } from '../../src/service/domain/errors.ts'
-import type { LimitScope, LimitSettings, Limits, LimitsOf, Ticket } from '../../src/service/ports/limits.ts'
+import { PermanentError } from '../../src/contracts/facts/errors.ts'
+import type { LimitScope, LimitSettings, Limits, LimitsOf, Ticket } from '../../src/contracts/ports/limits.ts'
 import { faultsOf, type Grant } from '../support/windows.ts'
 
 /** A short minute, so that tests on a real clock can wait for it. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import type { Looked, Memo, MemoEntry } from '../../src/service/ports/memo.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Looked, Memo, MemoEntry } from '../../src/contracts/ports/memo.ts'
 import { thread } from './samples.ts'
 
 /** A memo apart from those of every other test. */

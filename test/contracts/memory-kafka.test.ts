@@ -1,8 +1,8 @@
 import kafkajs from 'kafkajs'
 import { afterEach, expect, it } from 'vitest'
 import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
-import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
-import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/record.ts'
+import { registerCodecs } from '../../src/stream/codecs.ts'
+import { CORRUPT_BATCH } from '../../src/stream/record.ts'
 import { collector, IN_TIME, topicContract } from './topics.ts'
 
 const { CompressionCodecs, CompressionTypes } = kafkajs

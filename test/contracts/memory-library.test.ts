@@ -1,4 +1,4 @@
-import { memoryLibrary, memoryStorage } from '../../src/service/adapters/memory/library.ts'
+import { memoryLibrary, memoryStorage } from '../../src/shelves/memory.ts'
 import { libraryContract } from './library.ts'
 
 libraryContract('in memory', async ({ embedder, ...options }) => {

@@ -1,4 +1,4 @@
-import { memoryRecord } from '../../src/service/adapters/memory/record.ts'
+import { memoryRecord } from '../../src/record/memory/record.ts'
 import { KEEP, recordContract } from './record.ts'
 
 recordContract('in memory', async (review) => {

@@ -1,5 +1,5 @@
-import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
-import { memoryWebhooks } from '../../src/service/adapters/memory/webhooks.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
+import { memoryWebhooks } from '../../src/store/webhook/memory.ts'
 import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { decisionsContract } from './decisions.ts'

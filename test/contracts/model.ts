@@ -1,5 +1,5 @@
-import { fences } from '../../src/service/domain/fence.ts'
-import type { Model, ModelRequest } from '../../src/service/ports/model.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import type { Model, ModelRequest } from '../../src/contracts/ports/model.ts'
 
 export const SCHEMA = {
   type: 'object',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { OutboxEntry } from '../../src/service/ports/cases.ts'
+import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import { ARRIVAL, postOf, RULES, thread } from './samples.ts'
 import { concludeCase, type MakeStores, openCase, readThread, type Stores } from './stores.ts'
 

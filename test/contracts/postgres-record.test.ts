@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe } from 'vitest'
-import { postgresRecord, postgresReviewQueue } from '../../src/service/adapters/postgres/record.ts'
+import { postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { broadcast } from '../../src/service/operations/broadcast.ts'
-import type { Listener } from '../../src/service/ports/report.ts'
+import type { Listener } from '../../src/contracts/ports/report.ts'
+import { broadcast } from '../../src/operations/broadcast.ts'
 
 it('a listener that throws hurts neither the work nor the other listeners', () => {
   const heard: string[] = []

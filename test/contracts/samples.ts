@@ -1,9 +1,9 @@
-import type { Call, CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
-import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/service/domain/thread.ts'
-import { noUsage, verdictId } from '../../src/service/domain/verdict.ts'
-import type { Above } from '../../src/service/ports/cases.ts'
-import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/service/ports/threads.ts'
+import type { Call, CaseRecord, JournalEntry } from '../../src/contracts/facts/case.ts'
+import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
+import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { noUsage, verdictId } from '../../src/contracts/facts/verdict.ts'
+import type { Above } from '../../src/contracts/ports/cases.ts'
+import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/contracts/ports/threads.ts'
 
 // Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord, JournalEntry } from '../../src/service/domain/case.ts'
-import { ownerOf } from '../../src/service/library/names.ts'
-import { CaseWithheld, type UnpublishedCase } from '../../src/service/ports/cases.ts'
+import type { CaseRecord, JournalEntry } from '../../src/contracts/facts/case.ts'
+import { CaseWithheld, type UnpublishedCase } from '../../src/contracts/ports/cases.ts'
+import { ownerOf } from '../../src/shelves/names.ts'
 import { ARRIVAL, endOf, entryOf, postOf, RULES, retractionOf, thread } from './samples.ts'
 import { hookVerdicts, type MakeStores, openCase, readThread, type Stores, sentToReceiver, takeCase } from './stores.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { sameThreadHalf } from '../../src/service/adapters/sqlite/halves.ts'
-import { sqliteRecord, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
+import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
+import { sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 

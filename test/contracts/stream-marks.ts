@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { StreamMark } from '../../src/service/ports/threads.ts'
+import type { StreamMark } from '../../src/contracts/ports/threads.ts'
 import type { MakeStores, Stores } from './stores.ts'
 
 /** What every store of stream marks promises. */

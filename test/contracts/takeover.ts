@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CommentChange, ThreadRules } from '../../src/service/ports/threads.ts'
+import type { CommentChange, ThreadRules } from '../../src/contracts/ports/threads.ts'
 import { ARRIVAL, postOf, RULES, said, thread, unsaid } from './samples.ts'
 import { type MakeStores, readThread, type Stores } from './stores.ts'
 

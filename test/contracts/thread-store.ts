@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { CaseRecord } from '../../src/service/domain/case.ts'
-import { keptHash } from '../../src/service/domain/kept-image.ts'
-import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import type { Post, ThreadRef } from '../../src/service/domain/thread.ts'
-import type { CommentChange, Origin, ThreadRules } from '../../src/service/ports/threads.ts'
+import type { CaseRecord } from '../../src/contracts/facts/case.ts'
+import { keptHash } from '../../src/contracts/facts/kept-image.ts'
+import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
+import type { Post, ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { CommentChange, Origin, ThreadRules } from '../../src/contracts/ports/threads.ts'
 import {
   ARRIVAL,
   callOf,

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { groupReader } from '../../consumers/group-reader.ts'
 import { partitionLag } from '../../consumers/partition-lag.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import type { Batch, Compression, Incoming, TopicReader, TopicWriter } from '../../src/contracts/ports/topic.ts'
+import { COMPRESSIONS } from '../../src/contracts/ports/topic.ts'
 import type { LocalKafka } from '../../src/kit/stack/servers/kafka.ts'
-import { ensureTopics, kafkaClient } from '../../src/service/adapters/kafka/client.ts'
-import type { Batch, Compression, Incoming, TopicReader, TopicWriter } from '../../src/service/ports/topic.ts'
-import { COMPRESSIONS } from '../../src/service/ports/topic.ts'
+import { ensureTopics, kafkaClient } from '../../src/stream/client.ts'
 
 /** A consumer group takes its time to form, and to form again. */
 export const IN_TIME = { timeout: 25_000, interval: 20 }

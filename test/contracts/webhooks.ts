@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import type { Claimed, Delivery, Webhooks } from '../../src/service/ports/webhooks.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Claimed, Delivery, Webhooks } from '../../src/contracts/ports/webhooks.ts'
 import { thread } from './samples.ts'
 
 /** Deliveries, apart from those of every other test. */

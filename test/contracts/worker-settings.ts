@@ -1,4 +1,4 @@
-import type { QueueSettings } from '../../src/service/adapters/bullmq/queues.ts'
+import type { QueueSettings } from '../../src/store/queue/queues.ts'
 
 /** As config/gavel.yaml has them. */
 export const KILL_SETTINGS: Omit<QueueSettings, 'prefix'> = {

@@ -19,13 +19,15 @@ export const CONCEPTS: Readonly<Record<string, { readonly has: readonly string[]
 
 /** The words of the service's code, Lua's in the form of TypeScript's: `max_per_author` is `maxPerAuthor`. */
 export function wordsOfService(): ReadonlySet<string> {
-  const folders = ['src/service', 'consumers', 'producers', 'config']
+  const folders = ['src', 'consumers', 'producers', 'config']
   const files = folders.flatMap((folder) =>
     readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
       join(PROJECT, folder, name),
     ),
   )
-  const texts = files.filter((file) => /\.(?:ts|lua|yaml)$/.test(file)).map((file) => readFileSync(file, 'utf8'))
+  const texts = files
+    .filter((file) => /\.(?:ts|lua|yaml)$/.test(file) && !/\/src\/(?:lab|kit)\//.test(file))
+    .map((file) => readFileSync(file, 'utf8'))
   return new Set(texts.flatMap((text) => (text.match(/[A-Za-z_]\w*/g) ?? []).map(inCamels)))
 }
 

@@ -2,22 +2,22 @@ import { loadSettings } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { intake } from '../../consumers/intake.ts'
 import { publisher } from '../../producers/publisher/publisher.ts'
-import { memoryQueues } from '../../src/service/adapters/memory/queues.ts'
-import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
-import { memoryTopics } from '../../src/service/adapters/memory/topics.ts'
-import { gatewayOf, memoryGatewayStores } from '../../src/service/composition/gateway.ts'
-import { inputOf, openerOf } from '../../src/service/composition/intake.ts'
-import { judgeOf } from '../../src/service/composition/judging.ts'
-import { samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import { router } from '../../src/service/engine/routes.ts'
-import { stagesOf } from '../../src/service/engine/script.ts'
+import { gatewayOf, memoryGatewayStores } from '../../src/app/composition/gateway.ts'
+import { inputOf, openerOf } from '../../src/app/composition/intake.ts'
+import { judgeOf } from '../../src/app/composition/judging.ts'
+import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
+import { router } from '../../src/judging/engine/routes.ts'
+import { stagesOf } from '../../src/judging/engine/script.ts'
+import { memoryQueues } from '../../src/store/case/memory-queues.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
+import { memoryTopics } from '../../src/store/memory-topics.ts'
 import { startModelServer } from '../support/model-server.ts'
 import { noLibrary, protocolNamed } from '../support/parts.ts'
 import { whatRuns } from './ask.ts'
 import { oneWord } from './one-ask.ts'
 
 /** Adapters stand at both ends: the memory twins run in place of Kafka, Redis and BullMQ, and are not counted. */
-const COUNTED = /^(?!src\/service\/adapters\/)(?:src|consumers|producers)\//
+const COUNTED = /^(?!src\/(?:store|stream|record|shelves)\/)(?:src|consumers|producers)\//
 
 /** Counts one post from the topic to its verdict: one question of one protocol, over the memory twins. */
 export async function countPost() {

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
 import { PROJECT } from '../../config/load.ts'
 
-const COMMANDS = 'src/commands/all.ts'
+const COMMANDS = 'src/commands.ts'
 
 /** The project's files that a file names: imports, re-exports, `import()` and types. */
 function namedIn(file: string): string[] {
@@ -30,7 +30,7 @@ export function reachOfRun(): string[] {
   for (let file = left.pop(); file !== undefined; file = left.pop()) {
     if (seen.has(file)) continue
     seen.add(file)
-    const isRun = (path: string) => /\/commands\/(run|command)\.ts$/.test(path)
+    const isRun = (path: string) => /\/(?:commands\/run|cli\/command)\.ts$/.test(path)
     left.push(...namedIn(file).filter((path) => relative(PROJECT, file) !== COMMANDS || isRun(path)))
   }
   return [...seen].map((file) => relative(PROJECT, file))

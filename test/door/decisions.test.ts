@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
-import type { DecisionMessage } from '../../src/service/domain/decisions.ts'
-import { decisionsRoute } from '../../src/service/door/decisions.ts'
-import type { Decided } from '../../src/service/ports/decisions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
+import type { Decided } from '../../src/contracts/ports/decisions.ts'
+import { decisionsRoute } from '../../src/door/decisions.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }

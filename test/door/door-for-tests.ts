@@ -1,11 +1,11 @@
-import { type ApiKey, newApiKey, type Scope } from '../../src/service/domain/api-key.ts'
-import { door } from '../../src/service/door/door.ts'
-import type { Dependency } from '../../src/service/door/in-time.ts'
-import { messagesRoute } from '../../src/service/door/messages.ts'
-import type { Route } from '../../src/service/door/route.ts'
-import { sending } from '../../src/service/door/sending.ts'
-import type { Events } from '../../src/service/ports/report.ts'
-import type { Outgoing } from '../../src/service/ports/topic.ts'
+import { type ApiKey, newApiKey, type Scope } from '../../src/contracts/facts/api-key.ts'
+import type { Events } from '../../src/contracts/ports/report.ts'
+import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import { door } from '../../src/door/door.ts'
+import type { Dependency } from '../../src/door/in-time.ts'
+import { messagesRoute } from '../../src/door/messages.ts'
+import type { Route } from '../../src/door/route.ts'
+import { sending } from '../../src/door/sending.ts'
 
 export const NOW = Date.parse('2026-01-02T00:00:00Z')
 

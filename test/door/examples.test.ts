@@ -1,8 +1,8 @@
 import { Ajv2020, type AnySchema } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
+import { startEmbedded } from '../../src/app/embedded/embedded.ts'
 import { understudyModel } from '../../src/kit/bench/model.ts'
-import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
 
 interface Operation {
   readonly operationId: string

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { serveDoor } from '../../src/service/adapters/door-server.ts'
-import { PROBLEM_NAMES } from '../../src/service/door/problem.ts'
+import { PROBLEM_NAMES } from '../../src/door/problem.ts'
+import { serveDoor } from '../../src/door/server/door-server.ts'
 import { COMMENT, POST, testDoor } from './door-for-tests.ts'
 
 const SETTINGS = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { answerTimes } from '../../src/service/door/in-time.ts'
+import { answerTimes } from '../../src/door/in-time.ts'
 
 test('work that goes on for answers that were given up is bounded, and room is there when it ends', async () => {
   const timeOf = answerTimes(() => false)

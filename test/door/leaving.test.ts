@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, test, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
+import { startEmbedded } from '../../src/app/embedded/embedded.ts'
 import { understudyModel } from '../../src/kit/bench/model.ts'
-import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
 
 let embedded: Awaited<ReturnType<typeof startEmbedded>> | undefined
 afterEach(() => embedded?.close())

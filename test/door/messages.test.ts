@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { MESSAGE_TYPES } from '../../src/service/door/messages.ts'
-import { type Outgoing, RefusedRecord } from '../../src/service/ports/topic.ts'
+import { type Outgoing, RefusedRecord } from '../../src/contracts/ports/topic.ts'
+import { MESSAGE_TYPES } from '../../src/door/messages.ts'
 import { COMMENT, POST, testDoor, turnsDuring } from './door-for-tests.ts'
 
 const REPLY = { type: 'counterspeech', id: 'r1', postId: 'p1', hateSpeech: 'x', text: 'y', createdAt: POST.createdAt }

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
-import { sending } from '../../src/service/door/sending.ts'
+import { sending } from '../../src/door/sending.ts'
 
 const hanging = { send: () => new Promise<void>(() => {}) }
 const record = (value: string) => ({ topic: 'posts', key: 'a', value })

@@ -1,9 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { subjectsRoute } from '../../src/service/door/subjects.ts'
-import type { RecordReader } from '../../src/service/ports/record.ts'
-import type { ThreadState, ThreadStatus } from '../../src/service/ports/threads.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { RecordReader } from '../../src/contracts/ports/record.ts'
+import type { ThreadState, ThreadStatus } from '../../src/contracts/ports/threads.ts'
+import { subjectsRoute } from '../../src/door/subjects.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const nameOf = ({ tenant, kind, postId }: ThreadRef) => `${tenant} ${kind} ${postId}`

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { verdict } from '../../src/service/domain/verdict.ts'
+import { verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Drill, World } from './drills.ts'
 import type { Notification } from './webhook.ts'
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import type { ListedCase } from '../../src/service/inspection/open-cases.ts'
+import type { ListedCase } from '../../src/recovery/inspection/open-cases.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
   environmentOn,

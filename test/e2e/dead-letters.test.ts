@@ -4,10 +4,10 @@ import kafkajs, { type Message } from 'kafkajs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { readTopic, type TopicRecord } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { samplesOf } from '../../src/service/adapters/prometheus/samples.ts'
-import { type DeadLetter, deadLetter } from '../../src/service/domain/messages.ts'
+import { samplesOf } from '../../src/operations/metrics/samples.ts'
+import { readTopic, type TopicRecord } from '../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   clientOf,

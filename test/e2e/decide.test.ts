@@ -6,10 +6,10 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { decisionOutcome, type Proposal, proposal, review } from '../../src/contracts/facts/decisions.ts'
+import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { decisionOutcome, type Proposal, proposal, review } from '../../src/service/domain/decisions.ts'
-import { deadLetter } from '../../src/service/domain/messages.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import {
   allFinal,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
+import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import {
   clientOf,
   environmentOn,

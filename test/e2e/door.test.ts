@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newApiKey } from '../../src/contracts/facts/api-key.ts'
+import { changeKeys } from '../../src/door/server/key-file.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { changeKeys } from '../../src/service/adapters/key-file.ts'
-import { newApiKey } from '../../src/service/domain/api-key.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { command, type JudgeAgainOptions } from '../../src/commands/judge-again.ts'
+import { command, type JudgeAgainOptions } from '../../src/app/commands/judge-again.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { samplesOf } from '../../src/service/adapters/prometheus/samples.ts'
-import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
+import { samplesOf } from '../../src/operations/metrics/samples.ts'
+import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
 import {
   environmentOn,

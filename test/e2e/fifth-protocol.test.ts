@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
-import { sumOf } from '../../src/service/adapters/prometheus/samples.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { sumOf } from '../../src/operations/metrics/samples.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import {
   environmentOn,
   eventually,
@@ -21,8 +21,8 @@ import {
 /** All that a platform writes for a protocol of its own: one folder… */
 const FOLDER = `
 import { z } from 'zod'
-import { snapshot } from '../../domain/thread.ts'
-import { round, type Script } from '../../engine/script.ts'
+import { snapshot } from '../../contracts/facts/thread.ts'
+import { round, type Script } from '../../judging/engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 
 const answer = z.object({ reason: z.string(), loud: z.boolean() })
@@ -76,9 +76,9 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
   for (const part of ['src', 'config', 'consumers', 'producers', 'package.json'])
     cpSync(join(PROJECT, part), join(project, part), { recursive: true })
   symlinkSync(join(PROJECT, 'node_modules'), join(project, 'node_modules'))
-  mkdirSync(join(project, 'src', 'service', 'protocols', 'volume'))
-  writeFileSync(join(project, 'src', 'service', 'protocols', 'volume', 'index.ts'), FOLDER)
-  const all = join(project, 'src', 'service', 'protocols', 'all.ts')
+  mkdirSync(join(project, 'src', 'protocols', 'volume'))
+  writeFileSync(join(project, 'src', 'protocols', 'volume', 'index.ts'), FOLDER)
+  const all = join(project, 'src', 'protocols', 'all.ts')
   writeFileSync(all, `${readFileSync(all, 'utf8')}${LINE}`)
 
   const environment = environmentOn(stack, protocolsOn())

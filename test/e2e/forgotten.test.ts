@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { inputsOf, topicsOf } from '../../config/topics.ts'
-import { type Recovered, recover } from '../../src/commands/recover.ts'
+import { type Recovered, recover } from '../../src/app/commands/recover.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { makeTopics } from '../../src/service/operations/make-topics.ts'
+import { makeTopics } from '../../src/operations/make-topics.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   allFinal,

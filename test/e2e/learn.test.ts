@@ -6,15 +6,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import { command as approveProposals } from '../../src/commands/learn/approve.ts'
-import { learnTopic } from '../../src/commands/learn/learning.ts'
-import { command as rollbackChange } from '../../src/commands/library/rollback.ts'
-import { command as tellTouched } from '../../src/commands/library/touched.ts'
+import { command as approveProposals } from '../../src/app/commands/learn/approve.ts'
+import { learnTopic } from '../../src/app/commands/learn/learning.ts'
+import { command as rollbackChange } from '../../src/app/commands/library/rollback.ts'
+import { command as tellTouched } from '../../src/app/commands/library/touched.ts'
+import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { Proposal } from '../../src/contracts/ports/library.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
-import { deadLetter } from '../../src/service/domain/messages.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import type { Proposal } from '../../src/service/ports/library.ts'
+import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { perform } from '../support/commands.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -58,7 +58,7 @@ const folder = ownFolder('learn')
 function learnElsewhere(environment: Record<string, string>) {
   const code = `
     const { loadSettings } = await import(${JSON.stringify(join(PROJECT, 'config', 'load.ts'))})
-    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'commands', 'learn', 'learning.ts'))})
+    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'app', 'commands', 'learn', 'learning.ts'))})
     const terminal = { out() {}, say() {}, progress() {} }
     await learnTopic(loadSettings(process.env), { all: false, json: true }, { terminal, signal: new AbortController().signal })`
   const flags = ['--disable-warning=TimeoutNegativeWarning', '--input-type=module', '--eval', code]

@@ -19,7 +19,7 @@ import {
 } from '../support/pipeline.ts'
 
 const LATENCY_MS = 200
-const SCRIPT = 'src/service/protocols/rumor/index.ts'
+const SCRIPT = 'src/protocols/rumor/index.ts'
 /** The number of rumor's script here; the next version has the next one. */
 const VERSION = Number(/const VERSION = (\d+)/.exec(readFileSync(join(PROJECT, SCRIPT), 'utf8'))?.[1])
 const SAID = 'Judge every comment by itself, as if the others were not there.'

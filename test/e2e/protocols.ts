@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { ledgerOf } from '../../src/kit/bench/ledger.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   environmentOn,

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { deadLetter } from '../../src/service/domain/messages.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import { eventually, settingsOf } from '../support/pipeline.ts'
 import { startRedisSentinel } from '../support/redis-servers.ts'
 

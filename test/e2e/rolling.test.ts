@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { ledgerOf } from '../../src/kit/bench/ledger.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { snapshot } from '../../src/service/domain/thread.ts'
 import {
   environmentOn,
   eventually,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { modelFindings } from '../../src/commands/doctor-models.ts'
-import { startEmbedded } from '../../src/kit/embedded/embedded.ts'
+import { modelFindings } from '../../src/app/commands/doctor-models.ts'
+import { startEmbedded } from '../../src/app/embedded/embedded.ts'
 import { type Completion, startMisbehaving } from '../support/misbehaving.ts'
 
 type Fields = Record<string, unknown>

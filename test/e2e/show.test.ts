@@ -9,9 +9,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { keysUnder, memberOf } from '../../src/service/adapters/redis/keys.ts'
-import type { Shown } from '../../src/service/inspection/standing.ts'
+import type { Shown } from '../../src/recovery/inspection/standing.ts'
+import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { commandIn } from '../support/command-in.ts'
 import {
   clientOf,

@@ -6,9 +6,9 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { recover } from '../../src/commands/recover.ts'
+import { recover } from '../../src/app/commands/recover.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
 import {
   eventually,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { recover } from '../../src/commands/recover.ts'
+import { recover } from '../../src/app/commands/recover.ts'
 import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { handful } from '../support/handful.ts'

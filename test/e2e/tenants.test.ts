@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
+import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import {
   environmentOn,
   eventually,

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { type App, startApp } from '../../src/app/composition/service.ts'
 import { UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { startPrometheus } from '../../src/kit/stack/servers/prometheus.ts'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
-import { type App, startApp } from '../../src/service/composition/service.ts'
 import { clientOf, environmentOn, eventually, settingsOf, tell, verdictsOf } from '../support/pipeline.ts'
 
 /** Two deployments on the same servers; the north has two processes. */

@@ -9,9 +9,9 @@ import type { Settings } from '../../config/schema.ts'
 import { MANIFESTS, manifestFiles } from '../../deploy/code/all.ts'
 import { QUERIES } from '../../deploy/code/keda.ts'
 import { DOOR_PRE_STOP, GAVEL, GRACE } from '../../deploy/code/names.ts'
-import { command as run } from '../../src/commands/run.ts'
+import { command as run } from '../../src/app/commands/run.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
-import { fingerprint, ROLES } from '../../src/service/operations/identity.ts'
+import { fingerprint, ROLES } from '../../src/operations/identity.ts'
 import { tell } from '../support/pipeline.ts'
 
 // There is no cluster here: manifests are held against the API's schemas, Kustomize, promtool, the settings and each other.

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { adaptiveLimit, type CallEnd } from '../../src/service/gateway/adaptive.ts'
+import { adaptiveLimit, type CallEnd } from '../../src/models/adaptive.ts'
 
 const MOST = 64
 const SECOND = 1_000

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import type { ModelReply } from '../../src/service/ports/model.ts'
-import { scoreOn, stepsAnswer } from '../../src/service/protocols/counterspeech/answers.ts'
-import { judgeAnswer, stanceAnswer as perspectiveAnswer, turnAnswer } from '../../src/service/protocols/hate/answers.ts'
-import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, view } from '../../src/service/protocols/rumor/answers.ts'
-import { assessment, briefAnswer, description, report } from '../../src/service/protocols/safety/answers.ts'
+import type { ModelReply } from '../../src/contracts/ports/model.ts'
+import { scoreOn, stepsAnswer } from '../../src/protocols/counterspeech/answers.ts'
+import { judgeAnswer, stanceAnswer as perspectiveAnswer, turnAnswer } from '../../src/protocols/hate/answers.ts'
+import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, view } from '../../src/protocols/rumor/answers.ts'
+import { assessment, briefAnswer, description, report } from '../../src/protocols/safety/answers.ts'
 
 /** The answers that stages ask for, by the name that the rows below use. */
 export const SCHEMAS = {

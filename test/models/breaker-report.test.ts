@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { AwayReason } from '../../src/service/domain/errors.ts'
-import { breakerReport } from '../../src/service/gateway/breaker-report.ts'
-import type { BreakerState, Report } from '../../src/service/ports/report.ts'
+import type { AwayReason } from '../../src/contracts/facts/errors.ts'
+import type { BreakerState, Report } from '../../src/contracts/ports/report.ts'
+import { breakerReport } from '../../src/models/breaker-report.ts'
 
 function setUp() {
   const began = Date.parse('2026-01-31T12:00:00Z')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TO_MEND } from '../../src/service/domain/errors.ts'
+import { TO_MEND } from '../../src/contracts/facts/errors.ts'
 import {
   type Allowed,
   type BreakerChange,
@@ -9,7 +9,7 @@ import {
   type Pass,
   type PassEnd,
   withPass,
-} from '../../src/service/gateway/breaker.ts'
+} from '../../src/models/breaker.ts'
 
 const SETTINGS: BreakerSettings = {
   window: 6,

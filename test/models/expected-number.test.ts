@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { logprobs, numberProbabilities } from '../../src/service/adapters/openai/number-probabilities.ts'
-import { withExpected } from '../../src/service/gateway/read-answer.ts'
+import { logprobs, numberProbabilities } from '../../src/models/openai/number-probabilities.ts'
+import { withExpected } from '../../src/models/read-answer.ts'
 
 const ask = { expected: { field: 'score', lowest: 1, highest: 5 } }
 const answer = { reasoning: 'so', score: 4 }

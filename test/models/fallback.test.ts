@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { GATEWAY } from '../support/parts.ts'
 import { ask, FAKE, reply, setUp, unreadable } from './set-up.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/service/domain/ask.ts'
-import { jsonSchema, withFormat } from '../../src/service/gateway/format.ts'
+import type { Ask } from '../../src/contracts/facts/ask.ts'
+import { jsonSchema, withFormat } from '../../src/models/format.ts'
 import { ask } from './set-up.ts'
 
 describe('the form of the answer', () => {

@@ -1,7 +1,7 @@
-import { PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
-import { breaker, type Pass } from '../../src/service/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/service/gateway/context.ts'
-import { holding } from '../../src/service/gateway/held.ts'
+import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import { breaker, type Pass } from '../../src/models/breaker.ts'
+import { ModelAvoided } from '../../src/models/context.ts'
+import { holding } from '../../src/models/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 /** How a model ends a call. */

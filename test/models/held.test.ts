@@ -5,10 +5,10 @@ import {
   RetryLaterError,
   TO_MEND,
   type ToMend,
-} from '../../src/service/domain/errors.ts'
-import { type Breaker, breaker } from '../../src/service/gateway/breaker.ts'
-import { ModelAvoided } from '../../src/service/gateway/context.ts'
-import { holding } from '../../src/service/gateway/held.ts'
+} from '../../src/contracts/facts/errors.ts'
+import { type Breaker, breaker } from '../../src/models/breaker.ts'
+import { ModelAvoided } from '../../src/models/context.ts'
+import { holding } from '../../src/models/held.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 const CHAIN = ['small', 'large']

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { memoryMemo } from '../../src/service/adapters/memory/memo.ts'
-import type { ThreadRef } from '../../src/service/domain/thread.ts'
-import { type LeaseSettings, leases } from '../../src/service/gateway/lease.ts'
-import type { Memo, MemoEntry } from '../../src/service/ports/memo.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Memo, MemoEntry } from '../../src/contracts/ports/memo.ts'
+import { type LeaseSettings, leases } from '../../src/models/lease.ts'
+import { memoryMemo } from '../../src/store/memo/memory.ts'
 
 const subject: ThreadRef = { tenant: 'default', postId: 'p1', kind: 'post' }
 const ENTRY: MemoEntry = { answer: 'Fake', raw: 'Fake', model: 'm', promptTokens: 9, completionTokens: 1 }

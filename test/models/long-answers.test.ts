@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { readAnswer } from '../../src/service/gateway/read-answer.ts'
-import { view } from '../../src/service/protocols/rumor/answers.ts'
+import { readAnswer } from '../../src/models/read-answer.ts'
+import { view } from '../../src/protocols/rumor/answers.ts'
 
 // By themselves, since a second means something only where the code runs as it is shipped, not instrumented.
 

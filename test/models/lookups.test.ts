@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type AwayReason, PermanentError, RetryLaterError } from '../../src/service/domain/errors.ts'
-import { embedderRoles, lookups } from '../../src/service/gateway/lookups.ts'
-import type { Report } from '../../src/service/ports/report.ts'
+import { type AwayReason, PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import type { Report } from '../../src/contracts/ports/report.ts'
+import { embedderRoles, lookups } from '../../src/models/lookups.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 function setUp() {

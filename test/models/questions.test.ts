@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../src/service/domain/ask.ts'
-import { noUsage } from '../../src/service/domain/verdict.ts'
-import type { AskContext, Settled } from '../../src/service/gateway/context.ts'
-import { askOf, entriesOf, itemsOf, questionsOf, readEntry, settledOf } from '../../src/service/gateway/questions.ts'
-import type { MemoEntry } from '../../src/service/ports/memo.ts'
+import type { Ask } from '../../src/contracts/facts/ask.ts'
+import { noUsage } from '../../src/contracts/facts/verdict.ts'
+import type { MemoEntry } from '../../src/contracts/ports/memo.ts'
+import type { AskContext, Settled } from '../../src/models/context.ts'
+import { askOf, entriesOf, itemsOf, questionsOf, readEntry, settledOf } from '../../src/models/questions.ts'
 
 const answer = z.array(z.string())
 

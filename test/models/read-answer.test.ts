@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { readAnswer, readReply } from '../../src/service/gateway/read-answer.ts'
-import { stanceBatchAnswer, view } from '../../src/service/protocols/rumor/answers.ts'
+import { readAnswer, readReply } from '../../src/models/read-answer.ts'
+import { stanceBatchAnswer, view } from '../../src/protocols/rumor/answers.ts'
 import { ANSWERS, SCHEMAS } from './answers.ts'
 
 const batch = stanceBatchAnswer(3)

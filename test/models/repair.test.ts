@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { withFormat } from '../../src/service/gateway/format.ts'
-import type { ModelReply } from '../../src/service/ports/model.ts'
+import type { ModelReply } from '../../src/contracts/ports/model.ts'
+import { withFormat } from '../../src/models/format.ts'
 import { ask, FAKE, reply, setUp, unreadable } from './set-up.ts'
 
 describe('an unreadable answer', () => {

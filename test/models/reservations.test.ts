@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RetryLaterError } from '../../src/service/domain/errors.ts'
+import { RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { ask, reply, setUp, unreadable } from './set-up.ts'
 
 describe('the deadline', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { shortDrain } from '../../src/service/gateway/time-limits.ts'
+import { shortDrain } from '../../src/models/time-limits.ts'
 
 const told = (drain: string, tiers = '{}') =>
   shortDrain(loadSettings({ GAVEL_DRAIN: drain, GAVEL_MODELS_TIERS: tiers }))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { singleFlight } from '../../src/service/gateway/single-flight.ts'
+import { singleFlight } from '../../src/models/single-flight.ts'
 
 describe('of callers who want the same', () => {
   test('the first starts it, and all get its result', async () => {

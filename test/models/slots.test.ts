@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { slots } from '../../src/service/domain/slots.ts'
+import { slots } from '../../src/contracts/facts/slots.ts'
 
 const never = () => new AbortController().signal
 

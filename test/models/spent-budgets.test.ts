@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { spentBudgets } from '../../src/service/gateway/spent-budgets.ts'
-import type { Refused } from '../../src/service/ports/budgets.ts'
+import type { Refused } from '../../src/contracts/ports/budgets.ts'
+import { spentBudgets } from '../../src/models/spent-budgets.ts'
 
 function setUp() {
   let now = 0

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { timeLimits } from '../../src/service/gateway/time-limits.ts'
+import { timeLimits } from '../../src/models/time-limits.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })

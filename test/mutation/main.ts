@@ -12,27 +12,27 @@ import { type MutationReport, mutationReport, survivors, table } from './report.
  * their tests load, so each part is tried against its own tests alone, or every mutant would cost the tests of all.
  */
 const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests: string }>> = {
-  gateway: { sources: 'src/service/gateway/**/*.ts', tests: 'test/models/*.test.ts' },
-  engine: { sources: 'src/service/engine/**/*.ts', tests: 'test/judging/engine/*.test.ts' },
-  recovery: { sources: 'src/service/recovery/*.ts', tests: 'test/recovery/*.test.ts' },
+  gateway: { sources: 'src/models/**/*.ts', tests: 'test/models/*.test.ts' },
+  engine: { sources: 'src/judging/engine/**/*.ts', tests: 'test/judging/engine/*.test.ts' },
+  recovery: { sources: 'src/recovery/*.ts', tests: 'test/recovery/*.test.ts' },
   protocols: {
-    sources: 'src/service/protocols/*.ts',
+    sources: 'src/protocols/*.ts',
     tests: 'test/protocols/{prompts,make,said,score,unread,paper,counterspeech,hate,rumor,safety,settings}.test.ts',
   },
   counterspeech: {
-    sources: 'src/service/protocols/counterspeech/**/*.ts',
+    sources: 'src/protocols/counterspeech/**/*.ts',
     tests: 'test/protocols/{counterspeech,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
   hate: {
-    sources: 'src/service/protocols/hate/**/*.ts',
+    sources: 'src/protocols/hate/**/*.ts',
     tests: 'test/protocols/{hate,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
   rumor: {
-    sources: 'src/service/protocols/rumor/**/*.ts',
+    sources: 'src/protocols/rumor/**/*.ts',
     tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
   safety: {
-    sources: 'src/service/protocols/safety/**/*.ts',
+    sources: 'src/protocols/safety/**/*.ts',
     tests: 'test/protocols/{safety,curation,answer-forms,paper,said,score,unread,settings}.test.ts',
   },
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { answerWatch } from '../../src/service/operations/answer-watch.ts'
+import { answerWatch } from '../../src/operations/answer-watch.ts'
 
 const SAYS = { withinMs: 20, why: (error?: unknown) => (error instanceof Error ? error.message : 'does not answer') }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { behindReport } from '../../src/service/operations/overdue.ts'
-import type { Report } from '../../src/service/ports/report.ts'
+import type { Report } from '../../src/contracts/ports/report.ts'
+import { behindReport } from '../../src/operations/overdue.ts'
 
 function setUp() {
   let now = Date.parse('2026-01-31T12:00:00Z')

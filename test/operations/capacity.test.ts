@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { memoryBudgets } from '../../src/service/adapters/memory/budgets.ts'
-import { memoryLimits } from '../../src/service/adapters/memory/limits.ts'
-import { usedCapacity } from '../../src/service/operations/capacity.ts'
-import type { LimitsOf } from '../../src/service/ports/limits.ts'
-import type { UsedShare } from '../../src/service/ports/report.ts'
+import type { LimitsOf } from '../../src/contracts/ports/limits.ts'
+import type { UsedShare } from '../../src/contracts/ports/report.ts'
+import { usedCapacity } from '../../src/operations/capacity.ts'
+import { memoryBudgets } from '../../src/store/budget/memory.ts'
+import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { budgetSettings, purchase } from '../contracts/budgets.ts'
 
 const clock = () => 1_000_000

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { closable, type Keep } from '../../src/service/operations/closable.ts'
+import { closable, type Keep } from '../../src/operations/closable.ts'
 
 let closed: string[]
 const part = (name: string, failure?: string) => ({

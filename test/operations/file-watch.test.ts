@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, vi } from 'vitest'
-import { fileWatch } from '../../src/service/operations/file-watch.ts'
+import { fileWatch } from '../../src/operations/file-watch.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 it('tells of a changed file, of one that is new in a folder and of one that is gone, once each, when they have stayed so', () => {

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import { healthOf, redisWatch } from '../../src/service/operations/health.ts'
-import { namedLoops } from '../../src/service/operations/loop.ts'
+import { healthOf, redisWatch } from '../../src/operations/health.ts'
+import { namedLoops } from '../../src/operations/loop.ts'
 
 const MINUTE = 60_000
 const PROCESS = { gavel: 'g', version: '1', settings: 'f00', host: 'h', roles: ['judge'] }

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { identityOf } from '../../src/service/operations/identity.ts'
+import { identityOf } from '../../src/operations/identity.ts'
 
 const fingerprintOf = (environment: Record<string, string>) => identityOf(loadSettings(environment), []).settings
 

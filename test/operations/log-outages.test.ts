@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type DescribedError, outageLines } from '../../src/service/adapters/log-outages.ts'
+import { type DescribedError, outageLines } from '../../src/operations/log-outages.ts'
 
 const refused: DescribedError = {
   where: 'redis',

@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { traceIdOf } from '../../src/service/domain/trace.ts'
+import { traceIdOf } from '../../src/contracts/facts/trace.ts'
 
 /** The log goes to standard error, past every stream that a test could put in its way: so it runs in a process of its own. */
 const SCRIPT = `
-import { logListener } from ${JSON.stringify(join(PROJECT, 'src/service/adapters/log.ts'))}
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/operations/log.ts'))}
 let clock = 0
 const log = logListener('debug', () => clock, { gavel: 'g', host: 'h', version: '1', settings: 'abc' })
 const trouble = (where, error) => log('error', { where, error })
@@ -44,7 +44,7 @@ dead(1_000)
 `
 
 const TRACED = `
-import { logListener } from ${JSON.stringify(join(PROJECT, 'src/service/adapters/log.ts'))}
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/operations/log.ts'))}
 const log = logListener('debug', Date.now, { gavel: 'g', host: 'h' }, true)
 log('case:fenced', { why: 'another has it', caseId: 'rumor~p~r1' })
 log('error', { where: 'a case', error: new Error('m'), caseId: 'rumor~p~r1' })

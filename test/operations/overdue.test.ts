@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { overdueCount, overdueUnread, type Waiting } from '../../src/service/operations/overdue.ts'
+import { overdueCount, overdueUnread, type Waiting } from '../../src/operations/overdue.ts'
 
 function counted() {
   const time = { now: 1_000_000 }

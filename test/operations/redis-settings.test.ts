@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { RedisFinding } from '../../src/service/adapters/redis/checks.ts'
-import { redisSettingsWatch } from '../../src/service/operations/redis-faults.ts'
+import { redisSettingsWatch } from '../../src/operations/redis-faults.ts'
+import type { RedisFinding } from '../../src/store/redis/checks.ts'
 
 const FINE: RedisFinding = { what: 'Redis', state: 'ok', detail: 'version 8' }
 const EVICTS: RedisFinding = {

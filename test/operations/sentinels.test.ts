@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { sentinelReport } from '../../src/service/operations/redis-faults.ts'
-import type { Events } from '../../src/service/ports/report.ts'
+import type { Events } from '../../src/contracts/ports/report.ts'
+import { sentinelReport } from '../../src/operations/redis-faults.ts'
 
 it('silent sentinels are told of once, and again once when they answer', async () => {
   const told: (keyof Events)[] = []

@@ -1,9 +1,9 @@
 import { beforeEach, expect, it } from 'vitest'
-import { memoryStores } from '../../src/service/adapters/memory/stores.ts'
-import { stateReport } from '../../src/service/operations/state-report.ts'
-import type { Exporter } from '../../src/service/ports/exporter.ts'
-import type { StageBacklog } from '../../src/service/ports/queues.ts'
-import type { Events } from '../../src/service/ports/report.ts'
+import type { Exporter } from '../../src/contracts/ports/exporter.ts'
+import type { StageBacklog } from '../../src/contracts/ports/queues.ts'
+import type { Events } from '../../src/contracts/ports/report.ts'
+import { stateReport } from '../../src/operations/state-report.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
 
 const STAGE: StageBacklog = {
   ...{ protocol: 'rumor', stage: 'stance', oldestWaitingSeconds: 3 },

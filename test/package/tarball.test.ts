@@ -63,8 +63,8 @@ describe('the package', () => {
     for (const needed of [
       ...['src/launch.js', 'dist/src/main.js', 'config/gavel.yaml', 'config/prompts/rumor/stance.md', 'LICENSE'],
       ...[
-        'dist/src/service/adapters/redis/scripts/threads/put-comments.lua',
-        'dist/src/service/console/assets/console.js',
+        'dist/src/store/thread/put-comments.lua',
+        'dist/src/console/assets/console.js',
         'grafana/dashboards/overview.json',
         'config/kafka/pom.xml',
         'config/schemas/verdicts.schema.json',
@@ -76,10 +76,10 @@ describe('the package', () => {
       'client/client.js',
       'client/client.d.ts',
       'client/messages.d.ts',
-      'service/domain/verdict.d.ts',
+      'contracts/facts/verdict.d.ts',
     ])
       expect(files).toContain(`dist/src/${needed}`)
-    const others = files.filter((path) => !/^dist\/src\/(client|service\/domain)\/[^/]+\.d\.ts$/.test(path))
+    const others = files.filter((path) => !/^dist\/src\/(client|contracts\/facts)\/[^/]+\.d\.ts$/.test(path))
     expect(others.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
   })
 

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { decisionsProducer } from '../../producers/decisions.ts'
-import { decisionMessage } from '../../src/service/domain/decisions.ts'
-import type { Decided } from '../../src/service/ports/decisions.ts'
-import type { Outgoing } from '../../src/service/ports/topic.ts'
+import { decisionMessage } from '../../src/contracts/facts/decisions.ts'
+import type { Decided } from '../../src/contracts/ports/decisions.ts'
+import type { Outgoing } from '../../src/contracts/ports/topic.ts'
 
 const SENT = {
   ...{ subjectId: 'p1', tenant: 'acme', protocol: 'rumor', label: 'rumor', against: 1, by: 'ann', why: 'Ticket 88.' },

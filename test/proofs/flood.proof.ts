@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
+import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
+import type { FileMessage } from '../../src/data-files/file-message.ts'
 import { past, sentence, threads } from '../../src/kit/bench/load.ts'
 import { serve, sum } from '../../src/kit/bench/service.ts'
 import type { Tick } from '../../src/kit/bench/worker.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import type { FileMessage } from '../../src/lab/evaluation/file-message.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { type Verdict, verdict } from '../../src/service/domain/verdict.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { protocolsOn, startServers, tell } from '../support/pipeline.ts'
 
 /** Comments on the one post; GAVEL_PROOF_COMMENTS=1000000 is the whole of it. */

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { COMMANDS } from '../../src/commands/all.ts'
+import { COMMANDS } from '../../src/commands.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 /** Versions of Node, as npm names them. */

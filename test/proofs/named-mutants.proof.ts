@@ -19,13 +19,13 @@ interface Mutant {
   readonly bail?: true
 }
 
-const ANSWERS = 'src/service/protocols/rumor/answers.ts'
+const ANSWERS = 'src/protocols/rumor/answers.ts'
 const FORMS = 'test/protocols/answer-forms.test.ts'
 const REVIEWED = 'test/protocols/reviewed-prompts.test.ts'
 const MEMO = 'test/app/commands/paper-memo.test.ts'
 
 const WIRE = { killedBy: 'test/models/wire.test.ts', test: 'on the wire', bail: true } as const
-const NEUTRALIZED = 'src/service/domain/neutralized.ts'
+const NEUTRALIZED = 'src/contracts/facts/neutralized.ts'
 
 /** A family of a template's tokens that is left whole, by the beginning of its name. */
 const familyLeftWhole = (family: string): Mutant => ({
@@ -56,13 +56,13 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'two tokens for a stance answer',
-    ...{ file: 'src/service/protocols/rumor/questions.ts', from: /(?<=const STANCE_SHARE = )\d+/, to: '1' },
+    ...{ file: 'src/protocols/rumor/questions.ts', from: /(?<=const STANCE_SHARE = )\d+/, to: '1' },
     ...{ killedBy: FORMS, test: 'the answers that rumor asks for > have room for the reasons' },
   },
   ...['rumor', 'hate', 'safety', 'counterspeech'].map((protocol) => ({
     name: `${protocol} never says that it is faithful`,
     ...{
-      file: `src/service/protocols/${protocol}/index.ts`,
+      file: `src/protocols/${protocol}/index.ts`,
       from: "faithful: settings.preset === 'paper'",
       to: 'faithful: false',
     },
@@ -70,7 +70,7 @@ const MUTANTS: readonly Mutant[] = [
   })),
   {
     name: 'the memo is on under paper',
-    ...{ file: 'src/service/engine/answer.ts', from: 'protocols.get(protocol)?.faithful !== true', to: 'true' },
+    ...{ file: 'src/judging/engine/answer.ts', from: 'protocols.get(protocol)?.faithful !== true', to: 'true' },
     ...{ killedBy: MEMO, test: 'judged by rumor > is asked anew under preset paper' },
   },
   {
@@ -91,7 +91,7 @@ const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'texts compared with any number of others',
-    ...{ file: 'src/service/protocols/rumor/near-identical.ts', from: /(?<=const MOST_COMPARED = )\d+/, to: '100_000' },
+    ...{ file: 'src/protocols/rumor/near-identical.ts', from: /(?<=const MOST_COMPARED = )\d+/, to: '100_000' },
     ...{ killedBy: 'test/protocols/near-identical.test.ts', test: 'so that its cost is bounded' },
   },
   ...[

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { found } from '../../src/service/domain/library.ts'
-import { snapshot } from '../../src/service/domain/thread.ts'
-import { transcript } from '../../src/service/domain/verdict.ts'
+import { found } from '../../src/contracts/facts/library.ts'
+import { snapshot } from '../../src/contracts/facts/thread.ts'
+import { transcript } from '../../src/contracts/facts/verdict.ts'
 import { tell } from '../support/pipeline.ts'
 
 const DATA = join(PROJECT, '..', 'shared', 'data', 'airbench')

@@ -3,24 +3,20 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
-import { database } from '../../src/service/adapters/postgres/connection.ts'
-import {
-  postgresRecord,
-  postgresRecordReader,
-  postgresReviewQueue,
-} from '../../src/service/adapters/postgres/record.ts'
-import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/service/adapters/sqlite/record.ts'
 import type {
   RecordBatch,
   RecordedTopic,
   RecordFilter,
   RecordReader,
   RecordStore,
-} from '../../src/service/ports/record.ts'
-import type { ReviewQueue } from '../../src/service/ports/review.ts'
-import { weighed } from '../../src/service/protocols/weighed.ts'
-import { entriesOf } from '../../src/service/record/project.ts'
+} from '../../src/contracts/ports/record.ts'
+import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import { weighed } from '../../src/protocols/weighed.ts'
+import { database } from '../../src/record/postgres/connection.ts'
+import { postgresRecord, postgresRecordReader, postgresReviewQueue } from '../../src/record/postgres/record.ts'
+import { entriesOf } from '../../src/record/project.ts'
+import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { aTranscript } from '../contracts/record.ts'
 import { tell } from '../support/pipeline.ts'
 import { aPostgres } from '../support/postgres-server.ts'

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
+import { type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { type Verdict, verdict as verdictSchema } from '../../src/service/domain/verdict.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,

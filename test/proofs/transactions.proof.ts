@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { percentiles } from '../../src/kit/bench/percentiles.ts'
 import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
-import { readTopic } from '../../src/service/adapters/kafka/bounded-reader.ts'
-import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
+import { registerCodecs } from '../../src/stream/codecs.ts'
 import { tell } from '../support/pipeline.ts'
 
 // Would kafkajs' transactions publish better than the outbox with byte-identical repeats? Both publish at the same time, to

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
+import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import { type Verdict, verdict } from '../../src/service/domain/verdict.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,

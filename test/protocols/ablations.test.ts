@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})

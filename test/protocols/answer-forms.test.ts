@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadSettings } from '../../config/load.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import type { Ask } from '../../src/contracts/facts/ask.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import type { Snapshot } from '../../src/contracts/facts/thread.ts'
 import { answer } from '../../src/kit/understudy/answer.ts'
-import type { Ask } from '../../src/service/domain/ask.ts'
-import { fences } from '../../src/service/domain/fence.ts'
-import type { Snapshot } from '../../src/service/domain/thread.ts'
-import { jsonSchema, withFormat } from '../../src/service/gateway/format.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { jsonSchema, withFormat } from '../../src/models/format.ts'
 import { drive, plainRank } from './drive.ts'
 
 /** The fields of each answer in the order in which they are asked for, by protocol and stage; of lists, those of an entry. */

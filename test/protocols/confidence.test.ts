@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Judged } from '../../src/service/protocols/kind.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import type { Judged } from '../../src/protocols/kind.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 
 function confidence(name: string, verdict: Judged): number | null | undefined {
   return PROTOCOLS.find((kind) => kind.name === name)?.confidence?.(verdict)

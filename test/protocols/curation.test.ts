@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { ClosedCase } from '../../src/service/domain/curation.ts'
-import { fences } from '../../src/service/domain/fence.ts'
-import { promptsOf } from '../../src/service/protocols/make.ts'
-import { readPrompts } from '../../src/service/protocols/prompts.ts'
-import { CURATOR_PROMPTS, safetyCuration } from '../../src/service/protocols/safety/curation.ts'
+import { promptsOf } from '../../src/app/composition/make-protocols.ts'
+import type { ClosedCase } from '../../src/contracts/facts/curation.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
+import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
 import { plainFence, wordsOf } from './drive.ts'
 
 const prompts = readPrompts(promptsOf('curator'), CURATOR_PROMPTS)

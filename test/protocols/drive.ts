@@ -1,8 +1,8 @@
-import { type Answered, type Ask, keptAnswer } from '../../src/service/domain/ask.ts'
-import type { Fence, ListItem } from '../../src/service/domain/fence.ts'
-import { type SamplingRank, samplingRanks } from '../../src/service/domain/sampling-rank.ts'
-import type { ChatMessage } from '../../src/service/domain/verdict.ts'
-import type { Conclusion, Script } from '../../src/service/engine/script.ts'
+import { type Answered, type Ask, keptAnswer } from '../../src/contracts/facts/ask.ts'
+import type { Fence, ListItem } from '../../src/contracts/facts/fence.ts'
+import { type SamplingRank, samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
+import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
+import type { Conclusion, Script } from '../../src/judging/engine/script.ts'
 
 /** One ask as it was yielded: its round and its place in it, both from 0. */
 export interface Asked {

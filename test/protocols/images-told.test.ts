@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import type { Post } from '../../src/service/domain/thread.ts'
-import { imagesTold } from '../../src/service/protocols/images-told.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import type { Post } from '../../src/contracts/facts/thread.ts'
+import { imagesTold } from '../../src/protocols/images-told.ts'
 import { drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const post = (...alts: (string | undefined)[]): Post => ({

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { byTimeThenId, type Comment, type Snapshot } from '../../src/service/domain/thread.ts'
-import { promptsOf } from '../../src/service/protocols/make.ts'
-import { rumor } from '../../src/service/protocols/rumor/index.ts'
+import { promptsOf } from '../../src/app/composition/make-protocols.ts'
+import { byTimeThenId, type Comment, type Snapshot } from '../../src/contracts/facts/thread.ts'
+import { rumor } from '../../src/protocols/rumor/index.ts'
 import { By, drive, plainFence, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }

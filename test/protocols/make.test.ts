@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadSettings } from '../../config/load.ts'
-import { OperatorError } from '../../src/service/domain/errors.ts'
-import type { ProtocolKind } from '../../src/service/protocols/kind.ts'
-import { makeProtocols, promptsOf } from '../../src/service/protocols/make.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { makeProtocols, promptsOf } from '../../src/app/composition/make-protocols.ts'
+import { OperatorError } from '../../src/contracts/facts/errors.ts'
+import type { ProtocolKind } from '../../src/protocols/kind.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { plainFence, plainRank } from './drive.ts'
 
 const { protocols } = loadSettings({})

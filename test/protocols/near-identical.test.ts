@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { byTimeThenId, type Comment } from '../../src/service/domain/thread.ts'
-import { weigh } from '../../src/service/protocols/rumor/brigading.ts'
-import { misspeltAlike, sameWords } from '../../src/service/protocols/rumor/near-identical.ts'
-import { bare } from '../../src/service/protocols/rumor/words.ts'
+import { byTimeThenId, type Comment } from '../../src/contracts/facts/thread.ts'
+import { weigh } from '../../src/protocols/rumor/brigading.ts'
+import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
+import { bare } from '../../src/protocols/rumor/words.ts'
 
 const said = (...texts: string[]): Comment[] => texts.map((text, at) => ({ id: `c${at}`, text, createdAt: at }))
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
-import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
-import type { Protocol } from '../../src/service/engine/script.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
-import { RUMOR_SAVINGS } from '../../src/service/protocols/rumor/settings.ts'
+import { RUMOR_SAVINGS } from '../../src/protocols/rumor/settings.ts'
 import { type Asked, drive, plainFence, plainRank } from './drive.ts'
 
 // A planted model, whose answers go by what it is asked about and not by how: each saving changes labels only where its text says.

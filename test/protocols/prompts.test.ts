@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { promptsOf } from '../../src/service/protocols/make.ts'
-import { readPrompts } from '../../src/service/protocols/prompts.ts'
+import { promptsOf } from '../../src/app/composition/make-protocols.ts'
+import { readPrompts } from '../../src/protocols/prompts.ts'
 
 const files = (texts: Record<string, string>) => new Map(Object.entries(texts))
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
-import { readAnswer } from '../../src/service/gateway/read-answer.ts'
-import { assessment, briefAnswer, report } from '../../src/service/protocols/safety/answers.ts'
-import { lessonAnswer } from '../../src/service/protocols/safety/curation.ts'
+import { readAnswer } from '../../src/models/read-answer.ts'
+import { assessment, briefAnswer, report } from '../../src/protocols/safety/answers.ts'
+import { lessonAnswer } from '../../src/protocols/safety/curation.ts'
 
 /** What the gateway makes of this answer; 'unreadable' where it asks once more. */
 function read<Answer>(schema: z.ZodType<Answer>, answer: unknown): Answer | 'unreadable' {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { jsonSchema } from '../../src/service/gateway/format.ts'
-import { readAnswer } from '../../src/service/gateway/read-answer.ts'
-import { boundedScore, wholeScore } from '../../src/service/protocols/answer-fields.ts'
+import { jsonSchema } from '../../src/models/format.ts'
+import { readAnswer } from '../../src/models/read-answer.ts'
+import { boundedScore, wholeScore } from '../../src/protocols/answer-fields.ts'
 
 const read = <Answer>(schema: z.ZodType<Answer>, value: unknown) => {
   const parsed = schema.safeParse(value)

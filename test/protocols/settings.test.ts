@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { plainFence, plainRank } from './drive.ts'
 
 const { protocols, models } = loadSettings({})

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { fences } from '../../src/service/domain/fence.ts'
-import type { Post, Snapshot } from '../../src/service/domain/thread.ts'
-import type { Protocol } from '../../src/service/engine/script.ts'
-import { makeProtocols } from '../../src/service/protocols/make.ts'
-import { cutIn, partlyReadComments } from '../../src/service/protocols/unread.ts'
-import { shortened } from '../../src/service/threads/kept.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
+import { shortened } from '../../src/judging/threads/kept.ts'
+import { cutIn, partlyReadComments } from '../../src/protocols/unread.ts'
 import { type Asked, drive, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})

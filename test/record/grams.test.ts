@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { folded, gramsOf, holdsTerms, termsOf } from '../../src/service/record/grams.ts'
+import { folded, gramsOf, holdsTerms, termsOf } from '../../src/record/grams.ts'
 
 const finds = (text: string, query: string) => {
   const terms = termsOf(query)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import type { RecordedWord, SubjectRecord } from '../../src/service/ports/record.ts'
-import { judgementsOf } from '../../src/service/record/judgements.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { RecordedWord, SubjectRecord } from '../../src/contracts/ports/record.ts'
+import { judgementsOf } from '../../src/record/judgements.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const SUBJECT = { tenant: 'default', postId: 'p', kind: 'post' } as const

@@ -11,7 +11,7 @@ import {
   ranked,
   type Standing,
   unionOf,
-} from '../../src/service/record/queue.ts'
+} from '../../src/record/queue.ts'
 
 const CLEAR: Standing = {
   ...{ id: 'rumor~p~r1', label: 'rumor', decidedBy: 'consensus', contested: false, degraded: false },

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import { verdictAudit } from '../../src/service/recovery/audit.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { verdictAudit } from '../../src/recovery/audit.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const AT = '2025-03-01T10:00:00Z'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { Snapshot } from '../../src/service/domain/thread.ts'
-import type { Verdict } from '../../src/service/domain/verdict.ts'
-import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/service/recovery/published.ts'
+import type { Snapshot } from '../../src/contracts/facts/thread.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { isOver, noteMessage, nothingNew, publishedRevisions, seenIn } from '../../src/recovery/published.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const HOUR = 3_600_000

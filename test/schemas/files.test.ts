@@ -9,19 +9,19 @@ import { describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
-import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
-import { examplesIn } from '../../src/kit/contracts/examples.ts'
-import { auditEntry } from '../../src/service/domain/audit.ts'
-import { decisionMessage, decisionOutcome, proposal, review } from '../../src/service/domain/decisions.ts'
-import { parseMessage } from '../../src/service/domain/message-json.ts'
+import { auditEntry } from '../../src/contracts/facts/audit.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decisions.ts'
+import { parseMessage } from '../../src/contracts/facts/message-json.ts'
 import {
   commentMessage,
   counterspeechMessage,
   deadLetter,
   feedbackMessage,
   postMessage,
-} from '../../src/service/domain/messages.ts'
-import { transcript, verdict } from '../../src/service/domain/verdict.ts'
+} from '../../src/contracts/facts/messages.ts'
+import { transcript, verdict } from '../../src/contracts/facts/verdict.ts'
+import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
+import { examplesIn } from '../../src/kit/contracts/examples.ts'
 
 const files = readdirSync(SCHEMAS)
 const schemas = files.filter((file) => file.endsWith('.schema.json'))

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { memoryLibrary, memoryStorage } from '../../src/service/adapters/memory/library.ts'
-import { ownerOf } from '../../src/service/library/names.ts'
-import type { Storage } from '../../src/service/library/storage.ts'
-import type { Library } from '../../src/service/ports/library.ts'
+import type { Library } from '../../src/contracts/ports/library.ts'
+import { memoryLibrary, memoryStorage } from '../../src/shelves/memory.ts'
+import { ownerOf } from '../../src/shelves/names.ts'
+import type { Storage } from '../../src/shelves/storage.ts'
 import { item, signal, wordEmbedder } from '../contracts/library.ts'
 
 const subject = { tenant: 'default', id: 'p1', kind: 'post' as const }

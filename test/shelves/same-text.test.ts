@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { nearDuplicates, readingOf, sameText, textKey } from '../../src/service/library/same-text.ts'
-import { shortened } from '../../src/service/threads/kept.ts'
+import { shortened } from '../../src/judging/threads/kept.ts'
+import { nearDuplicates, readingOf, sameText, textKey } from '../../src/shelves/same-text.ts'
 
 const same = (a: string, b: string) => [sameText(readingOf(a), readingOf(b)), sameText(readingOf(b), readingOf(a))]
 const near = (a: string, b: string) => [

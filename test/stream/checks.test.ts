@@ -1,6 +1,6 @@
 import type { Admin } from 'kafkajs'
 import { expect, it } from 'vitest'
-import { offsetFindings, topicFindings } from '../../src/service/adapters/kafka/checks.ts'
+import { offsetFindings, topicFindings } from '../../src/stream/checks.ts'
 
 const DAY = 86_400_000
 const KEPT = {

@@ -3,8 +3,8 @@ import kafkajs from 'kafkajs'
 import { compressFrameSync } from 'lz4-napi'
 import snappy from 'snappyjs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
-import { CORRUPT_BATCH } from '../../src/service/adapters/kafka/record.ts'
+import { registerCodecs } from '../../src/stream/codecs.ts'
+import { CORRUPT_BATCH } from '../../src/stream/record.ts'
 
 const { CompressionCodecs, CompressionTypes } = kafkajs
 const MIB = 1 << 20

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { registerCodecs } from '../../src/service/adapters/kafka/codecs.ts'
-import { patchKafkaJs } from '../../src/service/adapters/kafka/kafkajs-patches.ts'
+import { registerCodecs } from '../../src/stream/codecs.ts'
+import { patchKafkaJs } from '../../src/stream/kafkajs-patches.ts'
 
 registerCodecs()
 patchKafkaJs()

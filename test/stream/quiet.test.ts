@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { patchKafkaJs } from '../../src/service/adapters/kafka/kafkajs-patches.ts'
+import { patchKafkaJs } from '../../src/stream/kafkajs-patches.ts'
 
 const load = createRequire(import.meta.url)
 const RequestQueue = load('kafkajs/src/network/requestQueue/index.js')
@@ -112,7 +112,7 @@ describe('the fetchers of a consumer that has stopped', () => {
   }
 
   it('end, though they were made anew after it', () => {
-    const patches = JSON.stringify(join(PROJECT, 'src/service/adapters/kafka/kafkajs-patches.ts'))
+    const patches = JSON.stringify(join(PROJECT, 'src/stream/kafkajs-patches.ts'))
     expect(ends(`import { patchKafkaJs } from ${patches}\npatchKafkaJs()`)).toBe(true)
   }, 30_000)
 })

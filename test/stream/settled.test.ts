@@ -1,8 +1,8 @@
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { expect, test, vi } from 'vitest'
-import { ensureTopics } from '../../src/service/adapters/kafka/client.ts'
-import { onceTopicSettled } from '../../src/service/adapters/kafka/settled.ts'
-import { OperatorError } from '../../src/service/domain/errors.ts'
+import { OperatorError } from '../../src/contracts/facts/errors.ts'
+import { ensureTopics } from '../../src/stream/client.ts'
+import { onceTopicSettled } from '../../src/stream/settled.ts'
 
 /** kafkajs' types leave out its argument. */
 const NotFound = kafkajs.KafkaJSGroupCoordinatorNotFound as unknown as new (message: string) => Error

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/schema.ts'
-import type { Command, Invocation } from '../../src/commands/command.ts'
+import type { Command, Invocation } from '../../src/cli/command.ts'
 
 type Io = Pick<Invocation, 'terminal' | 'signal'>
 

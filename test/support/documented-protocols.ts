@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PROJECT } from '../../config/load.ts'
-import { PROTOCOLS } from '../../src/service/protocols/registry.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 
 const page = readFileSync(join(PROJECT, 'docs', 'protocols.md'), 'utf8')
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import type { LimitScope, LimitSettings, LimitsOf } from '../../src/service/ports/limits.ts'
+import type { LimitScope, LimitSettings, LimitsOf } from '../../src/contracts/ports/limits.ts'
 import { faultsOf, fullestOf, type Grant, meanUse, mostAtOnce } from './windows.ts'
 
 /** What one hammering process is told. */

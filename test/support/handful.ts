@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { recover } from '../../src/commands/recover.ts'
+import { recover } from '../../src/app/commands/recover.ts'
 import { ownFolder } from './own-folder.ts'
 import { allFinal, eventually, type Service, send, settingsOf, silent, tell, verdictsOf } from './pipeline.ts'
 

@@ -1,4 +1,4 @@
-import type { Verdict } from '../../src/service/domain/verdict.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 
 /** Verdicts that stand on the topic more than once, and whether the repeats are byte-identical. */
 export function repeats(records: readonly string[]): { id: string; identical: boolean }[] {

@@ -2,9 +2,9 @@
 // call it was granted to standard output, one a line.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect } from '../../src/service/adapters/redis/connect.ts'
-import { redisLimits } from '../../src/service/adapters/redis/limits.ts'
-import type { Ticket } from '../../src/service/ports/limits.ts'
+import type { Ticket } from '../../src/contracts/ports/limits.ts'
+import { redisLimits } from '../../src/store/limit/redis.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import type { Hammered, Hammering } from './hammer-limits.ts'
 
 const plan = JSON.parse(process.argv[2] ?? '') as Hammering

@@ -9,7 +9,7 @@ import {
   spawnServer,
   temporaryFolder,
 } from '../../src/kit/stack/servers/local-server.ts'
-import type { Address } from '../../src/service/adapters/postgres/connection.ts'
+import type { Address } from '../../src/record/postgres/connection.ts'
 import type { Certificates } from './certificates.ts'
 import { tell } from './pipeline.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { PROJECT } from '../../config/load.ts'
-import { libraryOf } from '../../src/service/adapters/lancedb/library.ts'
+import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { settingsOf } from './pipeline.ts'
 
 const line = z.object({

@@ -1,4 +1,4 @@
-import { noComments, noUsage, type Verdict, verdictId } from '../../src/service/domain/verdict.ts'
+import { noComments, noUsage, type Verdict, verdictId } from '../../src/contracts/facts/verdict.ts'
 
 /** A final verdict with little in it, decided at `at` (ISO 8601), which is also its every other time. */
 export function aVerdict(at: string, change: Partial<Verdict> & { crossKind?: boolean } = {}): Verdict {

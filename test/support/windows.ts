@@ -1,4 +1,4 @@
-import type { LimitsOf } from '../../src/service/ports/limits.ts'
+import type { LimitsOf } from '../../src/contracts/ports/limits.ts'
 
 /** One call that was granted, and took place. */
 export interface Grant {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Queue, WaitingChildrenError, Worker } from 'bullmq'
-import { connect, type RedisSettings } from '../../service/adapters/redis/connect.ts'
+import { connect, type RedisSettings } from '../../store/redis/connect.ts'
 import { type Percentiles, percentiles } from './percentiles.ts'
 
 /** Cases of the baseline, and the asks of each of its three rounds: those of a rumor verdict. */

@@ -1,4 +1,4 @@
-import type { Transcript } from '../../service/domain/verdict.ts'
+import type { Transcript } from '../../contracts/facts/verdict.ts'
 import type { CallRecord } from '../understudy/call-log.ts'
 
 /** What the model's own log says against what the transcripts say, call by call. */

@@ -1,4 +1,4 @@
-import type { FileMessage } from '../../lab/evaluation/file-message.ts'
+import type { FileMessage } from '../../data-files/file-message.ts'
 
 /** Words that a comment is made of, so that texts differ in length and content. */
 const WORDS =

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { ModelRequest } from '../../service/ports/model.ts'
+import type { ModelRequest } from '../../contracts/ports/model.ts'
 import { benchAnswer } from './model.ts'
 
 // The bench's model behind HTTP, in a process of its own, so that its work is not counted as its caller's: told its latency

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Model, ModelRequest } from '../../service/ports/model.ts'
+import type { Model, ModelRequest } from '../../contracts/ports/model.ts'
 import { answered, contentOf, MODEL } from '../understudy/answer.ts'
 import type { JsonSchema } from '../understudy/json-schema.ts'
 import { readQuestion } from '../understudy/question.ts'

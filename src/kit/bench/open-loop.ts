@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Ask } from '../../service/domain/ask.ts'
+import type { Ask } from '../../contracts/facts/ask.ts'
 import { type Percentiles, percentiles, round } from './percentiles.ts'
 import { STOPPED } from './start-process.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { FORM_NAME } from '../../service/adapters/openai/request-body.ts'
-import type { ModelRequest } from '../../service/ports/model.ts'
+import type { ModelRequest } from '../../contracts/ports/model.ts'
+import { FORM_NAME } from '../../models/openai/request-body.ts'
 
 /** What a model was asked. */
 export type Asked = Pick<ModelRequest, 'model' | 'messages' | 'answer'>

@@ -1,9 +1,9 @@
 import { loadSettings } from '../../../config/load.ts'
-import type { Ask } from '../../service/domain/ask.ts'
-import { OperatorError } from '../../service/domain/errors.ts'
-import { fences } from '../../service/domain/fence.ts'
-import { samplingRanks } from '../../service/domain/sampling-rank.ts'
-import { makeProtocols } from '../../service/protocols/make.ts'
+import { makeProtocols } from '../../app/composition/make-protocols.ts'
+import type { Ask } from '../../contracts/facts/ask.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { fences } from '../../contracts/facts/fence.ts'
+import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import { sentence } from './load.ts'
 
 /** Comments in a batch. */

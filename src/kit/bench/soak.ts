@@ -1,6 +1,6 @@
 import { loadSettings } from '../../../config/load.ts'
-import { table } from '../../commands/terminal.ts'
-import { connect } from '../../service/adapters/redis/connect.ts'
+import { table } from '../../cli/terminal.ts'
+import { connect } from '../../store/redis/connect.ts'
 import { threads } from './load.ts'
 import { mean, percentiles, round } from './percentiles.ts'
 import { serve, sum } from './service.ts'

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
-import { nodeFlags } from '../../node-flags.js'
-import { OperatorError } from '../../service/domain/errors.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { nodeFlags } from '../../platform/node-flags.js'
 
 /** Starts one of the bench's own scripts as a process; resolves to it and to its first message. Throws an OperatorError if it exits. */
 export async function startProcess(name: string, args: readonly string[], signal: AbortSignal) {

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
-import { OperatorError } from '../../service/domain/errors.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import { percentiles, round } from './percentiles.ts'
 
 /** Medians; what counts is how many bare starts of Node something takes, on any machine. */

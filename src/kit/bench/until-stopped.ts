@@ -1,5 +1,5 @@
-import type { Drawing } from '../../commands/terminal.ts'
-import { OperatorError } from '../../service/domain/errors.ts'
+import type { Drawing } from '../../cli/terminal.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 
 type Say = (line: string | Drawing) => void
 

@@ -1,7 +1,7 @@
 import { loadSettings } from '../../../config/load.ts'
-import { startApp } from '../../service/composition/service.ts'
-import { DEFAULT_ROLES, type Role } from '../../service/operations/identity.ts'
-import type { Events } from '../../service/ports/report.ts'
+import { startApp } from '../../app/composition/service.ts'
+import type { Events } from '../../contracts/ports/report.ts'
+import { DEFAULT_ROLES, type Role } from '../../operations/identity.ts'
 import { type HeldUp, watchHeldUp } from './held-up.ts'
 import { benchModel } from './model.ts'
 

@@ -1,4 +1,4 @@
-import { entryOf } from '../../service/domain/entry-of.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 
 /** What comes in, how long a model takes, and the settings that sizes go by. Times in seconds. */
 export interface Load {

@@ -1,4 +1,4 @@
-import { entryOf } from '../../service/domain/entry-of.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /**

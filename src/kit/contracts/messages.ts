@@ -1,14 +1,14 @@
 import type { z } from 'zod'
-import { auditEntry } from '../../service/domain/audit.ts'
-import { decisionMessage, decisionOutcome, proposal, review } from '../../service/domain/decisions.ts'
+import { auditEntry } from '../../contracts/facts/audit.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decisions.ts'
 import {
   commentMessage,
   counterspeechMessage,
   deadLetter,
   feedbackMessage,
   postMessage,
-} from '../../service/domain/messages.ts'
-import { transcript, verdict } from '../../service/domain/verdict.ts'
+} from '../../contracts/facts/messages.ts'
+import { transcript, verdict } from '../../contracts/facts/verdict.ts'
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
 
 /** The messages of one topic. */

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
-import type { Command } from '../../commands/command.ts'
-import { OperatorError } from '../../service/domain/errors.ts'
+import type { Command } from '../../cli/command.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import { demo } from './demo.ts'
 
 /** `gavel demo`: resolves to whether no verdict was lost, and no id has two different ones; prints a table at the end. */

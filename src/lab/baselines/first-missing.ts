@@ -1,5 +1,5 @@
-import type { Conclusion, Protocol, Script } from '../../service/engine/script.ts'
-import type { ProtocolKind } from '../../service/protocols/kind.ts'
+import type { Conclusion, Protocol, Script } from '../../judging/engine/script.ts'
+import type { ProtocolKind } from '../../protocols/kind.ts'
 
 /** How a question, and a lookup, fail that a recording lacks. */
 const MISSING: ReadonlySet<string> = new Set(['rejected', 'library'])

@@ -1,5 +1,5 @@
-import type { Misrated, RatedExample } from '../../service/domain/calibration.ts'
-import { normalized } from '../../service/domain/normalized.ts'
+import type { Misrated, RatedExample } from '../../contracts/facts/calibration.ts'
+import { normalized } from '../../contracts/facts/normalized.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
 import { type Agreement, agreementOf, byAgreement, type Scores, worstOf } from './agreement.ts'
 import type { Parts } from './parts.ts'

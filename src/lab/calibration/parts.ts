@@ -1,4 +1,4 @@
-import { OperatorError } from '../../service/domain/errors.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
 import type { RatedItem } from './rated-item.ts'
 

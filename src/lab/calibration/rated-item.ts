@@ -1,4 +1,4 @@
-import type { RatedText } from '../../service/domain/calibration.ts'
+import type { RatedText } from '../../contracts/facts/calibration.ts'
 
 /** A reply that people rated on the aspect. */
 export interface RatedItem extends RatedText {

@@ -1,4 +1,4 @@
-import { withStepsHeader } from '../../service/domain/steps.ts'
+import { withStepsHeader } from '../../contracts/facts/steps.ts'
 import type { Calibrated } from './calibrate.ts'
 import type { Gain } from './gain.ts'
 

@@ -1,4 +1,4 @@
-import { entryOf } from '../../service/domain/entry-of.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Outcome } from './outcomes.ts'
 import { type Pair, pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import { holm } from './statistics/compare.ts'

@@ -1,4 +1,4 @@
-import type { StanceCounts } from './thread-sets.ts'
+import type { StanceCounts } from '../../data-files/thread-sets.ts'
 
 /** What people say of one subject of a data set, in a protocol's labels. */
 export interface GoldItem {

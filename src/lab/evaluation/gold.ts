@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { OperatorError } from '../../service/domain/errors.ts'
-import { type Contradictions, withoutContradictions } from './contradictions.ts'
-import type { BadLine } from './file-message.ts'
-import type { Format } from './formats.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { type Contradictions, withoutContradictions } from '../../data-files/contradictions.ts'
+import type { BadLine } from '../../data-files/file-message.ts'
+import type { Format } from '../../data-files/formats.ts'
+import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../data-files/labelled-sets.ts'
+import { OWN_FORMATS, type OwnReading, textKeyOf } from '../../data-files/own-rows.ts'
+import { labelledThreads, THREAD_FORMATS, type ThreadFormat, type Veracity } from '../../data-files/thread-sets.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
-import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
 import { type LabelReading, ownGold } from './own-gold.ts'
-import { OWN_FORMATS, type OwnReading, textKeyOf } from './own-rows.ts'
 import { lengthOf } from './slices.ts'
-import { labelledThreads, THREAD_FORMATS, type ThreadFormat, type Veracity } from './thread-sets.ts'
 
 /** How data sets are read that can be read in more than one way. */
 export interface GoldOptions extends OwnReading, LabelReading {

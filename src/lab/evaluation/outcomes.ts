@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { found } from '../../service/domain/library.ts'
-import { type CommentCounts, noComments, type Transcript, type Verdict } from '../../service/domain/verdict.ts'
+import { found } from '../../contracts/facts/library.ts'
+import { type CommentCounts, noComments, type Transcript, type Verdict } from '../../contracts/facts/verdict.ts'
 import type { GoldItem } from './gold-item.ts'
 
 /** One item of a data set, as people labelled it and as it was judged. */

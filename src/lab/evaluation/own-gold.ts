@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { entryOf } from '../../service/domain/entry-of.ts'
-import { OperatorError } from '../../service/domain/errors.ts'
-import { printable } from '../../service/domain/printable.ts'
-import type { BadLine } from './file-message.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { printable } from '../../contracts/facts/printable.ts'
+import type { BadLine } from '../../data-files/file-message.ts'
+import { IS_MISSING, type OwnFormat, type OwnReading, ownRows, textKeyOf } from '../../data-files/own-rows.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
-import { IS_MISSING, type OwnFormat, type OwnReading, ownRows, textKeyOf } from './own-rows.ts'
 import { lengthOf } from './slices.ts'
 
 /** What has a verdict of its own; comments and feedback have none. */

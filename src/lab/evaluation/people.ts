@@ -1,4 +1,4 @@
-import type { Judgement } from '../../service/ports/review.ts'
+import type { Judgement } from '../../contracts/ports/review.ts'
 import { krippendorffAlpha } from './statistics/agreement.ts'
 import { confusionOf, macroF1Of } from './statistics/confusion.ts'
 import { bootstrap, type Estimate, type Interval, wilson } from './statistics/intervals.ts'

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../service/domain/errors.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { GoldItem } from './gold-item.ts'
 import { seededRandom } from './statistics/random.ts'
 

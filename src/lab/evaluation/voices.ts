@@ -1,4 +1,4 @@
-import { entryOf } from '../../service/domain/entry-of.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Cell } from './evaluation.ts'
 
 /** Of one voice (a perspective, an aspect): on how many items it said the same in two rows, of those on which it spoke in both. */

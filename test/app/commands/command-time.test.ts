@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { recoveryParts } from '../../../src/commands/recovery-parts.ts'
-import { casesParts, inspectionParts } from '../../../src/commands/show/parts.ts'
+import { recoveryParts } from '../../../src/app/commands/recovery-parts.ts'
+import { casesParts, inspectionParts } from '../../../src/app/commands/show/parts.ts'
+import { standingPart } from '../../../src/app/composition/standing.ts'
 import { type Stack, startStack } from '../../../src/kit/stack/stack.ts'
-import { standingPart } from '../../../src/service/composition/standing.ts'
-import { makeTopics } from '../../../src/service/operations/make-topics.ts'
+import { makeTopics } from '../../../src/operations/make-topics.ts'
 import { clientOf, environmentOn, settingsOf } from '../../support/pipeline.ts'
 
 const OFF_MS = 9 * 60_000

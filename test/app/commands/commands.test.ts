@@ -5,10 +5,10 @@ import { promisify } from 'node:util'
 import { Option } from 'commander'
 import { describe, expect, it } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { COMMANDS } from '../../../src/commands/all.ts'
+import { COMMANDS } from '../../../src/commands.ts'
 
 const PLACES = [
-  'src/commands',
+  'src/app/commands',
   'src/lab/commands',
   'src/kit/bench',
   'src/kit/capacity',
@@ -28,10 +28,8 @@ describe('every command', () => {
         .map((entry) => relative(PROJECT, join(entry.parentPath, entry.name))),
     )
     const declared = files.filter((file) => DECLARES.test(readFileSync(join(PROJECT, file), 'utf8')))
-    const list = readFileSync(join(PROJECT, 'src/commands/all.ts'), 'utf8')
-    const listed = [...list.matchAll(/load: \(\) => import\('(.*)'\)/g)].map(([, path = '']) =>
-      join('src/commands', path),
-    )
+    const list = readFileSync(join(PROJECT, 'src/commands.ts'), 'utf8')
+    const listed = [...list.matchAll(/load: \(\) => import\('(.*)'\)/g)].map(([, path = '']) => join('src', path))
     expect(listed.toSorted()).toEqual(declared.toSorted())
     expect(declared.length).toBeGreaterThan(25)
     expect(new Set(COMMANDS.map(({ path }) => path)).size).toBe(COMMANDS.length)
@@ -71,10 +69,10 @@ describe('every command', () => {
     }
     const own = (files: string[]) => files.filter((url) => url.includes('/src/')).map((url) => url.split('/src/')[1])
     const forHelp = await loaded('--help')
-    expect(own(forHelp)).toContain('commands/all.ts')
-    expect(own(forHelp).filter((file) => /^(adapters|engine|protocols|gateway|tools)\//.test(file ?? ''))).toEqual([])
+    expect(own(forHelp)).toContain('commands.ts')
+    expect(own(forHelp).filter((file) => /^(store|stream|judging|protocols|models|kit)\//.test(file ?? ''))).toEqual([])
     expect(forHelp.filter((url) => /node_modules\/(kafkajs|bullmq|ioredis|zod|pino|openai)\//.test(url))).toEqual([])
-    expect(own(await loaded('library', 'list', '--help'))).toContain('commands/library/list.ts')
+    expect(own(await loaded('library', 'list', '--help'))).toContain('app/commands/library/list.ts')
     // What draws a report's pictures is loaded when one is written.
     const drawing = (files: string[]) => files.filter((url) => /node_modules\/(@observablehq|d3|linkedom)\//.test(url))
     expect(drawing(forHelp)).toEqual([])

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { COMMANDS } from '../../../src/commands/all.ts'
+import { COMMANDS } from '../../../src/commands.ts'
 
 const read = (page: string) => readFileSync(join(PROJECT, page), 'utf8')
 const PAGES = ['.', 'docs', 'docs/runbooks'].flatMap((folder) =>

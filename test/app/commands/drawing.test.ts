@@ -3,8 +3,8 @@ import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters } from 'node:util'
 import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
-import { type Cell, clipped, indented, paragraph, spans, table } from '../../../src/commands/drawing.ts'
-import { terminal } from '../../../src/commands/terminal.ts'
+import { type Cell, clipped, indented, paragraph, spans, table } from '../../../src/cli/drawing.ts'
+import { terminal } from '../../../src/cli/terminal.ts'
 
 const ESCAPE = '\u001b'
 const at = (columns: number, colours = false) => ({ columns, colours })

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { positiveWhole } from '../../../src/commands/options.ts'
+import { positiveWhole } from '../../../src/cli/options.ts'
+import { withStepsHeader } from '../../../src/contracts/facts/steps.ts'
 import { comparedWith, readBaseline } from '../../../src/lab/commands/eval/compared.ts'
 import { dataNames } from '../../../src/lab/commands/eval/eval.ts'
 import { paperTable } from '../../../src/lab/commands/eval/tables.ts'
 import { type Cell, cellOf, type DataSet, type Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { unjudged } from '../../../src/lab/evaluation/outcomes.ts'
-import { withStepsHeader } from '../../../src/service/domain/steps.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-parts-'))
 afterAll(() => rmSync(folder, { recursive: true }))

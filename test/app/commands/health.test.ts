@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { command } from '../../../src/commands/health.ts'
-import { serveHttp } from '../../../src/service/adapters/http.ts'
+import { command } from '../../../src/app/commands/health.ts'
+import { serveHttp } from '../../../src/platform/http.ts'
 
 let close: (() => Promise<void>) | undefined
 afterEach(async () => {

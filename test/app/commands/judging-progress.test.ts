@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { judgingProgress } from '../../../src/commands/judging/judging-progress.ts'
+import { judgingProgress } from '../../../src/app/commands/judging/judging-progress.ts'
 
 beforeEach(() => void vi.useFakeTimers({ now: 0 }))
 afterEach(() => void vi.useRealTimers())

@@ -15,7 +15,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { runFolder } from '../../../src/commands/judging/kept-runs.ts'
+import { runFolder } from '../../../src/app/commands/judging/kept-runs.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const REAL = loadSettings({ OPENAI_API_KEY: 'a-key', OPENAI_BASE_URL: 'http://127.0.0.1:1/v1' })

@@ -3,20 +3,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
-import { command as dropShelf } from '../../../src/commands/library/drop.ts'
-import { command as libraryHistory } from '../../../src/commands/library/history.ts'
+import { command as dropShelf } from '../../../src/app/commands/library/drop.ts'
+import { command as libraryHistory } from '../../../src/app/commands/library/history.ts'
 import {
   type Imported,
   type ImportOptions,
   command as importCommand,
   importShelf,
-} from '../../../src/commands/library/import.ts'
-import { command as listShelves } from '../../../src/commands/library/list.ts'
-import { command as rollbackChange } from '../../../src/commands/library/rollback.ts'
-import { command as searchShelf } from '../../../src/commands/library/search.ts'
+} from '../../../src/app/commands/library/import.ts'
+import { command as listShelves } from '../../../src/app/commands/library/list.ts'
+import { command as rollbackChange } from '../../../src/app/commands/library/rollback.ts'
+import { command as searchShelf } from '../../../src/app/commands/library/search.ts'
+import { OperatorError } from '../../../src/contracts/facts/errors.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../../src/kit/understudy/server.ts'
-import { OperatorError } from '../../../src/service/domain/errors.ts'
-import { DEFAULT_TENANT } from '../../../src/service/library/names.ts'
+import { DEFAULT_TENANT } from '../../../src/shelves/names.ts'
 import { invocation, perform } from '../../support/commands.ts'
 
 const KODOLI = join(PROJECT, '..', 'shared', 'data', 'kodoli', 'comments.jsonl')

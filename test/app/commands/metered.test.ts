@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { metered } from '../../../src/lab/commands/metered.ts'
-import type { ModelRequest } from '../../../src/service/ports/model.ts'
+import { metered } from '../../../src/app/commands/judging/metered.ts'
+import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const model = {
   complete: async () => ({

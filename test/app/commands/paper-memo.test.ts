@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { judgeFile } from '../../../src/commands/judge.ts'
-import { verdict } from '../../../src/service/domain/verdict.ts'
+import { judgeFile } from '../../../src/app/commands/judge.ts'
+import { verdict } from '../../../src/contracts/facts/verdict.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const folder = ownFolder('paper-memo')

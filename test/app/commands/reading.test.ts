@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import type { Stack } from '../../../src/kit/stack/stack.ts'
-import { readTopic } from '../../../src/service/adapters/kafka/bounded-reader.ts'
+import { readTopic } from '../../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
 import {
   clientOf,

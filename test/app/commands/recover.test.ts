@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Recovered, telling, tellRecovered, understood } from '../../../src/commands/recover.ts'
-import { outageOf } from '../../../src/commands/recovery-parts.ts'
+import { type Recovered, telling, tellRecovered, understood } from '../../../src/app/commands/recover.ts'
+import { outageOf } from '../../../src/app/commands/recovery-parts.ts'
 import { silent } from '../../support/pipeline.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')

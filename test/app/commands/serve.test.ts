@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { command } from '../../../src/commands/serve.ts'
+import { command } from '../../../src/app/commands/serve.ts'
 import { freePort } from '../../../src/kit/stack/servers/local-server.ts'
 
 test('gavel serve reads its settings again at a hangup, as gavel run does', async () => {

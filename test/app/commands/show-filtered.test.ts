@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { printInspection } from '../../../src/commands/show/print.ts'
-import type { Shown } from '../../../src/service/inspection/standing.ts'
+import { printInspection } from '../../../src/app/commands/show/print.ts'
+import type { Shown } from '../../../src/recovery/inspection/standing.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const AT = Date.UTC(2026, 0, 1, 12)

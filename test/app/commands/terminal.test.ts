@@ -2,9 +2,9 @@ import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { printable, printableJson, table, terminal } from '../../../src/commands/terminal.ts'
-import { verdictLine } from '../../../src/commands/verdict-line.ts'
-import { noComments, type Verdict } from '../../../src/service/domain/verdict.ts'
+import { verdictLine } from '../../../src/app/commands/verdict-line.ts'
+import { printable, printableJson, table, terminal } from '../../../src/cli/terminal.ts'
+import { noComments, type Verdict } from '../../../src/contracts/facts/verdict.ts'
 
 /** What moves a cursor, sets a title, colours, rings, erases, opens a link, or turns text around. */
 const ATTACKS = {

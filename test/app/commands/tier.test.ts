@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { onTier } from '../../../src/commands/tier.ts'
+import { onTier } from '../../../src/cli/tier.ts'
 
 test('a tier holds for every role, and a case lasts as long as its slow calls', () => {
   const settings = loadSettings({ GAVEL_MODELS_TIERS: '{ judge: priority }' })

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { screenLines } from '../../../src/commands/top/lines.ts'
-import { publishedOn, quantile, since, together } from '../../../src/service/operations/standing/pace.ts'
-import type { ServiceState } from '../../../src/service/operations/standing/state.ts'
+import { screenLines } from '../../../src/app/commands/top/lines.ts'
+import { publishedOn, quantile, since, together } from '../../../src/operations/standing/pace.ts'
+import type { ServiceState } from '../../../src/operations/standing/state.ts'
 
 const PAGE = (of: { fast: number; slow: number; ours: number }) => `
 gavel_verdict_latency_seconds_bucket{le="1",protocol="rumor"} ${of.fast}

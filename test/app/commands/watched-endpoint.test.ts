@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { watchedEndpoint } from '../../../src/commands/judging/watched-endpoint.ts'
-import { PermanentError, RetryLaterError, type ToMend } from '../../../src/service/domain/errors.ts'
-import type { ModelReply, ModelRequest } from '../../../src/service/ports/model.ts'
+import { watchedEndpoint } from '../../../src/app/commands/judging/watched-endpoint.ts'
+import { PermanentError, RetryLaterError, type ToMend } from '../../../src/contracts/facts/errors.ts'
+import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const REPLY: ModelReply = {
   ...{ text: '{}', finish: 'stop', model: 'm' },

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { embedderOf } from '../../../src/service/adapters/embedders/make.ts'
+import { embedderOf } from '../../../src/shelves/embedders/make.ts'
 
 const closing: (() => void)[] = []
 afterEach(() => {

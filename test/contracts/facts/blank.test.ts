@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { isBlank } from '../../../src/service/domain/blank.ts'
+import { isBlank } from '../../../src/contracts/facts/blank.ts'
 
 describe('a text that shows nothing', () => {
   test.each([

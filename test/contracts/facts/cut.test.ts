@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut, withoutPadding } from '../../../src/service/domain/cut.ts'
+import { cut, withoutPadding } from '../../../src/contracts/facts/cut.ts'
 
 /** Texts with words, runs, line ends, characters of two halves, and halves alone. */
 const anyText = fc

@@ -11,9 +11,9 @@ import {
   review,
   reviewId,
   subjectOf,
-} from '../../../src/service/domain/decisions.ts'
-import { ruling, scopeOf, verdict } from '../../../src/service/domain/verdict.ts'
-import { labelsForPeople } from '../../../src/service/engine/script.ts'
+} from '../../../src/contracts/facts/decisions.ts'
+import { ruling, scopeOf, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { labelsForPeople } from '../../../src/judging/engine/script.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const DECISION = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digests } from '../../../src/service/domain/digests.ts'
+import { digests } from '../../../src/contracts/facts/digests.ts'
 
 describe('digests of long texts', () => {
   const made: string[] = []

@@ -3,8 +3,8 @@ import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { machineFault } from '../../../src/service/domain/error-line.ts'
-import { RecordFull } from '../../../src/service/ports/record.ts'
+import { machineFault } from '../../../src/contracts/facts/error-line.ts'
+import { RecordFull } from '../../../src/contracts/ports/record.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
 
 it('a full disk is told as such, not as something unexpected', () => {

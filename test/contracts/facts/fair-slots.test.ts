@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fairSlots } from '../../../src/service/domain/slots.ts'
+import { fairSlots } from '../../../src/contracts/facts/slots.ts'
 
 const never = new AbortController().signal
 

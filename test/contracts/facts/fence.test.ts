@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { fences, type ListItem } from '../../../src/service/domain/fence.ts'
+import { fences, type ListItem } from '../../../src/contracts/facts/fence.ts'
 
 const MAX = 200
 const fence = fences('a key', MAX)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { firstOf } from '../../../src/service/domain/first-of.ts'
+import { firstOf } from '../../../src/contracts/facts/first-of.ts'
 
 test('only the first entries of a long list are looked at, whatever the others are', () => {
   let looked = 0

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { hmac } from '../../../src/service/domain/hmac.ts'
+import { hmac } from '../../../src/contracts/facts/hmac.ts'
 
 it('is HMAC-SHA-256, whatever the key and the text', () => {
   const text = fc.string({ unit: 'binary', maxLength: 300 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { neutralized } from '../../../src/service/domain/neutralized.ts'
+import { neutralized } from '../../../src/contracts/facts/neutralized.ts'
 import { ATTACKS } from '../../models/attacks.ts'
 import { TOKENS, tokensIn } from '../../models/fenced-blocks.ts'
 

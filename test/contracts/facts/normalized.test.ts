@@ -2,8 +2,8 @@ import { globSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { neutralized } from '../../../src/service/domain/neutralized.ts'
-import { MOST_MARKS, normalized, withoutLongRuns } from '../../../src/service/domain/normalized.ts'
+import { neutralized } from '../../../src/contracts/facts/neutralized.ts'
+import { MOST_MARKS, normalized, withoutLongRuns } from '../../../src/contracts/facts/normalized.ts'
 import { ORDINARY } from '../../bystander/registry.ts'
 
 const FORMS = ['NFC', 'NFD', 'NFKC', 'NFKD'] as const
@@ -37,7 +37,7 @@ describe('a text in a normalisation form', () => {
     const files = globSync(['src/**/*.ts', 'consumers/*.ts', 'producers/*.ts', 'config/*.ts'], { cwd: PROJECT })
     expect(files.length).toBeGreaterThan(300)
     const found = files.filter((file) => readFileSync(`${PROJECT}/${file}`, 'utf8').includes('.normalize('))
-    expect(found).toEqual(['src/service/domain/normalized.ts'])
+    expect(found).toEqual(['src/contracts/facts/normalized.ts'])
   })
 })
 

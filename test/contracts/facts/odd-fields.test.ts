@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { readMessage } from '../../../consumers/read-message.ts'
-import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../../../src/service/domain/message-json.ts'
+import { MAX_DEPTH, parseMessage, withoutDeepFields } from '../../../src/contracts/facts/message-json.ts'
 import {
   commentMessage,
   counterspeechMessage,
   feedbackMessage,
   postMessage,
-} from '../../../src/service/domain/messages.ts'
-import type { OddField } from '../../../src/service/domain/odd-fields.ts'
+} from '../../../src/contracts/facts/messages.ts'
+import type { OddField } from '../../../src/contracts/facts/odd-fields.ts'
 
 // One odd field, and all else is read: messages made from the schemas, each with one field of another kind than it takes.
 

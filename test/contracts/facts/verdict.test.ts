@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { byTimeThenId, type Comment } from '../../../src/service/domain/thread.ts'
-import { addUsage, noUsage, verdict, verdictId } from '../../../src/service/domain/verdict.ts'
+import { byTimeThenId, type Comment } from '../../../src/contracts/facts/thread.ts'
+import { addUsage, noUsage, verdict, verdictId } from '../../../src/contracts/facts/verdict.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 describe('a verdict’s id', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { weightedSlots } from '../../../src/service/domain/slots.ts'
+import { weightedSlots } from '../../../src/contracts/facts/slots.ts'
 
 /** Runs tasks of these weights, and notes which of them run together. */
 async function run(weights: readonly number[], most: number, failing: number | null = null) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { piecesOf } from '../../../src/service/scoring/pieces.ts'
+import { piecesOf } from '../../../src/door/scoring/pieces.ts'
 
 const between = fc.constantFrom(' ', '\n', ' '.repeat(40), '。 ', ' 😀 ')
 

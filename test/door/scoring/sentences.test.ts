@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { sentencesAnswer } from '../../../src/service/scoring/attributes.ts'
-import { sentencesOf } from '../../../src/service/scoring/pieces.ts'
+import { sentencesAnswer } from '../../../src/door/scoring/attributes.ts'
+import { sentencesOf } from '../../../src/door/scoring/pieces.ts'
 
 const partsOf = (text: string) => sentencesOf(text).map(({ begin, end }) => text.slice(begin, end))
 

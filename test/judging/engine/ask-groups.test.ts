@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { groupsOf } from '../../../src/service/engine/ask-groups.ts'
-import type { KeyedAsk } from '../../../src/service/engine/replay.ts'
+import { groupsOf } from '../../../src/judging/engine/ask-groups.ts'
+import type { KeyedAsk } from '../../../src/judging/engine/replay.ts'
 
 const taken = { record: { id: 'talk~P~r1', protocol: 'talk' }, run: 3 } as Parameters<typeof groupsOf>[0]
 const asks = (round: number, stage: string, from: number, count: number): KeyedAsk[] =>

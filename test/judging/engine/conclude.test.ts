@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../../src/service/domain/ask.ts'
-import type { CaseRecord, JournalEntry } from '../../../src/service/domain/case.ts'
-import { noUsage, type Ruling, transcript } from '../../../src/service/domain/verdict.ts'
-import { type Ended, transcriptOf, verdictOf } from '../../../src/service/engine/conclude.ts'
+import type { Ask } from '../../../src/contracts/facts/ask.ts'
+import type { CaseRecord, JournalEntry } from '../../../src/contracts/facts/case.ts'
+import { noUsage, type Ruling, transcript } from '../../../src/contracts/facts/verdict.ts'
+import { type Ended, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
 import { callOf, HOUR, T0 } from '../../contracts/samples.ts'
 
 const record: CaseRecord = {

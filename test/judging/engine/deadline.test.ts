@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { memoryStores } from '../../../src/service/adapters/memory/stores.ts'
-import { deadlines, extendedDeadline } from '../../../src/service/engine/deadline.ts'
+import { deadlines, extendedDeadline } from '../../../src/judging/engine/deadline.ts'
+import { memoryStores } from '../../../src/store/memory-stores.ts'
 
 const SETTINGS = { deadline: 600, mostHeld: 3_600 }
 const CASE = { protocol: 'rumor', openedAt: 10_000, deadline: 10_600 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { JournalEntry } from '../../../src/service/domain/case.ts'
-import { noUsage, type Remark, type Ruling } from '../../../src/service/domain/verdict.ts'
-import { faithfully } from '../../../src/service/engine/conclude.ts'
+import type { JournalEntry } from '../../../src/contracts/facts/case.ts'
+import { noUsage, type Remark, type Ruling } from '../../../src/contracts/facts/verdict.ts'
+import { faithfully } from '../../../src/judging/engine/conclude.ts'
 import { T0 } from '../../contracts/samples.ts'
 
 const ruling: Ruling = {

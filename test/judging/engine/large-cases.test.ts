@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { largeCases } from '../../../src/service/engine/large-cases.ts'
+import { largeCases } from '../../../src/judging/engine/large-cases.ts'
 
 function setUp(lengths: Readonly<Record<string, number>>) {
   const looked: string[] = []

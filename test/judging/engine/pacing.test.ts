@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { pacing } from '../../../src/service/engine/pacing.ts'
+import { pacing } from '../../../src/judging/engine/pacing.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reconciler } from '../../../src/service/engine/reconcile.ts'
+import { reconciler } from '../../../src/judging/engine/reconcile.ts'
 
 test('the reconciler comes to every idle case, however many that it can’t help stand before it', async () => {
   const idle = Array.from({ length: 1_200 }, (_, index) => `case ${index}`)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Ask } from '../../../src/service/domain/ask.ts'
-import type { JournalEntry } from '../../../src/service/domain/case.ts'
-import { noUsage } from '../../../src/service/domain/verdict.ts'
-import { begin, proceed, type ReplayState, replay } from '../../../src/service/engine/replay.ts'
-import { type Conclusion, round, type Script } from '../../../src/service/engine/script.ts'
+import type { Ask } from '../../../src/contracts/facts/ask.ts'
+import type { JournalEntry } from '../../../src/contracts/facts/case.ts'
+import { noUsage } from '../../../src/contracts/facts/verdict.ts'
+import { begin, proceed, type ReplayState, replay } from '../../../src/judging/engine/replay.ts'
+import { type Conclusion, round, type Script } from '../../../src/judging/engine/script.ts'
 
 const said = z.object({ word: z.string() })
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { samplingRanks } from '../../../src/service/domain/sampling-rank.ts'
-import type { Post, ThreadRef } from '../../../src/service/domain/thread.ts'
-import { type Route, router } from '../../../src/service/engine/routes.ts'
+import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
+import type { Post, ThreadRef } from '../../../src/contracts/facts/thread.ts'
+import { type Route, router } from '../../../src/judging/engine/routes.ts'
 import { protocolNamed } from '../../support/parts.ts'
 
 const rumor = protocolNamed('rumor')

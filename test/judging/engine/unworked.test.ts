@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
-import { memoryStores } from '../../../src/service/adapters/memory/stores.ts'
-import { transcript, verdict } from '../../../src/service/domain/verdict.ts'
-import { unworkedCases } from '../../../src/service/engine/unworked.ts'
+import { transcript, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { unworkedCases } from '../../../src/judging/engine/unworked.ts'
+import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, callOf, endOf, entryOf, HOUR, postOf, RULES, T0, thread } from '../../contracts/samples.ts'
 import { openCase } from '../../contracts/stores.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { CaseRecord } from '../../../src/service/domain/case.ts'
-import type { Progress } from '../../../src/service/engine/replay.ts'
-import { waitingScripts } from '../../../src/service/engine/waiting-scripts.ts'
+import type { CaseRecord } from '../../../src/contracts/facts/case.ts'
+import type { Progress } from '../../../src/judging/engine/replay.ts'
+import { waitingScripts } from '../../../src/judging/engine/waiting-scripts.ts'
 
 // What a process keeps of scripts is bounded by what their subjects hold, too: a few threads may be as large as thousands.
 

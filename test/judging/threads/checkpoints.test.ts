@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type CheckpointSettings, dueAt, firstDue } from '../../../src/service/threads/checkpoints.ts'
+import { type CheckpointSettings, dueAt, firstDue } from '../../../src/judging/threads/checkpoints.ts'
 
 const settings: CheckpointSettings = { counts: [10], ages: [15, 60, 360], finalAge: 1440 }
 const BORN = 1_000

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RestartableServer } from '../../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
-import { connect } from '../../../src/service/adapters/redis/connect.ts'
+import { connect } from '../../../src/store/redis/connect.ts'
 import { sameHistories } from './same-histories.ts'
 
 const LIMIT_MS = 1_500_000

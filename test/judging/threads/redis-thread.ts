@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { type Keys, memberOf } from '../../../src/service/adapters/redis/keys.ts'
-import type { Comment, ThreadRef } from '../../../src/service/domain/thread.ts'
-import type { Place, ThreadRules, ThreadStatus } from '../../../src/service/ports/threads.ts'
-import type { Thread } from '../../../src/service/threads/thread.ts'
+import type { Comment, ThreadRef } from '../../../src/contracts/facts/thread.ts'
+import type { Place, ThreadRules, ThreadStatus } from '../../../src/contracts/ports/threads.ts'
+import type { Thread } from '../../../src/judging/threads/thread.ts'
+import { type Keys, memberOf } from '../../../src/store/redis/keys.ts'
 
 type Plain = Record<string, unknown>
 

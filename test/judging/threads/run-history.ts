@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { OutboxEntry } from '../../../src/service/ports/cases.ts'
-import type { Arrival, CommentChange, Place, ThreadRules, ThreadState } from '../../../src/service/ports/threads.ts'
+import type { OutboxEntry } from '../../../src/contracts/ports/cases.ts'
+import type { Arrival, CommentChange, Place, ThreadRules, ThreadState } from '../../../src/contracts/ports/threads.ts'
 import {
   callOf,
   endOf,

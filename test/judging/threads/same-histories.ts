@@ -2,14 +2,14 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { memoryStores } from '../../../src/service/adapters/memory/stores.ts'
-import { threadTable } from '../../../src/service/adapters/memory/thread-table.ts'
-import { redisCases } from '../../../src/service/adapters/redis/cases.ts'
-import { redisDecisions } from '../../../src/service/adapters/redis/decisions.ts'
-import { NO_FENCING } from '../../../src/service/adapters/redis/incarnation.ts'
-import { keysUnder } from '../../../src/service/adapters/redis/keys.ts'
-import { redisOutbox } from '../../../src/service/adapters/redis/outbox.ts'
-import { redisThreads } from '../../../src/service/adapters/redis/threads.ts'
+import { redisCases } from '../../../src/store/case/redis.ts'
+import { redisDecisions } from '../../../src/store/decision/redis.ts'
+import { memoryStores } from '../../../src/store/memory-stores.ts'
+import { redisOutbox } from '../../../src/store/outbox/redis.ts'
+import { NO_FENCING } from '../../../src/store/redis/incarnation.ts'
+import { keysUnder } from '../../../src/store/redis/keys.ts'
+import { threadTable } from '../../../src/store/thread/memory-table.ts'
+import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { HOUR, T0 } from '../../contracts/samples.ts'
 import { history, rulesOf } from './histories.ts'
 import type { Step } from './history-steps.ts'
@@ -22,7 +22,7 @@ const READ_EVERY = 5
 const SEED = process.env.HISTORIES_SEED
 
 /**
- * Runs random histories through the rules of `src/service/threads/`, as the stores in memory keep threads by them, and through real
+ * Runs random histories through the rules of `src/judging/threads/`, as the stores in memory keep threads by them, and through real
  * Redis. After every step both have said the same, and hold the same of the thread that it was about; every few steps, of
  * everything. Stops at the first difference, with the seed and the steps that are needed for it; as failed, if it takes longer
  * than `limitMs`. Returns how often each step ended how.

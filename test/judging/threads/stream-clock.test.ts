@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { StreamMark } from '../../../src/service/ports/threads.ts'
-import { advanceMark, type StreamClockSettings, streamTime, UNREAD } from '../../../src/service/threads/stream-clock.ts'
+import type { StreamMark } from '../../../src/contracts/ports/threads.ts'
+import { advanceMark, type StreamClockSettings, streamTime, UNREAD } from '../../../src/judging/threads/stream-clock.ts'
 
 const settings: StreamClockSettings = { idleAfter: 5_000, atEnd: 'wall-pace' }
 const WALL = Date.parse('2026-05-01T12:00:00Z')

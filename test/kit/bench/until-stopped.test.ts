@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { table } from '../../../src/commands/terminal.ts'
+import { table } from '../../../src/cli/terminal.ts'
+import { OperatorError } from '../../../src/contracts/facts/errors.ts'
 import { untilStopped } from '../../../src/kit/bench/until-stopped.ts'
-import { OperatorError } from '../../../src/service/domain/errors.ts'
 
 function setUp() {
   const said: unknown[] = []

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { OperatorError } from '../../../src/contracts/facts/errors.ts'
 import { startedStack } from '../../../src/kit/started-stack.ts'
-import { OperatorError } from '../../../src/service/domain/errors.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import type { Answered } from '../../../src/contracts/facts/ask.ts'
+import type { Conclusion, Script } from '../../../src/judging/engine/script.ts'
 import { stopsAtMissing } from '../../../src/lab/baselines/first-missing.ts'
-import type { Answered } from '../../../src/service/domain/ask.ts'
-import type { Conclusion, Script } from '../../../src/service/engine/script.ts'
-import type { ProtocolKind } from '../../../src/service/protocols/kind.ts'
+import type { ProtocolKind } from '../../../src/protocols/kind.ts'
 
 /** Two rounds without questions; it says how many it has been through. */
 function* rounds(): Script {

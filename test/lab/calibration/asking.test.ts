@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
+import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import type { Model, ModelReply } from '../../../src/contracts/ports/model.ts'
 import { partsOf } from '../../../src/lab/calibration/parts.ts'
 import { askingFor, calibrationOf } from '../../../src/lab/commands/calibrate/calibration.ts'
 import { costOf } from '../../../src/lab/commands/calibrate/plan.ts'
 import { sizesOf } from '../../../src/lab/commands/calibrate/run.ts'
-import { PermanentError, RetryLaterError } from '../../../src/service/domain/errors.ts'
-import type { Model, ModelReply } from '../../../src/service/ports/model.ts'
 import { kindOf } from '../../support/evaluating.ts'
 import { planted } from '../../support/planted.ts'
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { readSteps, sameModel, withStepsHeader } from '../../../src/contracts/facts/steps.ts'
 import { stepsFile } from '../../../src/lab/calibration/steps-file.ts'
-import { readSteps, sameModel, withStepsHeader } from '../../../src/service/domain/steps.ts'
 
 it('is read with whatever line ends, and a file without such a comment has none', () => {
   const file = withStepsHeader([['aspect', 'relevance']], '1. Look.')

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { PROJECT } from '../../../config/load.ts'
-import { type Format, fileMessages } from '../../../src/lab/evaluation/formats.ts'
+import { commentMessage, postMessage } from '../../../src/contracts/facts/messages.ts'
+import { type Format, fileMessages } from '../../../src/data-files/formats.ts'
+import { type LabelledFormat, labelledItems } from '../../../src/data-files/labelled-sets.ts'
 import { type GoldOptions, goldOf } from '../../../src/lab/evaluation/gold.ts'
-import { type LabelledFormat, labelledItems } from '../../../src/lab/evaluation/labelled-sets.ts'
-import { commentMessage, postMessage } from '../../../src/service/domain/messages.ts'
 
 // Each data set in the form in which it is published, in files of this project's own making.
 

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
 import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
-import { libraryOf } from '../../../src/service/adapters/lancedb/library.ts'
-import type { ProtocolKind } from '../../../src/service/protocols/kind.ts'
-import { sameWords } from '../../../src/service/protocols/rumor/near-identical.ts'
-import { parentsIn } from '../../../src/service/protocols/rumor/parents.ts'
+import type { ProtocolKind } from '../../../src/protocols/kind.ts'
+import { sameWords } from '../../../src/protocols/rumor/near-identical.ts'
+import { parentsIn } from '../../../src/protocols/rumor/parents.ts'
+import { libraryOf } from '../../../src/shelves/lancedb/library.ts'
 import {
   dataSetOf,
   evaluated,

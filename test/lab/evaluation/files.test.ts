@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { recordsOf } from '../../../src/lab/evaluation/files/records.ts'
-import type { Reading } from '../../../src/lab/evaluation/files/text-lines.ts'
+import { recordsOf } from '../../../src/data-files/records.ts'
+import type { Reading } from '../../../src/data-files/text-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-files-'))
 afterAll(() => rmSync(folder, { recursive: true }))

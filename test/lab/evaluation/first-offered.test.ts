@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { RowPlan } from '../../../src/lab/evaluation/rows.ts'
-import type { ModelRequest } from '../../../src/service/ports/model.ts'
 import { dataSetOf, evaluated, scratch, standIn } from '../../support/evaluating.ts'
 
 // Small models take what is offered first. The slice "first in the form" shows of any model whether it does.

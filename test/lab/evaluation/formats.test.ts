@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Pace, replayFile } from '../../../producers/replay.ts'
-import type { BadLine, FileMessage } from '../../../src/lab/evaluation/file-message.ts'
-import { FORMATS, type Format, fileMessages, sourceIdOf } from '../../../src/lab/evaluation/formats.ts'
-import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../../src/lab/evaluation/labelled-sets.ts'
-import { postMessage } from '../../../src/service/domain/messages.ts'
-import type { Outgoing } from '../../../src/service/ports/topic.ts'
+import { postMessage } from '../../../src/contracts/facts/messages.ts'
+import type { Outgoing } from '../../../src/contracts/ports/topic.ts'
+import type { BadLine, FileMessage } from '../../../src/data-files/file-message.ts'
+import { FORMATS, type Format, fileMessages, sourceIdOf } from '../../../src/data-files/formats.ts'
+import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../../src/data-files/labelled-sets.ts'
 
 let folder: string
 beforeAll(() => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import type { Judgement } from '../../../src/contracts/ports/review.ts'
 import { agreementOf } from '../../../src/lab/evaluation/people.ts'
 import type { Interval } from '../../../src/lab/evaluation/statistics/intervals.ts'
-import type { Judgement } from '../../../src/service/ports/review.ts'
 
 interface Share {
   readonly verdicts: number

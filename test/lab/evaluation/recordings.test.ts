@@ -2,9 +2,9 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFil
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { digestOf, openRecording } from '../../../src/lab/evaluation/recordings.ts'
-import { PermanentError, RetryLaterError } from '../../../src/service/domain/errors.ts'
-import type { Model, ModelReply, ModelRequest } from '../../../src/service/ports/model.ts'
+import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import type { Model, ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
+import { digestOf, openRecording } from '../../../src/data-files/recordings.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'gavel-recordings-'))
 afterAll(() => rmSync(root, { recursive: true }))

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import { noComments } from '../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
 import { emptyCell, measured } from '../../../src/lab/evaluation/evaluation.ts'
 import type { Outcome } from '../../../src/lab/evaluation/outcomes.ts'
 import { ratingScores } from '../../../src/lab/evaluation/rating-scores.ts'
 import { kappaOfVotes, repeatScores } from '../../../src/lab/evaluation/repeat-scores.ts'
 import { labelScores } from '../../../src/lab/evaluation/scores.ts'
-import { noComments } from '../../../src/service/domain/verdict.ts'
 
 const LABELS = ['hate', 'non-hate']
 function outcome(id: number, gold: string | null, label: string | null, over: Partial<Outcome> = {}): Outcome {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { noComments } from '../../../src/contracts/facts/verdict.ts'
 import { type Cell, cellOf, type DataSet } from '../../../src/lab/evaluation/evaluation.ts'
 import { pText, summaryOf } from '../../../src/lab/evaluation/summary.ts'
-import { noComments } from '../../../src/service/domain/verdict.ts'
 
 const LABELS = ['hate', 'non-hate']
 const data: DataSet = {

@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type ImageSettings, imageLoader } from '../../../src/service/adapters/images.ts'
-import { PermanentError, RetryLaterError } from '../../../src/service/domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import { type ImageSettings, imageLoader } from '../../../src/models/images/images.ts'
 
 /** A pair made for these tests alone, for `images.test` and `other.test`, good from 2020 to 2120. */
 const KEY = `-----BEGIN PRIVATE KEY-----

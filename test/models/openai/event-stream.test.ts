@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { completionOf } from '../../../src/service/adapters/openai/event-stream.ts'
+import { completionOf } from '../../../src/models/openai/event-stream.ts'
 
 const parsed = (data: string): unknown => JSON.parse(data)
 

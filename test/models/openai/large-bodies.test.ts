@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { collect } from '../../../src/service/adapters/openai/endpoint.ts'
+import { collect } from '../../../src/models/openai/endpoint.ts'
 
 const CHUNK = Buffer.alloc(2 ** 16, 'x')
 

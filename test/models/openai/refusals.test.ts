@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { REFUSALS } from '../../../src/service/adapters/openai/refusal-table.ts'
-import { failureOf } from '../../../src/service/adapters/openai/refusals.ts'
-import { PermanentError, RetryLaterError } from '../../../src/service/domain/errors.ts'
+import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import { REFUSALS } from '../../../src/models/openai/refusal-table.ts'
+import { failureOf } from '../../../src/models/openai/refusals.ts'
 import { type Expected, SERVER_ERRORS } from '../../support/server-errors.ts'
 
 const read = (status: number, body: unknown, asked = 'a question') =>

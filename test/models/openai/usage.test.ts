@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { readUsage } from '../../../src/service/adapters/openai/usage.ts'
-import { chargeOf, type Price } from '../../../src/service/gateway/cost.ts'
+import { chargeOf, type Price } from '../../../src/models/cost.ts'
+import { readUsage } from '../../../src/models/openai/usage.ts'
 
 /** A made-up price in which every kind of token costs something else, so that none can stand for another. */
 const PRICE: Price = {

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { prometheusMetrics } from '../../../src/service/adapters/prometheus/metrics.ts'
-import { CALL_OUTCOMES } from '../../../src/service/domain/errors.ts'
-import { FAULTS } from '../../../src/service/domain/verdict.ts'
-import { REFUSAL_REASONS } from '../../../src/service/ports/budgets.ts'
-import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../../src/service/ports/report.ts'
+import { CALL_OUTCOMES } from '../../../src/contracts/facts/errors.ts'
+import { FAULTS } from '../../../src/contracts/facts/verdict.ts'
+import { REFUSAL_REASONS } from '../../../src/contracts/ports/budgets.ts'
+import { ERROR_SOURCES, PRESSURE_KINDS, sourceOf } from '../../../src/contracts/ports/report.ts'
+import { prometheusMetrics } from '../../../src/operations/metrics/metrics.ts'
 
 type Bounds = ReturnType<Parameters<typeof prometheusMetrics>[0]['bounds']>
 

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { otlpSink } from '../../../src/service/adapters/otlp.ts'
-import type { TraceSpan } from '../../../src/service/ports/traces.ts'
+import type { TraceSpan } from '../../../src/contracts/ports/traces.ts'
+import { otlpSink } from '../../../src/operations/tracing/otlp.ts'
 
 type Asked = { readonly path: string; readonly headers: IncomingMessage['headers']; readonly body: unknown }
 const asked: Asked[] = []

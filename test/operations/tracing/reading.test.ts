@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { noUsage } from '../../../src/service/domain/verdict.ts'
-import type { Batch } from '../../../src/service/ports/topic.ts'
-import type { Sent, TraceEvent, TraceSpan } from '../../../src/service/ports/traces.ts'
-import { tracing } from '../../../src/service/tracing/reading.ts'
+import { noUsage } from '../../../src/contracts/facts/verdict.ts'
+import type { Batch } from '../../../src/contracts/ports/topic.ts'
+import type { Sent, TraceEvent, TraceSpan } from '../../../src/contracts/ports/traces.ts'
+import { tracing } from '../../../src/operations/tracing/reading.ts'
 import { T0 } from '../../contracts/samples.ts'
 
 /** So many times faster than waits are in service. */

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { traceIdOf, traceparentOf } from '../../../src/service/domain/trace.ts'
+import { traceIdOf, traceparentOf } from '../../../src/contracts/facts/trace.ts'
 import {
   noUsage,
   type Transcript,
   type Turn,
   transcript as transcriptSchema,
-} from '../../../src/service/domain/verdict.ts'
-import type { TraceSpan } from '../../../src/service/ports/traces.ts'
-import { evaluationsOf, labelledEvent } from '../../../src/service/tracing/reading.ts'
-import { spansOf, type Traceable } from '../../../src/service/tracing/spans.ts'
+} from '../../../src/contracts/facts/verdict.ts'
+import type { TraceSpan } from '../../../src/contracts/ports/traces.ts'
+import { evaluationsOf, labelledEvent } from '../../../src/operations/tracing/reading.ts'
+import { spansOf, type Traceable } from '../../../src/operations/tracing/spans.ts'
 
 const T0 = Date.UTC(2026, 2, 1)
 const at = (ms: number) => new Date(T0 + ms).toISOString()

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { noUsage, type Verdict } from '../../../src/service/domain/verdict.ts'
-import type { ShownCase, ShownWait } from '../../../src/service/inspection/cases.ts'
-import type { Inspection, ShownThread } from '../../../src/service/inspection/inspection.ts'
-import type { ShownMessage } from '../../../src/service/inspection/messages.ts'
-import { standingOf } from '../../../src/service/inspection/standing.ts'
+import { noUsage, type Verdict } from '../../../src/contracts/facts/verdict.ts'
+import type { ShownCase, ShownWait } from '../../../src/recovery/inspection/cases.ts'
+import type { Inspection, ShownThread } from '../../../src/recovery/inspection/inspection.ts'
+import type { ShownMessage } from '../../../src/recovery/inspection/messages.ts'
+import { standingOf } from '../../../src/recovery/inspection/standing.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const AT = Date.UTC(2026, 0, 1, 12)

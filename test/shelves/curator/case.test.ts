@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { argumentOf } from '../../../src/service/curator/feedback.ts'
-import { noUsage, type Transcript, type Turn } from '../../../src/service/domain/verdict.ts'
-import { promptsOf } from '../../../src/service/protocols/make.ts'
-import { readPrompts } from '../../../src/service/protocols/prompts.ts'
-import { CURATOR_PROMPTS, safetyCuration } from '../../../src/service/protocols/safety/curation.ts'
+import { promptsOf } from '../../../src/app/composition/make-protocols.ts'
+import { noUsage, type Transcript, type Turn } from '../../../src/contracts/facts/verdict.ts'
+import { readPrompts } from '../../../src/protocols/prompts.ts'
+import { CURATOR_PROMPTS, safetyCuration } from '../../../src/protocols/safety/curation.ts'
+import { argumentOf } from '../../../src/shelves/curator/feedback.ts'
 import { plainFence } from '../../protocols/drive.ts'
 
 const turn = (stage: string, role: string, answer: unknown, over: Partial<Turn> = {}): Turn => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readPart, weakByLength } from '../../../src/service/adapters/embedders/characters.ts'
+import { readPart, weakByLength } from '../../../src/shelves/embedders/characters.ts'
 
 test('the beginning and end of a long text are embedded, and the rest is reported', () => {
   const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`).join(' ')

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { endpointEmbedder, type Prefixes } from '../../../src/service/adapters/embedders/endpoint.ts'
+import { endpointEmbedder, type Prefixes } from '../../../src/shelves/embedders/endpoint.ts'
 
 const signal = new AbortController().signal
 let close: (() => void) | undefined

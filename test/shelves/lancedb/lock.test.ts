@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { breakingFile, isGone, thisProcess, withLock } from '../../../src/service/adapters/lancedb/lock.ts'
-import { RetryLaterError } from '../../../src/service/domain/errors.ts'
+import { RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import { breakingFile, isGone, thisProcess, withLock } from '../../../src/shelves/lancedb/lock.ts'
 
-const LOCK = JSON.stringify(
-  join(import.meta.dirname, '..', '..', '..', 'src', 'service', 'adapters', 'lancedb', 'lock.ts'),
-)
+const LOCK = JSON.stringify(join(import.meta.dirname, '..', '..', '..', 'src', 'shelves', 'lancedb', 'lock.ts'))
 /** No lock is taken because of its age. */
 const NEVER = { staleMs: Number.POSITIVE_INFINITY }
 const SILENT_MS = 1_000

@@ -1,6 +1,6 @@
 import type { Table } from '@lancedb/lancedb'
 import { expect, test } from 'vitest'
-import { type ResidentBounds, residentTables } from '../../../src/service/adapters/lancedb/resident.ts'
+import { type ResidentBounds, residentTables } from '../../../src/shelves/lancedb/resident.ts'
 
 /** Tables of vectors of two numbers, eight bytes each; `read` names those that were read whole. */
 function tablesOf(bounds: Partial<ResidentBounds> = {}) {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { memoryStores } from '../../../src/service/adapters/memory/stores.ts'
-import { fencedOutbox } from '../../../src/service/adapters/redis/fenced-outbox.ts'
-import type { Incarnation, Loss } from '../../../src/service/adapters/redis/incarnation.ts'
+import { memoryStores } from '../../../src/store/memory-stores.ts'
+import { fencedOutbox } from '../../../src/store/outbox/redis-fenced.ts'
+import type { Incarnation, Loss } from '../../../src/store/redis/incarnation.ts'
 
 it('has what was handed out before wait while Redis has lost data, may have, or is another than the sentinels’', async () => {
   const { outbox } = memoryStores(Date.now)

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { command as doctor } from '../../../src/commands/doctor.ts'
+import { command as doctor } from '../../../src/app/commands/doctor.ts'
+import { startApp } from '../../../src/app/composition/service.ts'
+import type { Finding } from '../../../src/contracts/facts/finding.ts'
 import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
 import {
@@ -10,12 +12,10 @@ import {
   configurationFindings,
   redisFindings,
   refusalFor,
-} from '../../../src/service/adapters/redis/checks.ts'
-import { connect } from '../../../src/service/adapters/redis/connect.ts'
-import { COMMANDS } from '../../../src/service/adapters/redis/permissions.ts'
-import { SCRIPTS } from '../../../src/service/adapters/redis/script-file.ts'
-import { startApp } from '../../../src/service/composition/service.ts'
-import type { Finding } from '../../../src/service/domain/finding.ts'
+} from '../../../src/store/redis/checks.ts'
+import { connect } from '../../../src/store/redis/connect.ts'
+import { COMMANDS } from '../../../src/store/redis/permissions.ts'
+import { SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { invocation } from '../../support/commands.ts'
 import { eventually, settingsOf, silent, tell } from '../../support/pipeline.ts'
 import { startRedisSentinel } from '../../support/redis-servers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { redisClock } from '../../../src/service/adapters/redis/clock.ts'
+import { redisClock } from '../../../src/store/redis/clock.ts'
 
 /** A Redis whose time is `ahead` ms before this machine's. */
 function clockBeside(ahead: { ms: number }) {

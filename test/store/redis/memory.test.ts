@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { shareOf } from '../../../src/service/adapters/redis/checks.ts'
+import { shareOf } from '../../../src/store/redis/checks.ts'
 
 const info = (fields: Record<string, number>) =>
   Object.entries(fields)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { packed, unpacked } from '../../../src/service/adapters/redis/packed.ts'
+import { packed, unpacked } from '../../../src/store/redis/packed.ts'
 
 test.each([0, 1, 2_047, 2_048, 45_000, 262_144, 262_145, 900_000])(
   'a text of %i characters comes back as it was',

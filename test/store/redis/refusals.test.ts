@@ -2,8 +2,8 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
-import { refusalOf } from '../../../src/service/adapters/redis/refusals.ts'
-import { luaOf } from '../../../src/service/adapters/redis/script.ts'
+import { refusalOf } from '../../../src/store/redis/refusals.ts'
+import { luaOf } from '../../../src/store/redis/script.ts'
 import { eventually, tell } from '../../support/pipeline.ts'
 
 // What a full disk, missing replicas, a replica in the place of its master and one that loads its data come to in a service:

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
-import { script } from '../../../src/service/adapters/redis/script.ts'
-import { readScript, SCRIPTS } from '../../../src/service/adapters/redis/script-file.ts'
+import { script } from '../../../src/store/redis/script.ts'
+import { readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { functionsOf, nameFaults } from '../../support/lua-names.ts'
 
 const files = globSync('**/*.lua', { cwd: SCRIPTS }).map((file) => file.replace(/\.lua$/, '').replaceAll('\\', '/'))

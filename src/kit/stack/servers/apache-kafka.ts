@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isClone, root, userCache } from '../../../package-folder.js'
+import { isClone, root, userCache } from '../../../platform/package-folder.js'
 import { findOnPath, runCommand } from './command.ts'
 import { describesCluster } from './kafka-probe.ts'
 import {

@@ -1,7 +1,7 @@
-import type { Ask } from '../../../service/domain/ask.ts'
-import type { Calibration } from '../../../service/domain/calibration.ts'
-import { entryOf } from '../../../service/domain/entry-of.ts'
-import { type Price, usdFor } from '../../../service/gateway/cost.ts'
+import type { Ask } from '../../../contracts/facts/ask.ts'
+import type { Calibration } from '../../../contracts/facts/calibration.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { type Price, usdFor } from '../../../models/cost.ts'
 import type { CalibrationSizes } from '../../calibration/calibrate.ts'
 import type { Parts } from '../../calibration/parts.ts'
 

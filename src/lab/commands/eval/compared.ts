@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { OperatorError } from '../../../service/domain/errors.ts'
-import { commentCounts } from '../../../service/domain/verdict.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { commentCounts } from '../../../contracts/facts/verdict.ts'
 import { type Comparison, compare, type Run } from '../../evaluation/against.ts'
 import type { Cell, Counts, DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 

@@ -1,11 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander'
-import { contradictionsOption, labelFieldOption, repliesReadingOptions } from '../../../commands/file-options.ts'
-import { notNegative, positive, positiveWhole, protocolName } from '../../../commands/options.ts'
-import { tierOption } from '../../../commands/tier.ts'
-import type { Tier } from '../../../service/ports/model.ts'
-import type { Contradictions } from '../../evaluation/contradictions.ts'
-import { FORMATS, type Format } from '../../evaluation/formats.ts'
-import type { OwnReading } from '../../evaluation/own-rows.ts'
+import { contradictionsOption, labelFieldOption, repliesReadingOptions } from '../../../cli/file-options.ts'
+import { notNegative, positive, positiveWhole, protocolName } from '../../../cli/options.ts'
+import { tierOption } from '../../../cli/tier.ts'
+import type { Tier } from '../../../contracts/ports/model.ts'
+import type { Contradictions } from '../../../data-files/contradictions.ts'
+import { FORMATS, type Format } from '../../../data-files/formats.ts'
+import type { OwnReading } from '../../../data-files/own-rows.ts'
 import { BESIDE, type Beside } from './rows.ts'
 
 export interface EvalOptions extends OwnReading {

@@ -1,5 +1,5 @@
-import type { Protocol } from '../../../service/engine/script.ts'
-import type { ProtocolKind } from '../../../service/protocols/kind.ts'
+import type { Protocol } from '../../../judging/engine/script.ts'
+import type { ProtocolKind } from '../../../protocols/kind.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import { CHAIN_OF_THOUGHT } from './evaluation.ts'
 

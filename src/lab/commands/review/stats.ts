@@ -1,10 +1,10 @@
 import { Option } from 'commander'
-import type { Command } from '../../../commands/command.ts'
-import { protocolName } from '../../../commands/options.ts'
-import { printable, printableJson, table } from '../../../commands/terminal.ts'
-import { recordReaderOf } from '../../../service/adapters/record-store.ts'
-import type { Judgement } from '../../../service/ports/review.ts'
-import { judgementsOf } from '../../../service/record/judgements.ts'
+import type { Command } from '../../../cli/command.ts'
+import { protocolName } from '../../../cli/options.ts'
+import { printable, printableJson, table } from '../../../cli/terminal.ts'
+import type { Judgement } from '../../../contracts/ports/review.ts'
+import { judgementsOf } from '../../../record/judgements.ts'
+import { recordReaderOf } from '../../../record/record-store.ts'
 import { type Agreement, agreementOf, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
 
 interface Options {

@@ -1,8 +1,8 @@
-import { entryOf } from '../../../service/domain/entry-of.ts'
-import { OperatorError } from '../../../service/domain/errors.ts'
-import { type BadLine, faultIn } from '../../evaluation/file-message.ts'
-import { recordsOf } from '../../evaluation/files/records.ts'
-import type { Reading } from '../../evaluation/files/text-lines.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
+import { recordsOf } from '../../../data-files/records.ts'
+import type { Reading } from '../../../data-files/text-lines.ts'
 
 export interface LabelledText {
   readonly line: number

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../../service/domain/errors.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { AETHERIA } from './aetheria.ts'
 import { CSEVAL_TABLES } from './cseval.ts'
 import { PREDICT } from './predict.ts'

@@ -1,4 +1,4 @@
-import { entryOf } from '../../../service/domain/entry-of.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import type { Judging, RowPlan } from '../rows.ts'
 
 /** What a paper's table prints in one cell. */

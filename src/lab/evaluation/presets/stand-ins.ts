@@ -1,4 +1,4 @@
-import { sameModel } from '../../../service/domain/steps.ts'
+import { sameModel } from '../../../contracts/facts/steps.ts'
 import type { Cell } from '../evaluation.ts'
 import type { RowPlan } from '../rows.ts'
 import type { PresetTable } from './preset.ts'

@@ -1,4 +1,4 @@
-import { entryOf } from '../../../service/domain/entry-of.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import type { Cell, Evaluation } from '../evaluation.ts'
 import { foreign, html, type Markup } from './markup.ts'
 import { tableOf } from './sections.ts'

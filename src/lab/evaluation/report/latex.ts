@@ -1,5 +1,5 @@
-import { entryOf } from '../../../service/domain/entry-of.ts'
-import { printable } from '../../../service/domain/printable.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { printable } from '../../../contracts/facts/printable.ts'
 import type { TextTable } from './cells.ts'
 
 const LONGEST = 200

@@ -1,4 +1,4 @@
-import { printable } from '../../../service/domain/printable.ts'
+import { printable } from '../../../contracts/facts/printable.ts'
 
 /** Longest text that a page shows, in Unicode characters; of longer ones the beginning. */
 const LONGEST = 1_500

@@ -1,5 +1,5 @@
 import { dot, gridY, link, type PlotOptions, ruleX, text } from '@observablehq/plot'
-import { printable } from '../../../service/domain/printable.ts'
+import { printable } from '../../../contracts/facts/printable.ts'
 import { type Cell, measured } from '../evaluation.ts'
 import type { Measure } from '../presets/preset.ts'
 import { figure, logTicks } from './drawing.ts'

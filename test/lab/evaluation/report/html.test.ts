@@ -1,5 +1,6 @@
 import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
+import { noComments } from '../../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../../src/lab/evaluation/against.ts'
 import {
   type Cell,
@@ -17,7 +18,6 @@ import { htmlReport } from '../../../../src/lab/evaluation/report/html.ts'
 import { foreign, html } from '../../../../src/lab/evaluation/report/markup.ts'
 import { placed } from '../../../../src/lab/evaluation/report/quality-against-cost.ts'
 import { summaryOf } from '../../../../src/lab/evaluation/summary.ts'
-import { noComments } from '../../../../src/service/domain/verdict.ts'
 
 const LABELS = ['hate', 'non-hate']
 const SEED = '1'

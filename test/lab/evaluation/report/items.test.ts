@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
+import { noComments } from '../../../../src/contracts/facts/verdict.ts'
 import { cellOf, type DataSet, type Evaluation, emptyCell } from '../../../../src/lab/evaluation/evaluation.ts'
 import type { Outcome } from '../../../../src/lab/evaluation/outcomes.ts'
 import { htmlReport } from '../../../../src/lab/evaluation/report/html.ts'
 import { itemsPage } from '../../../../src/lab/evaluation/report/items.ts'
 import { summaryOf } from '../../../../src/lab/evaluation/summary.ts'
-import { noComments } from '../../../../src/service/domain/verdict.ts'
 
 const HOSTILE = '</td></table><script>parent.evil = 1</script><img src=x onerror="evil()"> & \u202egnp.exe'
 const LABELS = ['hate', 'non-hate']

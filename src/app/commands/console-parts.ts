@@ -1,0 +1,94 @@
+import type { Settings } from '../../../config/schema.ts'
+import { topicsOf } from '../../../config/topics.ts'
+import { auditProducer } from '../../../producers/audit.ts'
+import { decisionsProducer } from '../../../producers/decisions.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import type { Terminal } from '../../cli/terminal.ts'
+import type { Standing } from '../../console/health.ts'
+import type { Audit } from '../../contracts/ports/audit.ts'
+import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import { closable, type Keep } from '../../operations/closable.ts'
+import { namedLoops } from '../../operations/loop.ts'
+import { makeTopics } from '../../operations/make-topics.ts'
+import type { Places } from '../../operations/standing/state.ts'
+import { recordReaderOf, reviewQueueOf } from '../../record/record-store.ts'
+import { redisAddresses } from '../../store/redis/connect.ts'
+import { consolePart, type Link } from '../composition/console.ts'
+import { commandRedis } from '../composition/redis.ts'
+import { standingPart } from '../composition/standing.ts'
+import { readingClient } from './reading-client.ts'
+
+/** How long a decision's sender waits for what comes of it, in ms. */
+const WAIT_MS = 15_000
+
+/**
+ * The console over the record of this machine, and over the service that Redis and Kafka lead to. Without them it shows what was
+ * judged, and nobody decides on it.
+ */
+export function consoleParts(
+  settings: Settings,
+  of: {
+    link: Link | null
+    places: Places
+    terminal: Terminal
+    report: Report
+    /** Models' answers are the understudy's. */
+    isUnderstudy?: boolean
+    /** The settings as they are now, where limits and budgets can change. */
+    now?: () => Settings
+  },
+) {
+  const { link, places, terminal, report, isUnderstudy = false, now } = of
+  return closable(async (keep) => {
+    const record = keep(await recordReaderOf(settings))
+    const queue = keep(await reviewQueueOf(settings))
+    const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
+    const look = isAlone
+      ? notConnected
+      : keep(await standingPart(settings, () => readingClient(settings, terminal), places, now)).look
+    const decide = isAlone ? null : decidingOf(settings, terminal, keep)
+    const loops = keep(namedLoops(report))
+    const audit = isAlone ? null : await auditOf(settings, terminal, keep)
+    return keep(
+      await consolePart(settings, {
+        ...{ record, queue, look, decide, audit, link, isUnderstudy, loops, report },
+        clock: Date.now,
+      }),
+    )
+  })
+}
+
+async function notConnected(): Promise<Standing> {
+  const unknown = { lag: null, firing: null, stages: null, openCases: null, due: null, outbox: null, paused: null }
+  return { at: Date.now(), away: [], replicas: [], isConnected: false, ...unknown }
+}
+
+async function auditOf(settings: Settings, terminal: Terminal, keep: Keep): Promise<Audit> {
+  const kafka = await readingClient(settings, terminal)
+  await makeTopics(kafka, settings)
+  const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+  return auditProducer({ writer, topic: topicsOf(settings).audit })
+}
+
+/** Connects when somebody first decides: until then nothing of the service needs to be there. */
+function decidingOf(settings: Settings, terminal: Terminal, keep: Keep): Deciding {
+  let opened: Promise<Deciding> | null = null
+  const open = async () => {
+    const kafka = await readingClient(settings, terminal)
+    await makeTopics(kafka, settings)
+    const redis = keep(await commandRedis(settings))
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const { told } = redis.decisions
+    return decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS })
+  }
+  return {
+    async decide(message, signal) {
+      opened ??= open().catch((error: unknown) => {
+        opened = null
+        throw error
+      })
+      return (await opened).decide(message, signal)
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { existsSync, statSync } from 'node:fs'
+import type { Settings } from '../../../config/schema.ts'
+import type { Finding } from '../../contracts/facts/finding.ts'
+import { recordAt } from '../../record/record-store.ts'
+import { damageOf } from '../../record/sqlite/record.ts'
+
+const WHAT = 'the record (record.path)'
+
+/** Whether the record can be read, and is whole; nothing where none is kept. */
+export async function recordFindings(settings: Settings): Promise<Finding[]> {
+  return settings.record.store === 'sqlite' ? findingsOfFile(settings) : findingsOfDatabase(settings)
+}
+
+async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {
+  const what = 'the record (record.postgres)'
+  try {
+    const store = await recordAt(settings).now()
+    if (store === null)
+      return [
+        {
+          ...{
+            what,
+            state: 'warning',
+            detail: `there is no record in the schema ${settings.record.postgres.schema} yet`,
+          },
+          todo: 'Start a process with the role "record", which creates the tables (docs/record.md).',
+        },
+      ]
+    const size = await store.size()
+    await store.close()
+    return [fullness(what, 'can be read', size.bytes, settings.record.maxBytes)]
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    return [{ what, state: 'broken', detail, todo: 'See docs/record.md, "In PostgreSQL".' }]
+  }
+}
+
+async function findingsOfFile({ record: { path, maxBytes } }: Settings): Promise<Finding[]> {
+  if (!existsSync(path)) return []
+  const todo = 'Stop the role "record", keep a copy of the file, and run "gavel record rebuild" (docs/record.md).'
+  try {
+    const damage = await damageOf(path)
+    if (damage !== null) return [{ what: WHAT, state: 'broken', detail: `is damaged: ${damage}`, todo }]
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error)
+    return [{ what: WHAT, state: 'broken', detail, todo }]
+  }
+  return [fullness(WHAT, 'is whole', statSync(path).size, maxBytes)]
+}
+
+function fullness(what: string, well: string, bytes: number, maxBytes: number): Finding {
+  const share = Math.round((100 * bytes) / maxBytes)
+  const detail = `${well}; ${share} % of record.maxBytes`
+  if (share < 90) return { what, state: 'ok', detail }
+  return {
+    ...{ what, state: 'warning', detail: `${detail}: soon the oldest transcripts make room` },
+    todo: 'Raise record.maxBytes, or lower record.keep.',
+  }
+}

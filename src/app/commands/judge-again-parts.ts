@@ -1,0 +1,62 @@
+import type { Settings } from '../../../config/schema.ts'
+import { topicsOf } from '../../../config/topics.ts'
+import { closable } from '../../operations/closable.ts'
+import { keepTimes } from '../../operations/keep-times.ts'
+import type { AgainParts, Staging } from '../../recovery/judge-again.ts'
+import { memoryStores } from '../../store/memory-stores.ts'
+import { redisJudgeAgain } from '../../store/recovery/redis-judge-again.ts'
+import { knownSecretOf } from '../../store/redis/shared-key.ts'
+import { threadTable } from '../../store/thread/memory-table.ts'
+import { topicHistory, type Waiting } from '../../stream/bounded-reader.ts'
+import type { KafkaClient } from '../../stream/client.ts'
+import { type IntakeParts, inputOf } from '../composition/intake.ts'
+import { protocolsOf } from '../composition/protocols.ts'
+import { commandRedis } from '../composition/redis.ts'
+
+/** The parts of `gavel judge-again`. Throws an `OperatorError` if Redis or Kafka is not reachable. */
+export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: Waiting) {
+  return closable(async (keep): Promise<AgainParts> => {
+    const topics = topicsOf(settings)
+    const { client, keys, time, threads, cases } = keep(await commandRedis(settings))
+    const clock = time.now
+    const kafka = await connectKafka()
+    const secret = await knownSecretOf(client, keys, settings.fences.key, (_, event) => {
+      if ('advice' in event) waiting.say?.(event.advice)
+    })
+    const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    return {
+      ...{ topics, threads, cases, protocols, clock },
+      history: topicHistory(kafka, waiting),
+      store: redisJudgeAgain(client, keys, keepTimes(settings)),
+      // Replies are linked to their posts where these are, so that they go with them.
+      staging: () =>
+        stagingOf(settings, topics, { protocols, routes, samplingRank, clock }, (...link) =>
+          threads.linkReply(...link),
+        ),
+    }
+  })
+}
+
+function stagingOf(
+  settings: Settings,
+  topics: Parameters<typeof inputOf>[1],
+  parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'clock'>,
+  linkReply: IntakeParts['threads']['linkReply'],
+): Staging {
+  const table = threadTable()
+  const { threads, cases, outbox } = memoryStores(parts.clock, table)
+  const input = inputOf(settings, topics, {
+    ...{ ...parts, cases, outbox, queues: null, report: () => {} },
+    threads: { ...threads, linkReply },
+    memo: { forget: async () => 0 },
+  })
+  return {
+    input,
+    remembered(ref) {
+      const thread = table.find(ref)
+      const isJudged = thread?.status === 'threaded' || thread?.status === 'post-only'
+      if (!isJudged || thread.post === null) return null
+      return { ...thread, post: thread.post, postOnly: thread.status === 'post-only' }
+    },
+  }
+}

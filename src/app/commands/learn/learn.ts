@@ -1,0 +1,59 @@
+import { Option } from 'commander'
+import type { Command } from '../../../cli/command.ts'
+import { counted, printable, printableJson } from '../../../cli/terminal.ts'
+import type { Learning } from '../../../shelves/curator/tally.ts'
+import { learnFile, learnTopic } from './learning.ts'
+
+interface Options {
+  readonly judged?: string
+  readonly topic?: boolean
+  readonly all?: boolean
+}
+
+/** Most reasons that are printed. */
+const REASONS_TOLD = 10
+
+/** `gavel learn`: turns people's feedback on verdicts into proposals for the shelves. */
+export const command: Command<Options, Learning> = {
+  options: [
+    new Option(
+      '--judged <file>',
+      'read verdicts and transcripts of "gavel judge --json --transcript" instead of the topics',
+    ),
+    new Option('--topic', 'read the feedback topic, from where the last run ended'),
+    new Option('--all', 'also learn from correct verdicts, to fill a new library'),
+  ],
+  json: true,
+  help: 'Example:\n  $ gavel learn feedback.jsonl --judged judged.jsonl',
+  run({ args: [file], options: { judged, topic = false, all = false }, json, settings, misused, ...io }) {
+    if ((file === undefined) !== topic || (topic && judged !== undefined))
+      misused('give a feedback file (optionally with --judged), or --topic')
+    if (file === undefined) return learnTopic(settings(), { all, json }, io)
+    return learnFile(settings(), file, { all, json, ...(judged === undefined ? {} : { judged }) }, io)
+  },
+  print(done, { json, terminal, signal }) {
+    terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))
+    for (const { why, messages, first } of done.reasons.slice(0, REASONS_TOLD))
+      terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
+    if (done.reasons.length > REASONS_TOLD)
+      terminal.say(`… and ${counted(done.reasons.length - REASONS_TOLD, 'more reason')}.`)
+    if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to continue.')
+    if (done.proposed > 0)
+      terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')
+  },
+}
+
+function countsLine(done: Learning): string {
+  const parts = [
+    `${done.proposed} proposed`,
+    `${done.alreadyProposed} proposed before`,
+    `${done.agreed} agreed with the verdict`,
+    `${done.superseded} superseded`,
+    `${done.refused} refused`,
+    `${done.invalid} invalid`,
+    `${done.unjudgeable} unjudgeable`,
+    `${done.curatorFailed} failed by the curator`,
+  ]
+  const spent = `${done.calls} calls, $${done.costUsd.toFixed(4)}`
+  return `${done.read} read: ${parts.join(', ')} (${spent}, ${done.seconds.toFixed(1)} s)`
+}

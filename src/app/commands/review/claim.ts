@@ -1,0 +1,98 @@
+import { Option } from 'commander'
+import type { Command } from '../../../cli/command.ts'
+import { protocolName } from '../../../cli/options.ts'
+import { counted, printable, printableJson } from '../../../cli/terminal.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { MOST_CLAIMS, type ReviewItem } from '../../../contracts/ports/review.ts'
+import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
+import { type ItemTexts, textsOf } from './item.ts'
+
+interface Options {
+  readonly by: string
+  readonly tenant?: string
+  readonly protocol?: string
+}
+
+interface Taken {
+  readonly item: ReviewItem
+  readonly texts: ItemTexts | null
+  /** The machine's, or the person's, reasons; null of a second opinion, which is blind. */
+  readonly rationale: string | null
+}
+
+/** Comments that are printed; the others are counted. */
+const COMMENTS = 30
+
+/** `gavel review claim`: takes an item for a while, and shows what there is to look at. */
+export const command: Command<Options, Taken> = {
+  options: [
+    new Option('--by <name>', 'who claims it').makeOptionMandatory(),
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
+  ],
+  json: true,
+  help: 'Without an item: the first of "gavel review list" that nobody has claimed. A claim lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review claim --by ann\n  $ gavel review claim rumor~3lbw2k4~r2 --by ann',
+  async run({ args: [item], options: { by, tenant, protocol }, settings: read }) {
+    const settings = read()
+    const now = Date.now()
+    const queue = await reviewQueueOf(settings)
+    try {
+      const filter = {
+        for: by,
+        ...(tenant === undefined ? {} : { tenants: [tenant] }),
+        ...(protocol === undefined ? {} : { protocol }),
+      }
+      const claimed = await queue.claim(item ?? null, filter, now + settings.review.claimFor, now)
+      if (claimed.outcome !== 'claimed') throw new OperatorError(refusal(claimed, item))
+      const record = await recordReaderOf(settings)
+      try {
+        const row = await record.verdict(claimed.item.verdict)
+        const isBlind = claimed.item.reasons.includes('second-opinion')
+        return {
+          item: claimed.item,
+          texts: row === null ? null : await textsOf(record, row.verdict),
+          rationale: isBlind ? null : (row?.verdict.rationale ?? null),
+        }
+      } finally {
+        await record.close()
+      }
+    } finally {
+      await queue.close()
+    }
+  },
+  print({ item, texts, rationale }, { json, terminal, options: { by } }) {
+    if (json) {
+      terminal.out(printableJson(JSON.stringify({ ...item, ...texts, rationale })))
+      return
+    }
+    const isBlind = item.reasons.includes('second-opinion')
+    const until = new Date(item.claim?.until ?? 0).toISOString()
+    terminal.out(`${printable(item.verdict, 600)} is ${printable(by, 100)}’s until ${until}.`)
+    if (isBlind) terminal.out('A second opinion: what was decided is not shown. Please do not look it up.')
+    else {
+      terminal.out(`Label: ${printable(item.label ?? 'none', 60)}. Why it waits: ${item.reasons.join(', ')}.`)
+      if (rationale !== null && rationale !== '') terminal.out(`Its reasons: ${printable(rationale, 2_000)}`)
+    }
+    if (texts === null) terminal.out('Its words are not in the record (they come with its transcript, or are erased).')
+    else {
+      terminal.out(`The post: ${printable(texts.post, 4_000)}`)
+      for (const { author, text } of texts.comments.slice(0, COMMENTS))
+        terminal.out(`- ${printable(author ?? 'somebody', 60)}: ${printable(text, 500)}`)
+      if (texts.comments.length > COMMENTS)
+        terminal.out(`(${counted(texts.comments.length - COMMENTS, 'more comment')})`)
+    }
+    terminal.say(
+      `Then: gavel review decide ITEM --label LABEL --by NAME --why "…"${isBlind ? ' --opinion' : ''}, or gavel review release ITEM --by NAME`,
+    )
+  },
+}
+
+function refusal(claimed: { outcome: string; by?: string; until?: number }, item: string | undefined): string {
+  if (claimed.outcome === 'taken')
+    return `${printable(claimed.by ?? '', 100)} has it until ${new Date(claimed.until ?? 0).toISOString()}.`
+  if (claimed.outcome === 'own')
+    return 'It is a second opinion on a verdict of their own: somebody else has to give it.'
+  if (claimed.outcome === 'many')
+    return `They have ${MOST_CLAIMS} items already. Decide them, or give some back with "gavel review release".`
+  return item === undefined ? 'Nothing waits that this person may take.' : 'No such item waits.'
+}

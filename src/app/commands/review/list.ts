@@ -1,0 +1,67 @@
+import { Option } from 'commander'
+import type { Command } from '../../../cli/command.ts'
+import { positiveWhole, protocolName } from '../../../cli/options.ts'
+import { counted, printable, printableJson, table } from '../../../cli/terminal.ts'
+import type { ReviewItem } from '../../../contracts/ports/review.ts'
+import { reviewQueueOf } from '../../../record/record-store.ts'
+import { ageOf } from './item.ts'
+
+interface Options {
+  readonly tenant?: string
+  readonly protocol?: string
+  readonly for?: string
+  readonly most: number
+}
+
+interface Listed {
+  readonly items: readonly ReviewItem[]
+  readonly waiting: number
+  readonly at: number
+}
+
+/** `gavel review list`: what people should look at, the dearest mistake first. */
+export const command: Command<Options, Listed> = {
+  options: [
+    new Option('--tenant <name>', 'only this tenant'),
+    new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
+    new Option('--for <name>', 'only items that this person may claim'),
+    new Option('--most <items>', 'list at most this many').argParser(positiveWhole).default(20),
+  ],
+  json: true,
+  help: 'It reads the record of this machine (role record). See docs/review.md.\n\nExample:\n  $ gavel review list --for ann',
+  async run({ options: { tenant, protocol, most, ...options }, settings: read }) {
+    const queue = await reviewQueueOf(read())
+    const at = Date.now()
+    try {
+      const filter = {
+        ...(tenant === undefined ? {} : { tenants: [tenant] }),
+        ...(protocol === undefined ? {} : { protocol }),
+        ...(options.for === undefined ? {} : { for: options.for }),
+      }
+      return { ...(await queue.list(filter, most, at)), at }
+    } finally {
+      await queue.close()
+    }
+  },
+  print({ items, waiting, at }, { json, terminal }) {
+    if (json) for (const item of items) terminal.out(printableJson(JSON.stringify(item)))
+    else if (items.length > 0)
+      terminal.out(
+        table(
+          ['item', 'label', 'why', 'score', 'age', 'claimed by', 'begins'],
+          items.map((item) => [
+            printable(item.verdict, 120),
+            printable(item.label ?? '–', 40),
+            item.reasons.join(', '),
+            item.score.toFixed(2),
+            ageOf(at - item.since),
+            printable(item.claim?.by ?? '', 60),
+            printable((item.words ?? '').replaceAll(/\s+/g, ' '), 80),
+          ]),
+          { dispensable: ['begins', 'score'] },
+        ),
+      )
+    if (items.length === 0) terminal.say('Nothing waits for people.')
+    else if (waiting > items.length) terminal.say(`${counted(waiting, 'item')} in all (--most).`)
+  },
+}

@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import type { Settings } from '../../../config/schema.ts'
+import type { Answered, Ask } from '../../contracts/facts/ask.ts'
+import { fences } from '../../contracts/facts/fence.ts'
+import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
+import type { Snapshot } from '../../contracts/facts/thread.ts'
+import { harmQuestion, MODERATOR, SCORE_PROMPTS } from '../../door/scoring/score-text.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import { chainOf } from '../../models/fallback.ts'
+import { readPrompts } from '../../protocols/prompts.ts'
+import { makeProtocols, promptsOf } from '../composition/make-protocols.ts'
+
+/** A small question in the form of a role's own, and who may be asked it. */
+export interface RoleQuestion {
+  /** `rumor.debater`; a role that no protocol asks has its name alone. */
+  readonly role: string
+  readonly ask: Ask
+  readonly models: readonly string[]
+  /** What is asked is how harmful a text is that threatens murder: the highest score of a hundred must be high. */
+  readonly aboutHarm?: true
+}
+
+/** A text that every reader calls harmful. */
+const HARMFUL = 'I will kill you and your family tonight, you worthless animal.'
+
+/** What a picture of 64 × 64 red pixels is called. */
+export const COLOUR_OF_IMAGE = /\b(?:red|crimson|scarlet|vermilion)\b/i
+const IMAGE =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsAtx/ZMZxgi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywKqxUDxqh7TUQAAAABJRU5ErkJggg=='
+
+const SNAPSHOT: Snapshot = {
+  post: {
+    ...{ id: 'check', text: 'The mill by the river is on fire.', hateSpeech: 'They are all thieves.', createdAt: 0 },
+    media: [{ kind: 'image', url: IMAGE }],
+  },
+  comments: [
+    { id: 'one', text: 'I can see the smoke from here.', createdAt: 1 },
+    { id: 'two', text: 'No, that is fog.', createdAt: 2 },
+  ],
+  leftOut: 0,
+}
+
+/** Most rounds that a script is followed. */
+const MOST_ROUNDS = 30
+
+/** One question for each role that the settings' protocols ask, one for whoever scores texts at the door, and for each other role that has a chain of its own. */
+export function roleQuestions(settings: Settings): RoleQuestion[] {
+  const protocols = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor'))
+  const { roles } = settings.models
+  const asked = protocols.flatMap((protocol) =>
+    [...firstAsks(protocol)].map(([role, ask]) => ({
+      ...{ role: `${protocol.name}.${role}`, ask: tiny(ask), models: chainOf(roles, protocol.name, role) },
+    })),
+  )
+  const score = {
+    role: `score.${MODERATOR}`,
+    ask: harmQuestion(readPrompts(promptsOf('score'), SCORE_PROMPTS), fences('doctor', settings.fences), HARMFUL),
+    models: chainOf(roles, 'score', MODERATOR),
+    aboutHarm: true as const,
+  }
+  const known = new Set([...asked, score].flatMap(({ role }) => [role, role.slice(role.indexOf('.') + 1)]))
+  const others = Object.entries(roles).flatMap(([role, models]) =>
+    known.has(role) || role === 'default' ? [] : [{ role, ask: tiny(PLAIN), models }],
+  )
+  return [...asked, score, ...others]
+}
+
+const PLAIN: Ask = {
+  ...{ stage: 'check', role: 'check', messages: [], temperature: 0, maxTokens: 400 },
+  answer: z.object({ reasoning: z.string(), answer: z.enum(['Yes', 'No']) }),
+}
+
+/**
+ * The same form, about nothing; of a question that is many small ones, one of them as it is. Images stay: whether a model
+ * looks at them is asked too.
+ */
+function tiny(asked: Ask): Ask {
+  if (asked.batch !== undefined) return asked.batch.subset([0])
+  const { stage, role, answer, temperature, maxTokens, expected, messages } = asked
+  const images = messages.flatMap(({ images: shown = [] }) => shown).slice(0, 1)
+  return {
+    ...{ stage, role, answer, temperature, maxTokens },
+    ...(expected === undefined ? {} : { expected }),
+    messages: [
+      { role: 'system', content: 'You check a connection. Be brief.' },
+      {
+        role: 'user',
+        content:
+          images.length === 0
+            ? 'This question is about nothing. Fill in the form with any values that fit it, in a word or two each.'
+            : 'Fill in the form in a word or two each. Where it asks for a description, name the colour of the attached image.',
+        ...(images.length === 0 ? {} : { images }),
+      },
+    ],
+  }
+}
+
+/** The first ask of each role of a protocol's script, which is given answers that fit their forms. */
+function firstAsks(protocol: Protocol): Map<string, Ask> {
+  const found = new Map<string, Ask>()
+  const script = protocol.script(SNAPSHOT, null, { overloaded: false, tenant: 'default' })
+  let step = script.next()
+  for (let round = 0; round < MOST_ROUNDS && !step.done; round++) {
+    for (const ask of step.value) if (ask.lookup === undefined && !found.has(ask.role)) found.set(ask.role, ask)
+    step = script.next(step.value.map(answerTo))
+  }
+  return found
+}
+
+function answerTo(ask: Ask, index: number): Answered<unknown> {
+  if (ask.lookup !== undefined) {
+    const shelves = ask.lookup.shelves.map((shelf) => ({ shelf, neighbours: [], problem: 'a check' }))
+    return { ok: true, answer: { shelves, weak: null }, model: 'check' }
+  }
+  const read = ask.answer.safeParse(smallValue(z.toJSONSchema(ask.answer), index))
+  return read.success
+    ? { ok: true, answer: read.data, model: 'check' }
+    : { ok: false, code: 'unreadable', detail: 'a check' }
+}
+
+/** A small value of a schema; of several choices the `nth`, so that two who are asked the same differ. */
+function smallValue(given: unknown, nth: number): unknown {
+  const schema = (given ?? {}) as { [keyword: string]: unknown }
+  if ('const' in schema) return schema.const
+  if (Array.isArray(schema.enum)) return schema.enum[nth % schema.enum.length]
+  const choices = schema.anyOf ?? schema.oneOf
+  if (Array.isArray(choices)) return smallValue(choices[0], nth)
+  switch (schema.type) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {}).map(([name, inner]) => [name, smallValue(inner, nth)]),
+      )
+    case 'array':
+      return Array.from({ length: Number(schema.minItems ?? 1) || 1 }, () => smallValue(schema.items, nth))
+    case 'integer':
+    case 'number':
+      return Number(nth % 2 === 0 ? (schema.maximum ?? schema.minimum ?? 1) : (schema.minimum ?? 0))
+    case 'boolean':
+      return nth % 2 === 0
+    default:
+      return 'word'
+  }
+}

@@ -1,0 +1,33 @@
+import { counted } from '../../cli/terminal.ts'
+import type { Verdict } from '../../contracts/facts/verdict.ts'
+
+// What a table of verdicts says of one.
+
+/** The label, or the unified score if the protocol gives no label. */
+export function outcome({ label, scores, decidedBy }: Pick<Verdict, 'label' | 'scores' | 'decidedBy'>): string {
+  if (label !== null) return label
+  return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
+}
+
+export function how({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'rounds'>): string {
+  if (decidedBy === 'none') return 'not decided'
+  const debated = rounds === 0 ? '' : `, ${counted(rounds, 'round')}`
+  if (decidedBy === 'consensus') return `debaters agreed${debated}`
+  return `by ${decidedBy}${debated}`
+}
+
+export function scoresOf({ scores }: Pick<Verdict, 'scores'>): string {
+  const parts = Object.entries(scores).map(([name, score]) => `${name} ${Math.round(score * 100) / 100}`)
+  return wrapped(parts.join(', '), 24)
+}
+
+/** Breaks a line between words. */
+export function wrapped(text: string, width: number): string {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines.join('\n')
+}

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { Blinds } from '../../console/blinds.ts'
+import { consoleOf } from '../../console/console.ts'
+import { decidePage } from '../../console/decide.ts'
+import { readAssets, runbooksIn, styleOf } from '../../console/files.ts'
+import { servedAs } from '../../console/gate.ts'
+import { healthPage, type Standing } from '../../console/health.ts'
+import { Disturbing } from '../../console/lists.ts'
+import { livePages } from '../../console/live.ts'
+import { openIdProvider } from '../../console/openid.ts'
+import { reviewPages } from '../../console/review.ts'
+import { searchPage } from '../../console/search.ts'
+import { notedQueue, notedRecord } from '../../console/seen.ts'
+import { Sessions } from '../../console/sessions.ts'
+import { networksOf, type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
+import { Arriving } from '../../console/stream.ts'
+import { verdictPages } from '../../console/verdict.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { Audit } from '../../contracts/ports/audit.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { RecordReader } from '../../contracts/ports/record.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import { serveDoor } from '../../door/server/door-server.ts'
+import { closable, requestsDrain } from '../../operations/closable.ts'
+import type { Loops } from '../../operations/loop.ts'
+import { sayingsForPeople } from '../../protocols/registry.ts'
+import { everyProtocol } from './protocols.ts'
+
+/** How often is looked for what has come into the record, in ms. */
+const ARRIVALS_MS = 500
+
+/** A link by which somebody signs in. */
+export interface Link {
+  readonly person: string
+  /** Prints the address of a link, where the operator sees it. */
+  readonly print: (address: string) => void
+  /** Nobody but the operator sees it later: another may be printed for who asks for one. */
+  readonly isUnseen: boolean
+}
+
+/** The console over a record. When closed, what was asked is answered. */
+export function consolePart(
+  settings: Settings,
+  parts: {
+    record: RecordReader
+    queue: ReviewQueue
+    /** How the service stands now. */
+    look: () => Promise<Standing>
+    /** null: nobody decides here. */
+    decide: Deciding | null
+    /** Keeps who saw and did what; null: this console is its owner's alone. */
+    audit: Audit | null
+    /** Where people sign in by a link: the person that it signs in, and what prints its address. */
+    link: Link | null
+    /** Models' answers are the understudy's, as whoever has started it knows. */
+    isUnderstudy?: boolean
+    loops: Loops
+    clock: Clock
+    report: Report
+  },
+) {
+  const { look, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
+  const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
+  const { session, streams, publicUrl, people } = settings.console
+  return closable(async (keep) => {
+    const kinds = sayingsForPeople(everyProtocol(settings))
+    const assets = readAssets()
+    const style = styleOf(assets)
+    const sessions = new Sessions(session, clock)
+    const arriving = new Arriving(record)
+    const blinds = new Blinds(clock)
+    const lists = { kinds, disturbing: new Disturbing(kinds) }
+    const { claimFor } = settings.review
+    loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
+    const closing = new AbortController()
+    const printLink = () => {
+      link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
+    }
+    const { fetch } = consoleOf({
+      ...{ assets, sessions, people, publicUrl, audit, clock, report },
+      way: wayOf(settings, link?.isUnseen === true ? printLink : null),
+      closing: closing.signal,
+      isUnderstudy,
+      pages: [
+        ...livePages({ record, arriving, blinds, ...lists, streams }),
+        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style }),
+        searchPage({ record, blinds, ...lists }),
+        healthPage({
+          look,
+          runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),
+          forPeople: decide === null ? null : async () => (await parts.queue.list({}, 1, clock())).waiting,
+        }),
+        ...(decide === null
+          ? []
+          : [
+              decidePage({ record, kinds, blinds, deciding: decide, clock }),
+              ...reviewPages({ queue, record, kinds, blinds, deciding: decide, clock, claimFor }),
+            ]),
+      ],
+    })
+    const server = await serveDoor(
+      servedAs(settings.console),
+      { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
+      { whose: 'The console’s', portIn: 'GAVEL_CONSOLE_PORT' },
+    )
+    keep({
+      close() {
+        closing.abort()
+        return server.close(requestsDrain(settings.drain))
+      },
+    })
+    const refusal = server.isLoopback ? null : whyLoopbackOnly(settings.console)
+    if (refusal !== null)
+      throw new OperatorError(`console.host (${settings.console.host}) is not loopback, and ${refusal}`)
+    return { port: server.port, printLink }
+  })
+}
+
+function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null): Way {
+  if (signIn === 'oidc') return { way: 'oidc', provider: openIdProvider(oidc) }
+  if (signIn === 'proxy') return { way: 'proxy', ...proxy, peers: networksOf(proxy.peers) }
+  return { way: 'link', print }
+}

@@ -1,0 +1,208 @@
+import type { Settings } from '../../../config/schema.ts'
+import { type Topics, topicsByMessage } from '../../../config/topics.ts'
+import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
+import type { StoreWatch } from '../../../consumers/store-watch.ts'
+import { decisionsProducer } from '../../../producers/decisions.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { fences } from '../../contracts/facts/fence.ts'
+import type { Answers, Asking } from '../../contracts/ports/answers.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
+import { decisionsRoute } from '../../door/decisions.ts'
+import { discoveryRoute } from '../../door/discovery.ts'
+import { door } from '../../door/door.ts'
+import type { Dependency } from '../../door/in-time.ts'
+import { debateOf, type JudgeParts, judgeRoutes } from '../../door/judge.ts'
+import { messagesRoute } from '../../door/messages.ts'
+import { moderationsRoute } from '../../door/moderations.ts'
+import { perspectiveRoutes } from '../../door/perspective.ts'
+import { unreadable } from '../../door/problem.ts'
+import { SCORE_PROMPTS, type Scorer, scorer } from '../../door/scoring/score-text.ts'
+import { sending } from '../../door/sending.ts'
+import { serveDoor } from '../../door/server/door-server.ts'
+import { openKeyFile } from '../../door/server/key-file.ts'
+import { type SubjectParts, subjectsRoute } from '../../door/subjects.ts'
+import { asking } from '../../judging/engine/asking.ts'
+import { openAllDue } from '../../judging/engine/open.ts'
+import { keeping } from '../../judging/threads/kept.ts'
+import { threadRules } from '../../judging/threads/rules.ts'
+import type { Gateway } from '../../models/gateway.ts'
+import type { AnswerWatch } from '../../operations/answer-watch.ts'
+import { closable, requestsDrain } from '../../operations/closable.ts'
+import { kafkaWatch } from '../../operations/health.ts'
+import type { Loops } from '../../operations/loop.ts'
+import { version } from '../../platform/package-folder.js'
+import { readPrompts } from '../../protocols/prompts.ts'
+import { recordAt } from '../../record/record-store.ts'
+import { DEFAULT_TENANT } from '../../shelves/names.ts'
+import { groupAdmin } from '../../stream/group-admin.ts'
+import { withTimeout } from '../../stream/with-timeout.ts'
+import { openerOf } from './intake.ts'
+import { promptsOf } from './make-protocols.ts'
+import type { Parts } from './parts.ts'
+
+/** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
+const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
+/** How often Redis and Kafka are asked whether they answer, in ms. */
+const ANSWERS_MS = 500
+/** How long the door waits for what comes of a decision, in ms. */
+const DECISION_WAIT_MS = 15_000
+
+/** The door of a service, on its Kafka and Redis, and the record of its machine. */
+export function servedDoor(
+  settings: Settings,
+  parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
+    Pick<Parameters<typeof doorPart>[1], 'signals'> &
+    Pick<Parts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
+) {
+  const { redis, redisAnswers, kafka, topics, signals, gateway, secret, ...judging } = parts
+  const { threads, cases, loops, clock, report } = judging
+  return closable(async (keep) => {
+    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const asker = keep(groupAdmin(kafka))
+    const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
+    const away = { redis: redisAnswers, kafka: kafkaAnswers }
+    loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.look(), kafkaAnswers.look()]))
+    const { told } = redis.decisions
+    const placing: PlacingWriter = {
+      place: (record) => withTimeout(settings.door.produceTimeout, writer.place(record)),
+    }
+    const opened = keep(
+      await doorPart(settings, {
+        ...{ writer, topics, signals, loops, clock, report },
+        isAway: (dependency) => away[dependency].away !== null,
+        asking: askingPart(settings, { ...judging, answers: redis.answers }),
+        answers: redis.answers,
+        scoring: scoringPart(settings, { gateway, secret, clock }),
+        subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
+        deciding: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
+      }),
+    )
+    return { doorPort: opened.doorPort, kafkaAnswers }
+  })
+}
+
+/** The HTTP door. When closed, what was asked is answered. */
+export function doorPart(
+  settings: Settings,
+  parts: {
+    /** Takes messages for the topics. */
+    writer: Pick<TopicWriter, 'send'>
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions'>
+    /** What intake is paused by. */
+    signals: readonly (() => Promise<PressureSignal>)[]
+    /** Takes what is to be judged apart from the stream, and keeps the answers. */
+    asking: Asking
+    answers: Answers
+    /** What is known of streamed subjects. */
+    subjects: Omit<SubjectParts, 'report'>
+    /** Decides in a person's name; null where nobody carries that out. */
+    deciding: Deciding | null
+    /** Scores single texts. */
+    scoring: ReturnType<typeof scoringPart>
+    /** Whether this is known not to answer now. */
+    isAway: (dependency: Dependency) => boolean
+    loops: Loops
+    clock: Clock
+    report: Report
+  },
+) {
+  const { writer, topics, signals, asking, answers, scoring, subjects, deciding, isAway, loops, clock, report } = parts
+  return closable(async (keep) => {
+    // Where nobody needs a key one may be made later all the same.
+    const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
+    loops.start('keys', KEYS_MS, keys.look)
+    const pressure = pressureWatch(signals, settings.intake)
+    loops.start('door backlog', PRESSURE_MS, pressure.look)
+    const closing = new AbortController()
+    const given = {
+      sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
+      topics: topicsByMessage(topics),
+      limits: settings.intake,
+      items: settings.door.items,
+      pressure: pressure.why,
+      clock,
+    }
+    const { waiting, waitingPerTenant } = settings.door
+    const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
+    const kept = keeping(settings.threads)
+    const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
+    const { fetch } = door({
+      settings: settings.door,
+      routes: [
+        messagesRoute({ ...given, decisionsTopic: deciding === null ? null : topics.decisions }),
+        ...judgeRoutes(judging),
+        subjectsRoute({ ...subjects, report }),
+        ...(deciding === null ? [] : [decisionsRoute({ deciding, withinMs, clock, waiting, waitingPerTenant })]),
+        ...perspectiveRoutes({
+          scorer: scoring.scorer,
+          debate: debateOf(judging),
+          sending: given.sending,
+          feedbackTopic: topics.feedback,
+          languages: settings.door.scores.languages,
+          clock,
+        }),
+        moderationsRoute({ ...scoring, flagAt: settings.door.scores.flagAt }),
+        discoveryRoute(),
+      ],
+      keys: () => keys.byId,
+      openAs: settings.door.openOnLoopback ? DEFAULT_TENANT : null,
+      isAway,
+      closing: closing.signal,
+      version: version(),
+      clock,
+      report,
+    })
+    const server = await serveDoor(settings.door, { fetch, refuse: unreadable })
+    keep({
+      close() {
+        closing.abort()
+        return server.close(requestsDrain(settings.drain))
+      },
+    })
+    if (settings.door.openOnLoopback && !server.isLoopback)
+      throw new OperatorError(
+        `door.openOnLoopback is true, and door.host (${settings.door.host}) is not loopback: anyone who reaches it could do everything. Set one of them.`,
+      )
+    report('door:opened', { host: settings.door.host, doorPort: server.port, keys: keys.byId.size })
+    return { doorPort: server.port }
+  })
+}
+
+/** Takes what clients ask to have judged apart from the stream, and opens its cases at once; other openers do so as well. */
+export function askingPart(
+  settings: Settings,
+  parts: Parameters<typeof openerOf>[1] &
+    Pick<Parts, 'memo' | 'answers' | 'protocols' | 'samplingRank' | 'loops'> & { watch: Pick<StoreWatch, 'problem'> },
+): Asking {
+  const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
+  const opener = openerOf(settings, { ...stream, onlyAsked: true })
+  const mayOpen = () => watch.problem === null
+  const opening = loops.start('opener requests', settings.clock.poll, () => openAllDue(opener, mayOpen))
+  const { threads, routes, clock } = stream
+  return asking({
+    ...{ threads, memo, answers, protocols, routes, clock },
+    rules: threadRules(settings, samplingRank),
+    settings: { keepAnswers: settings.door.keepAnswers, keepMemo: settings.memo.keep },
+    wake: () => opening.wake(),
+  })
+}
+
+/** Scores of single texts through this process's gateway, and the hash of the prompts that they are asked by. */
+export function scoringPart(
+  settings: Settings,
+  { gateway, secret, clock }: { gateway: Pick<Gateway, 'ask'>; secret: string; clock: Clock },
+): { readonly scorer: Scorer; readonly promptsHash: string } {
+  const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
+  const fence = fences(secret, settings.fences)
+  return {
+    scorer: scorer({
+      ...{ gateway, prompts, fence, settings: settings.door.scores, clock },
+      maxChars: settings.fences.maxChars,
+    }),
+    promptsHash: prompts.hash,
+  }
+}

@@ -1,0 +1,77 @@
+import type { Settings } from '../../../config/schema.ts'
+import { placeOf } from '../../contracts/facts/model-name.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { LoadImage } from '../../contracts/ports/images.ts'
+import type { Model } from '../../contracts/ports/model.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import { type Gateway, gateway } from '../../models/gateway.ts'
+import { imageLoader } from '../../models/images/images.ts'
+import { dialectsOf, modelsOfEndpoints } from '../../models/openai/endpoints.ts'
+import type { GatewayParts, GatewaySettings } from '../../models/parts.ts'
+import { limitLeaseMs } from '../../models/time-limits.ts'
+import { budgetSettings } from '../../operations/capacity.ts'
+import { memoryBudgets } from '../../store/budget/memory.ts'
+import { memoryLimits } from '../../store/limit/memory.ts'
+import { memoryMemo } from '../../store/memo/memory.ts'
+
+export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets' | 'keptImage'>
+
+/** The gateway between asks and models, on these stores. */
+export function gatewayOf(
+  settings: Settings,
+  parts: {
+    stores: GatewayStores
+    secret: string
+    clock: Clock
+    report: Report
+    /** Used instead of the model that the settings name. */
+    model?: Model | undefined
+    loadImage?: LoadImage | undefined
+    /** Whether asks that no model of their chain answers are held: in a service. */
+    holds?: boolean
+    /** The settings as they are now, where limits and budgets can change. */
+    now?: () => Settings
+  },
+): Gateway {
+  const { stores, secret, clock, report } = parts
+  const {
+    model = modelsOfEndpoints(settings, { learnt: (lesson) => report('dialect:learnt', lesson) }),
+    loadImage = imageLoader(settings.images),
+  } = parts
+  const own = gatewaySettings(settings, secret, parts.holds, parts.now)
+  return gateway({ model, loadImage, ...stores, settings: own, clock, report })
+}
+
+export function gatewaySettings(
+  settings: Settings,
+  secret: string,
+  holds = false,
+  now = () => settings,
+): GatewaySettings {
+  const { models, breaker, memo, images, endpoints } = settings
+  const dialectOf = dialectsOf(settings)
+  return {
+    ...models,
+    ...{ breaker, memo, images, secret, holds },
+    get limits() {
+      return now().limits
+    },
+    get whenSpent() {
+      return now().budgets.whenSpent
+    },
+    thinkingOf: (model) => {
+      const { thinkingTokens: tokens, effort } = dialectOf(model)
+      return { tokens, effort }
+    },
+    endpointOf: (model) => placeOf(model, endpoints).endpoint,
+  }
+}
+
+/** The gateway's stores in memory, for one process that judges by itself. */
+export function memoryGatewayStores(settings: Settings, clock: Clock): GatewayStores {
+  return {
+    memo: memoryMemo(clock),
+    limits: memoryLimits(clock, { leaseMs: limitLeaseMs(settings.models) }),
+    budgets: memoryBudgets(budgetSettings(settings), clock),
+  }
+}

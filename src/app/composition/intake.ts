@@ -1,0 +1,140 @@
+import type { Settings } from '../../../config/schema.ts'
+import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
+import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
+import { comments } from '../../../consumers/comments.ts'
+import { counterspeech } from '../../../consumers/counterspeech.ts'
+import { decisionsConsumer } from '../../../consumers/decisions.ts'
+import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
+import { type Input, type IntakeContext, intake, type TopicHandler } from '../../../consumers/intake.ts'
+import { laterErasures } from '../../../consumers/later-erasures.ts'
+import { posts } from '../../../consumers/posts.ts'
+import { orphanLetters } from '../../../producers/dead-letter.ts'
+import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { decider } from '../../judging/engine/decide.ts'
+import { commentEraser } from '../../judging/engine/erase.ts'
+import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../judging/engine/open.ts'
+import { subjectEraser } from '../../judging/engine/retraction.ts'
+import { threadRules } from '../../judging/threads/rules.ts'
+import { closable } from '../../operations/closable.ts'
+import type { Parts } from './parts.ts'
+
+/** How often to look for threads that became due for a protocol while it was off, in ms. */
+const WAKE_MS = 5_000
+/** While nothing happens in this process, due times are looked at once in so many polls… */
+const QUIET_POLLS = 5
+/** …the ends of partitions so often instead of so often, in ms… */
+const [MARKS_MS, QUIET_MARKS_MS] = [1_000, 2_500]
+/** …and so, in ms, whether the backlog is too large. */
+const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
+
+/**
+ * Reads messages, opens what is due, and pauses while the backlog is too large. When closed, it has committed what was
+ * handled.
+ */
+export function intakePart(
+  settings: Settings,
+  parts: IntakeParts &
+    Pick<Parts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
+      opener: Opener
+      /** What intake is paused by. */
+      signals: readonly (() => Promise<PressureSignal>)[]
+    },
+) {
+  const { marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } = parts
+  return closable(async (keep) => {
+    const { poll, idleAfter } = settings.clock
+    // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
+    const opening = loops.start(
+      'opener',
+      poll,
+      () => openAllDue(opener, () => watch.problem === null),
+      QUIET_POLLS * poll,
+    )
+    loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
+    const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
+    const input = inputOf(settings, topics, parts)
+    const taking = intake({ reader, ...input, marks, store: watch, handled: opening.wake })
+    await taking.start()
+    keep(taking)
+    // A partition's end must be confirmed anew before the partition can count as idle.
+    loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
+    const press = backpressure({ reader, signals, settings: settings.intake, report })
+    loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
+    return { downSince: () => taking.downSince }
+  })
+}
+
+type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
+
+/** The stores that the input is written to and the parts that are asked about it. */
+export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
+  readonly samplingRank: SamplingRank
+  /** Only for posts from a data set: what a vision model saw in their images. */
+  readonly descriptions?: (post: ThreadRef) => readonly string[]
+}
+
+/** A handler for each input topic, and what they work with. */
+export function inputOf(
+  settings: Settings,
+  topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
+  parts: IntakeParts,
+): Input {
+  const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
+  const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
+  return {
+    handlers: new Map<string, TopicHandler>([
+      [topics.posts, posts],
+      [topics.comments, comments],
+      [topics.counterspeech, counterspeech],
+    ]),
+    context: {
+      ...{ threads, outbox, routes, erase, eraseAsked, descriptions, links, clock, report },
+      erasures: laterErasures(commentEraser({ ...parts, settings })),
+      checkpoints: settings.checkpoints,
+      rules: threadRules(settings, samplingRank),
+      limits: settings.intake,
+      maxReplies: settings.threads.maxReplies,
+    },
+  }
+}
+
+/** Opens cases for threads that become due. The settings' `clock` may be replaced if there is no stream. */
+export function openerOf(
+  settings: Settings,
+  {
+    partitions,
+    streamClock = settings.clock,
+    onlyAsked = false,
+    ...parts
+  }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
+    Pick<OpenerSettings, 'partitions' | 'onlyAsked'> & { streamClock?: OpenerSettings['clock'] },
+) {
+  const { checkpoints, cases } = settings
+  return opener({
+    ...parts,
+    settings: { checkpoints, cases, clock: streamClock, partitions, onlyAsked },
+    orphanLetter: orphanLetters(parts.report),
+  })
+}
+export type Opener = ReturnType<typeof openerOf>
+
+/** Reads what people decide, and carries it out. */
+export function decisionsPart(
+  settings: Settings,
+  parts: Pick<Parts, 'redis' | 'kafka' | 'topics' | 'protocols' | 'routes' | 'watch' | 'clock' | 'report'>,
+) {
+  const { redis, kafka, topics, protocols, routes, watch, clock, report } = parts
+  return closable(async (keep) => {
+    const reading = { ...settings.kafka, group: groupsOf(settings).decisions, topics: [topics.decisions] }
+    const { decisions, threads, outbox } = redis
+    const consumer = decisionsConsumer({
+      ...{ decisions, outbox, limits: settings.intake, clock, report, store: watch },
+      decide: decider({ decisions, threads, protocols, routes, clock, report }),
+      reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
+    })
+    await consumer.start()
+    keep(consumer)
+    return {}
+  })
+}

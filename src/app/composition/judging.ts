@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import type { Settings } from '../../../config/schema.ts'
+import type { Answers } from '../../contracts/ports/answers.ts'
+import type { Library } from '../../contracts/ports/library.ts'
+import type { DeadlineSettings } from '../../judging/engine/deadline.ts'
+import { eraser } from '../../judging/engine/eraser.ts'
+import { judge } from '../../judging/engine/judge.ts'
+import { reconciler } from '../../judging/engine/reconcile.ts'
+import { stagesOf } from '../../judging/engine/script.ts'
+import { shownCaseCleaner } from '../../judging/engine/shown-cases.ts'
+import { unworkedCases } from '../../judging/engine/unworked.ts'
+import type { Lookups } from '../../models/lookups.ts'
+import { callsDrain } from '../../operations/closable.ts'
+import { bullQueues } from '../../store/queue/workers.ts'
+import type { Parts } from './parts.ts'
+
+interface JudgingParts extends Pick<Parts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
+  readonly library: Pick<Library, 'find' | 'embedder'>
+  readonly holding?: DeadlineSettings
+  readonly lookups?: Pick<Lookups, 'look'>
+  readonly answers?: Pick<Answers, 'onDropped'>
+}
+
+/** How a case's worker processes its jobs. */
+export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
+  const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
+  return judge({ protocols: byName, ...parts, settings: settings.cases })
+}
+
+/** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
+export function startJudging(settings: Settings, parts: JudgingParts & Pick<Parts, 'queues' | 'loops'>): void {
+  const { protocols, cases, queues, clock, report, loops } = parts
+  const work = judgeOf(settings, { ...parts, holding: settings.cases })
+  queues.work(work)
+  const { reconcileAfter } = settings.cases
+  const everyMs = Math.max(500, reconcileAfter / 3)
+  const { pending } = work
+  loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
+  const worked = protocols.map(({ name }) => name)
+  const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
+  loops.start('unworked cases', everyMs, unworkedCases(unworked))
+}
+
+/** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
+export function queuesPart(
+  settings: Settings,
+  { redis, protocols, clock, report }: Pick<Parts, 'redis' | 'protocols' | 'clock' | 'report'>,
+) {
+  const queues = bullQueues({
+    connection: redis.working,
+    stages: stagesOf(protocols),
+    settings: {
+      prefix: redis.keys.queues,
+      ...{ cases: settings.cases, stages: settings.stages, queues: settings.queues },
+    },
+    clock,
+    report,
+  })
+  return { queues, close: () => queues.close(callsDrain(settings.drain)) }
+}
+
+/** How often to look for what was deleted, in ms: it is gone from shelves and cases within two seconds. */
+const LOOK_MS = 250
+
+/** Erases what was deleted from the shelves, and from cases that were shown it. For processes that have the library. */
+export function startErasing(
+  settings: Settings,
+  parts: Pick<
+    Parts,
+    'threads' | 'cases' | 'memo' | 'erasures' | 'library' | 'protocols' | 'queues' | 'loops' | 'clock' | 'report'
+  >,
+): void {
+  const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
+  const clean = shownCaseCleaner({ threads, cases, memo, owners: erasures, protocols, clock, settings })
+  const erase = eraser({
+    ...{ erasures, library, clean, queues, report },
+    settings: {
+      name: randomUUID(),
+      restartsPerSecond: settings.cases.restartsPerSecond,
+      keepTombstone: settings.threads.keepTombstone,
+    },
+  })
+  loops.start('erasure from shelves', LOOK_MS, erase.shelves)
+  loops.start('erasure from cases', LOOK_MS, erase.cases)
+}

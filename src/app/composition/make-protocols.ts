@@ -1,0 +1,92 @@
+import { isAbsolute } from 'node:path'
+import { z } from 'zod'
+import { layeredFiles, loadFiles } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import type { Curation } from '../../contracts/facts/curation.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { Fence } from '../../contracts/facts/fence.ts'
+import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
+import { fenceUnder, presetIn } from '../../protocols/preset.ts'
+import { PROTOCOLS } from '../../protocols/registry.ts'
+
+/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their settings and files. */
+export function makeProtocols(
+  settings: Settings['protocols'],
+  fence: Fence,
+  samplingRank: SamplingRank,
+  kinds: readonly ProtocolKind[] = PROTOCOLS,
+): Protocol[] {
+  const faults: string[] = []
+  const made = kinds.flatMap((kind) => {
+    const given = entryOf(settings, kind.name)
+    if (given?.enabled !== true) return []
+    try {
+      const { prompts, ...parts } = filePartsOf(kind, given)
+      return [kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })]
+    } catch (error) {
+      faults.push(...faultsIn(error, kind.name))
+      return []
+    }
+  })
+  if (faults.length > 0) throw new OperatorError(`The protocols have faults:\n  ${faults.join('\n  ')}`)
+  return made
+}
+
+/** What is wrong, a line each, with the setting or the file that it is in. */
+function faultsIn(error: unknown, protocol: string): string[] {
+  if (error instanceof z.ZodError)
+    return error.issues.map(({ path, message }) => `${['protocols', protocol, ...path].join('.')}: ${message}`)
+  return String(error instanceof Error ? error.message : error)
+    .split('\n')
+    .map((line) => (line.startsWith('config/') || isAbsolute(line) ? line : `config/prompts/${protocol}/${line}`))
+}
+
+/**
+ * A protocol's own settings, without those that every protocol has, and its files: the shipped ones, and over them those of the
+ * user's folders. Throws an `OperatorError` for a folder that can't be read, or a file in it that nothing reads.
+ */
+export function filePartsOf(
+  { name, folders = [] }: Pick<ProtocolKind, 'name' | 'folders'>,
+  given: Settings['protocols'][string],
+): Pick<ProtocolParts, 'prompts' | 'files'> & { readonly settings: Readonly<Record<string, unknown>> } {
+  const { enabled: _, ...rest } = given
+  const paths = new Map(['prompts', ...folders].map((folder) => [folder, entryOf(rest, `${folder}Path`)]))
+  const isPath = (key: string) => key.endsWith('Path') && paths.has(key.slice(0, -'Path'.length))
+  const settings = Object.fromEntries(Object.entries(rest).filter(([key]) => !isPath(key)))
+  const files = (folder: string) => {
+    const path = paths.get(folder === `prompts/${name}` ? 'prompts' : folder)
+    if (typeof path !== 'string') return loadFiles(folder)
+    const listed = entryOf(settings, folder)
+    return layeredFiles(folder, path, Array.isArray(listed) ? listed.map((one) => `${one}.yaml`) : [])
+  }
+  return { settings, files, prompts: promptsIn(files(`prompts/${name}`)) }
+}
+
+/** How each protocol's cases are learnt from, by its name; protocols that do not learn are left out. */
+export function makeCurations(
+  settings: Settings['protocols'],
+  fence: Fence,
+  kinds: readonly ProtocolKind[] = PROTOCOLS,
+): ReadonlyMap<string, Curation> {
+  const prompts = promptsOf('curator')
+  return new Map(
+    kinds.flatMap((kind) => {
+      if (kind.curation === undefined) return []
+      const preset = presetIn(entryOf(settings, kind.name))
+      return [[kind.name, kind.curation({ preset, prompts, fence: fenceUnder(preset, fence) })]]
+    }),
+  )
+}
+
+/** A protocol's prompt files by name, without their ending. */
+export function promptsOf(protocol: string): ReadonlyMap<string, string> {
+  return promptsIn(loadFiles(`prompts/${protocol}`))
+}
+
+function promptsIn(files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const prompts = [...files].filter(([name]) => name.endsWith('.md'))
+  return new Map(prompts.map(([name, text]) => [name.slice(0, -'.md'.length), text]))
+}

@@ -1,0 +1,30 @@
+import type { Settings } from '../../../config/schema.ts'
+import { fences } from '../../contracts/facts/fence.ts'
+import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
+import { router } from '../../judging/engine/routes.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import type { ProtocolKind } from '../../protocols/kind.ts'
+import { shortHash } from '../../protocols/short-hash.ts'
+import { makeProtocols } from './make-protocols.ts'
+
+/**
+ * The enabled protocols, of these kinds if they are given, the sampling that uses the same secret, and the routes to the
+ * protocols.
+ */
+export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
+  const samplingRank = samplingRanks(secret)
+  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank, kinds)
+  return {
+    protocols,
+    samplingRank,
+    routes: router(protocols, settings.routes, samplingRank),
+    /** A fingerprint of all prompts: the same in two processes that ask models the same. */
+    prompts: shortHash(protocols.map(({ promptsHash }) => promptsHash)).slice(0, 8),
+  }
+}
+
+/** Every protocol, those that are switched off too: for what they say of themselves. */
+export function everyProtocol(settings: Settings): readonly Protocol[] {
+  const on = Object.entries(settings.protocols).map(([name, own]) => [name, { ...own, enabled: true }])
+  return protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '').protocols
+}

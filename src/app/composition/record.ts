@@ -1,0 +1,54 @@
+import type { Settings } from '../../../config/schema.ts'
+import { groupsOf, recordedTopics } from '../../../config/topics.ts'
+import { recordConsumer } from '../../../consumers/record.ts'
+import type { RecordReader } from '../../contracts/ports/record.ts'
+import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
+import { closable } from '../../operations/closable.ts'
+import { weighed } from '../../protocols/weighed.ts'
+import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
+import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
+import type { Parts } from './parts.ts'
+import { everyProtocol } from './protocols.ts'
+
+/** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
+const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
+
+/** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
+export function recordPart(
+  settings: Settings,
+  { kafka, topics, loops, clock, report }: Pick<Parts, 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+) {
+  return closable(async (keep) => {
+    const store = keep(await recordStoreOf(settings))
+    const queue = keep(await reviewQueueOf(settings))
+    const consumer = keep(
+      recordConsumer({
+        ...{ kafka, settings: settings.kafka, store, clock, report },
+        groupOf: groupsOf(settings).record,
+        topics: recordedTopics(topics),
+        project: projectOf(settings),
+      }),
+    )
+    await consumer.start()
+    loops.start('record', TIDY_MS, consumer.tidy)
+    loops.start('record size', COUNT_MS, consumer.count)
+    loops.start('record lag', UNREAD_MS, async () => {
+      report('review:counted', { state: await queue.state(), now: clock() })
+      await consumer.countUnread()
+    })
+    return { problem: consumer.problem, store: store as RecordReader }
+  })
+}
+
+/** How the record reads messages, also of protocols that are switched off now. */
+export function projectOf(settings: Settings): ProjectContext {
+  const { record, intake } = settings
+  const protocols = everyProtocol(settings)
+  return {
+    ofReplies: ofReplies(protocols),
+    labels: new Map(protocols.map((one) => [one.name, new Set(labelsForPeople(one))])),
+    weigh: weighed,
+    indexChars: record.indexChars,
+    maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN_BYTES),
+  }
+}

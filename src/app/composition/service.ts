@@ -1,0 +1,287 @@
+import { modelsInUse, unpricedRefusal } from '../../../config/models.ts'
+import type { Settings } from '../../../config/schema.ts'
+import { inputsOf, topicsOf } from '../../../config/topics.ts'
+import { ageOfNextDue, backlogSignals } from '../../../consumers/backpressure.ts'
+import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
+import { storeWatch } from '../../../consumers/store-watch.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { Model } from '../../contracts/ports/model.ts'
+import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
+import type { Gateway } from '../../models/gateway.ts'
+import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
+import { endpointOf } from '../../models/openai/endpoints.ts'
+import { shortDrain } from '../../models/time-limits.ts'
+import { broadcast } from '../../operations/broadcast.ts'
+import { boundSettings, boundsSet, usedCapacity } from '../../operations/capacity.ts'
+import { type Closable, closable, type Keep } from '../../operations/closable.ts'
+import { healthOf, redisWatch } from '../../operations/health.ts'
+import { identityOf, needsSecret, type Role } from '../../operations/identity.ts'
+import { logListener } from '../../operations/log.ts'
+import { activity, type Loops, namedLoops } from '../../operations/loop.ts'
+import { makeTopics } from '../../operations/make-topics.ts'
+import { prometheusMetrics } from '../../operations/metrics/metrics.ts'
+import { behindReport, overdueUnread } from '../../operations/overdue.ts'
+import { REDIS_SETTINGS_MS, redisSettingsWatch, SENTINELS_MS, sentinelReport } from '../../operations/redis-faults.ts'
+import { reloading } from '../../operations/reloading.ts'
+import { stateReport } from '../../operations/state-report.ts'
+import { exposure, serveHttp } from '../../platform/http.ts'
+import { libraryOf } from '../../shelves/lancedb/library.ts'
+import { memoryShare } from '../../store/redis/checks.ts'
+import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
+import { whyItWaits } from '../../store/redis/refusals.ts'
+import { checkBrokers, kafkaClient } from '../../stream/client.ts'
+import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
+import { partitionsOf } from '../../stream/partitions.ts'
+import { servedDoor } from './door.ts'
+import { gatewayOf } from './gateway.ts'
+import { decisionsPart, intakePart, openerOf } from './intake.ts'
+import { queuesPart, startErasing, startJudging } from './judging.ts'
+import { protocolsOf } from './protocols.ts'
+import { publicationPart } from './publication.ts'
+import { recordPart } from './record.ts'
+import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+
+/** Parts that a test or the bench may replace; production passes nothing. */
+export interface Overrides {
+  readonly model?: Model
+  readonly listeners?: readonly Listener[]
+}
+
+export interface App {
+  readonly httpPort: number
+  readonly gateway: Gateway
+  /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
+  reload(): void
+  /** The settings as they are in force. */
+  settings(): Settings
+  /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
+  stop(): Promise<void>
+}
+
+/**
+ * The service: intake → cases and stages → publication, for the given roles. Throws an `OperatorError`, with nothing
+ * left open, if Kafka or Redis is not reachable.
+ */
+export async function startApp(
+  settings: Settings,
+  roles: readonly Role[],
+  overrides: Overrides = {},
+  /** Reads the settings anew. Throws an `OperatorError` that names every fault. */
+  read: () => Settings = () => settings,
+): Promise<App> {
+  const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
+  if (refusal !== null) throw new OperatorError(refusal)
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
+  const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
+  const report: Report = (name, event) =>
+    broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
+  let isStopping = false
+  const { httpPort, gateway, inForce, close } = await closable((keep) =>
+    assemble(
+      settings,
+      roles,
+      {
+        ...{ model: overrides.model, report, read, isStopping: () => isStopping },
+        listen: (one) => void listeners.push(one),
+      },
+      keep,
+    ),
+  )
+  inForce.tellUnpriced()
+  const exposed = exposure(settings.http)
+  if (exposed !== null) report('service:exposed', exposed)
+  const short = roles.includes('judge') ? shortDrain(settings) : null
+  if (short !== null) report('service:short-drain', short)
+  report('service:started', { roles, httpPort })
+  return {
+    httpPort,
+    gateway,
+    settings: inForce.now,
+    reload: inForce.reload,
+    async stop() {
+      isStopping = true
+      report('service:stopping', { reason: 'stop requested' })
+      // Loops have ended: calls that end are still to be seen.
+      const drain = setInterval(() => report('slots:counted', gateway.load()), DRAIN_LOOK_MS)
+      await close().finally(() => clearInterval(drain))
+      report('service:stopped', {})
+    },
+  }
+}
+
+/** How often calls in flight are counted during a drain, in ms. */
+const DRAIN_LOOK_MS = 1_000
+/** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */
+const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
+/** How often Kafka is asked how far the group has come, in ms; and while nothing happens here. */
+const LAG_MS = 2_000
+const QUIET_LAG_MS = 5_000
+
+/** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
+const PARTITIONS_MS = 5_000
+
+interface AssembleParts {
+  readonly model: Model | undefined
+  readonly report: Report
+  readonly read: () => Settings
+  readonly listen: (listener: Listener) => void
+  readonly isStopping: () => boolean
+}
+
+/**
+ * Opens the parts in reverse order of a post's path, so that verdicts are still published while the rest stops. Metrics
+ * need the protocols, the protocols a secret, and the secret Redis: events before that only reach the log.
+ */
+async function assemble(
+  settings: Settings,
+  roles: readonly Role[],
+  { model, report, read, listen, isStopping }: AssembleParts,
+  keep: Keep,
+) {
+  let page: Closable | null = null
+  // First, so that it closes last: a stop can be watched to its end.
+  keep({ close: async () => page?.close() })
+  const redis = keep(await redisPart(settings, report))
+  const { threads, marks, cases, outbox, erasures, incarnation, time } = redis
+  const clock = time.now
+  const { client: kafka, topics, progress, published } = await openKafka(settings, report)
+  await incarnation.begin(positionsOf(progress), progress.alone, published)
+
+  const secret = needsSecret(roles) ? await redis.secret() : ''
+  const inForce = reloading(settings, (one) => protocolsOf(one, secret), {
+    read,
+    judges: roles.includes('judge'),
+    report,
+  })
+  const { protocols, samplingRank, routes, now } = inForce
+  const models = modelsInUse(settings)
+  const metrics = prometheusMetrics({
+    ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
+    bounds: () => boundsSet(now()),
+    identity: identityOf(settings, roles),
+    prompts: inForce.prompts(),
+    objectiveSeconds: settings.objectives.latency / 1000,
+    endpointOf: (name) => endpointOf(settings, name).baseUrl,
+  })
+  listen(metrics.listen)
+  listen(behindReport(report, clock))
+  const stores = redisGatewayStores(settings, redis, now)
+  const library = keep(libraryOf(settings, clock, erasures))
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true, now })
+  const lookups = lookupsOf(settings, { clock, report })
+
+  const happening = activity()
+  listen(happening.listen)
+  const loops = namedLoops(report, happening)
+  if (roles.includes('publish'))
+    keep(await publicationPart(settings, { redis, protocols, kafka, topics, loops, clock, report }))
+  const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
+  const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
+  const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
+  const opener = openerOf(settings, { routes, links: redis.links, ...stream })
+
+  const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
+  loops.start('clock', 1_000, time.sync)
+  loops.start('partitions', PARTITIONS_MS, partitions.look)
+  const { memo } = stores
+  if (roles.includes('judge')) {
+    const judging = { protocols, cases, gateway, library, queues, loops, clock, report }
+    const looking = lookups === null ? {} : { lookups }
+    startJudging(settings, { ...judging, ...looking, answers: redis.answers })
+    startErasing(settings, { ...judging, threads, erasures, memo })
+  }
+
+  const nextDueAgeMs = ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock })
+  let downSince = (): number | null => null
+  const state = keep(
+    stateReport({
+      ...{ redis, protocols, queues, opener, clock, report },
+      gateway: {
+        load() {
+          lookups?.tick()
+          return gateway.load()
+        },
+      },
+      nextDueAgeMs,
+      objectiveMs: settings.objectives.latency,
+      usedCapacity: usedCapacity({ ...stores, models, settings: boundSettings(settings, now) }),
+      downSince: () => downSince(),
+    }),
+  )
+  const { countDue } = opener
+  const backlog = { countDue, nextDueAgeMs, outbox, stages: state.backlog, clock, settings: settings.intake }
+  const signals = [...backlogSignals(backlog), watch.pressure, redisSettings.pressure]
+  if (roles.includes('intake')) {
+    keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
+    const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
+    const reading = { kafka, topics, marks, opener, watch, signals, loops, clock, report }
+    downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
+  }
+  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
+  const door = roles.includes('door')
+    ? keep(await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, secret }))
+    : null
+  const record = roles.includes('record')
+    ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
+    : null
+  loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
+  const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
+  const judged = [topics.posts, topics.counterspeech]
+  const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
+  const lags = lagReport({ lag, watches: state.watchesKafka, overdue, report })
+  keep({ close: async () => lags.withdraw() })
+  loops.start('kafka lag', LAG_MS, lags.look, QUIET_LAG_MS)
+  keep(loops)
+
+  const http = await serveHttp(settings.http, {
+    metrics: metrics.page,
+    ...healthOf({
+      ...{ redis: redisAnswers, loops, clock, process: inForce.identity(roles), isStopping },
+      ...(door === null ? {} : { kafka: door.kafkaAnswers }),
+      downSince: () => downSince(),
+      problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
+      ...(record === null ? {} : { record: record.problem }),
+      risk: () => redisSettings.risk,
+    }),
+  })
+  page = http
+  return { httpPort: http.port, gateway, inForce }
+}
+
+/**
+ * Kafka for the service, with the group's progress and whether a verdict was ever published; missing topics are created.
+ * Throws an `OperatorError` if Kafka is not reachable.
+ */
+async function openKafka(settings: Settings, report: Report) {
+  const client = kafkaClient(settings.kafka, settings.kafka.clientId, report)
+  await checkBrokers(settings.kafka)
+  await makeTopics(client, settings)
+  const topics = topicsOf(settings)
+  const [progress, published] = await Promise.all([
+    groupProgress(client, settings.kafka.group, inputsOf(topics)),
+    hasHeldRecords(client, topics.verdicts),
+  ])
+  return { client, topics, progress, published }
+}
+
+/** Looks ever again at what Redis holds, how it is set, and at its sentinels. */
+function startRedisWatches(
+  settings: Settings,
+  { redis, loops, report }: { redis: RedisPart; loops: Loops; report: Report },
+) {
+  const watch = storeWatch({
+    incarnation: redis.incarnation,
+    memoryShare: () => memoryShare(redis.failFast),
+    whyItWaits: () => whyItWaits(redis.failFast),
+    pauseAtMemory: settings.intake.pauseAtMemory,
+    report,
+  })
+  loops.start('store watch', 1_000, watch.look)
+  const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
+  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
+  const { sentinelSilence: silenceMs } = settings.redis
+  const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
+  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
+  const redisAnswers = redisWatch(redis.failFast, () => watch.refusal)
+  return { watch, redisAnswers, redisSettings, sentinels }
+}

@@ -1,0 +1,338 @@
+import type { ListedCommand } from './cli/command.ts'
+
+/** Every command, in the order of `--help`. A command's file is imported only when that command is called. */
+export const COMMANDS: readonly ListedCommand[] = [
+  {
+    path: 'run',
+    description: 'runs the service: intake, judging and publication',
+    load: () => import('./app/commands/run.ts'),
+  },
+  {
+    path: 'serve',
+    description: 'serves the HTTP door, which takes messages and returns verdicts; "gavel run" judges',
+    load: () => import('./app/commands/serve.ts'),
+  },
+  {
+    path: 'produce',
+    argument: '<file>',
+    description: "sends a file's posts and comments to Kafka",
+    load: () => import('./app/commands/produce.ts'),
+  },
+  { path: 'verdicts', description: 'reads the verdicts topic', load: () => import('./app/commands/verdicts.ts') },
+  {
+    path: 'show',
+    argument: '<id>',
+    argumentIs: 'the id of a post, or of a reply with --kind reply',
+    description: 'shows everything about one post: messages, thread, cases, verdicts, debates',
+    load: () => import('./app/commands/show/show.ts'),
+  },
+  {
+    path: 'decide',
+    argument: '<id>',
+    argumentIs: 'the id of a post, or of a reply with --kind reply',
+    description: 'publishes or withdraws a human verdict on one subject',
+    load: () => import('./app/commands/decide.ts'),
+  },
+  {
+    path: 'console',
+    description: 'serves web pages to watch verdicts, read debates and decide, from the record of this machine',
+    load: () => import('./app/commands/console.ts'),
+  },
+  {
+    path: 'top',
+    description: 'shows the service live: stages, lag, slots, tenants, spend, oldest waits',
+    load: () => import('./app/commands/top/top.ts'),
+  },
+  {
+    path: 'judge',
+    argument: '<file>',
+    description: 'judges the subjects of a file in this process, without Kafka or Redis',
+    load: () => import('./app/commands/judge.ts'),
+  },
+  {
+    path: 'eval',
+    description: 'measures verdicts against people’s labels, and whether the debate is worth its cost',
+    load: () => import('./lab/commands/eval/eval.ts'),
+  },
+  {
+    path: 'calibrate',
+    description: 'finds evaluation steps with which a model scores counterspeech as people do',
+    load: () => import('./lab/commands/calibrate/calibrate.ts'),
+  },
+
+  {
+    path: 'scores',
+    argument: '<file>',
+    argumentIs: 'a table or JSON Lines with texts and labels',
+    description: 'scores labelled texts as the door does, to migrate old thresholds',
+    load: () => import('./lab/commands/scores/scores.ts'),
+  },
+
+  { path: 'cases', description: 'lists, retries and ends open cases' },
+  {
+    path: 'cases list',
+    description: 'lists open cases and what each waits for, the longest idle first',
+    load: () => import('./app/commands/cases/list.ts'),
+  },
+  { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
+  {
+    path: 'webhooks list',
+    description: 'lists verdicts that could not be delivered',
+    load: () => import('./app/commands/webhooks/list.ts'),
+  },
+  {
+    path: 'webhooks retry',
+    argument: '<ids...>',
+    description: 'sends parked verdicts again, unless the subject has a newer one',
+    load: () => import('./app/commands/webhooks/retry.ts'),
+  },
+  {
+    path: 'cases retry',
+    argument: '<ids...>',
+    description: 'retries deferred asks now; gives cases without a job a new one',
+    load: () => import('./app/commands/cases/retry.ts'),
+  },
+  {
+    path: 'cases give-up',
+    argument: '<ids...>',
+    description: 'ends cases: publishes verdicts without a label',
+    load: () => import('./app/commands/cases/give-up.ts'),
+  },
+
+  { path: 'dead-letters', description: 'lists and replays messages that could not be read or judged' },
+  {
+    path: 'dead-letters list',
+    description: 'lists dead letters, optionally filtered',
+    load: () => import('./app/commands/dead-letters/list.ts'),
+  },
+  {
+    path: 'dead-letters replay',
+    description: 'sends original messages to their topics again, each only once unless --again',
+    load: () => import('./app/commands/dead-letters/replay.ts'),
+  },
+
+  {
+    path: 'recover',
+    description: 'restores revisions and threads from the topics, after Redis was emptied or failed over',
+    load: () => import('./app/commands/recover.ts'),
+  },
+  { path: 'record', description: 'exports and rebuilds the long-term record of verdicts' },
+  {
+    path: 'record export',
+    description: "prints every subject of the record as a line of JSON, with verdicts and people's decisions",
+    load: () => import('./app/commands/record/export.ts'),
+  },
+  {
+    path: 'record rebuild',
+    description: 'rebuilds the record from the topics',
+    load: () => import('./app/commands/record/rebuild.ts'),
+  },
+  { path: 'review', description: 'works through the review queue; measures agreement' },
+  {
+    path: 'review list',
+    description: 'lists verdicts for review, the costliest mistake first',
+    load: () => import('./app/commands/review/list.ts'),
+  },
+  {
+    path: 'review claim',
+    argument: '[item]',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
+    description: 'claims an item, by default the first, and shows its post and comments',
+    load: () => import('./app/commands/review/claim.ts'),
+  },
+  {
+    path: 'review release',
+    argument: '<item>',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
+    description: 'returns a claimed item',
+    load: () => import('./app/commands/review/release.ts'),
+  },
+  {
+    path: 'review decide',
+    argument: '<item>',
+    argumentIs: 'a verdict’s id, from "gavel review list"',
+    description: 'decides an item, or gives a second opinion',
+    load: () => import('./app/commands/review/decide.ts'),
+  },
+  {
+    path: 'review stats',
+    description: "measures people's agreement with machines and with one another",
+    load: () => import('./lab/commands/review/stats.ts'),
+  },
+  {
+    path: 'judge-again',
+    description: 'judges subjects without a label again; --dry-run estimates the cost',
+    load: () => import('./app/commands/judge-again.ts'),
+  },
+
+  { path: 'library', description: 'manages shelves of labelled examples and precedents' },
+  {
+    path: 'library import',
+    argument: '<file>',
+    description: "puts a file's labelled texts onto a shelf, as one change",
+    load: () => import('./app/commands/library/import.ts'),
+  },
+  {
+    path: 'library list',
+    description: 'lists shelves, their tenants and their embedders',
+    load: () => import('./app/commands/library/list.ts'),
+  },
+  {
+    path: 'library search',
+    argument: '<text>',
+    description: 'finds the nearest items as a protocol would, identical texts left out',
+    load: () => import('./app/commands/library/search.ts'),
+  },
+  {
+    path: 'library history',
+    description: 'lists changes to the shelves, the newest first',
+    load: () => import('./app/commands/library/history.ts'),
+  },
+  {
+    path: 'library rollback',
+    argument: '<change>',
+    description: 'undoes one change: removes what it added, restores what it replaced',
+    load: () => import('./app/commands/library/rollback.ts'),
+  },
+  {
+    path: 'library drop',
+    argument: '<shelf>',
+    description: 'erases a shelf and its history for good',
+    load: () => import('./app/commands/library/drop.ts'),
+  },
+  {
+    path: 'library touched',
+    argument: '<id>',
+    description: 'lists the verdicts that used a precedent, by its id, proposal or change',
+    load: () => import('./app/commands/library/touched.ts'),
+  },
+  {
+    path: 'library take-back',
+    argument: '<id>',
+    description: 'removes one item from its shelf, and lists the verdicts that used it',
+    load: () => import('./app/commands/library/take-back.ts'),
+  },
+
+  {
+    path: 'learn',
+    argument: '[file]',
+    argumentIs: 'feedback, in the form that "gavel produce" accepts',
+    description: "turns people's feedback on verdicts into proposals for the shelves",
+    load: () => import('./app/commands/learn/learn.ts'),
+  },
+  {
+    path: 'learn list',
+    description: 'lists proposals, oldest first, with those that they contradict',
+    load: () => import('./app/commands/learn/list.ts'),
+  },
+  {
+    path: 'learn show',
+    argument: '<id>',
+    description: 'shows everything known about a proposal',
+    load: () => import('./app/commands/learn/show.ts'),
+  },
+  {
+    path: 'learn approve',
+    argument: '[ids...]',
+    description: 'puts proposals on their shelves, as one change per shelf',
+    load: () => import('./app/commands/learn/approve.ts'),
+  },
+  {
+    path: 'learn reject',
+    argument: '<ids...>',
+    description: 'rejects proposals',
+    load: () => import('./app/commands/learn/reject.ts'),
+  },
+  {
+    path: 'learn rollback',
+    argument: '<change>',
+    description: 'undoes one change; its proposals wait again',
+    load: () => import('./app/commands/learn/rollback.ts'),
+  },
+  {
+    path: 'learn history',
+    description: 'lists changes to the shelves, the newest first',
+    load: () => import('./app/commands/learn/history.ts'),
+  },
+
+  { path: 'protocols', description: 'lists, pauses and resumes protocols' },
+  {
+    path: 'protocols list',
+    description: 'lists every protocol: on or off in the settings, paused or not',
+    load: () => import('./app/commands/protocols/list.ts'),
+  },
+  {
+    path: 'protocols pause',
+    argument: '<protocol>',
+    description: 'stops every process from opening cases of this protocol until it is resumed',
+    load: () => import('./app/commands/protocols/pause.ts'),
+  },
+  {
+    path: 'protocols resume',
+    argument: '<protocol>',
+    description: 'resumes a protocol; work that fell due meanwhile is judged',
+    load: () => import('./app/commands/protocols/resume.ts'),
+  },
+
+  { path: 'keys', description: 'creates, lists and revokes API keys of the HTTP door' },
+  {
+    path: 'keys create',
+    description: 'creates a key, and prints it once',
+    load: () => import('./app/commands/keys/create.ts'),
+  },
+  { path: 'keys list', description: 'lists keys by id', load: () => import('./app/commands/keys/list.ts') },
+  {
+    path: 'keys revoke',
+    argument: '<ids...>',
+    description: 'revokes keys; every door refuses them within 2 s',
+    load: () => import('./app/commands/keys/revoke.ts'),
+  },
+
+  {
+    path: 'stack',
+    description: 'runs local Redis, Kafka and understudy until it is stopped',
+    load: () => import('./kit/stack/command.ts'),
+  },
+  {
+    path: 'doctor',
+    description: 'checks settings, prompts, Kafka, Redis and models, and names what to fix',
+    load: () => import('./app/commands/doctor.ts'),
+  },
+  {
+    path: 'health',
+    description: 'checks the service on this machine, for container health checks',
+    load: () => import('./app/commands/health.ts'),
+  },
+  {
+    path: 'capacity',
+    description: 'computes how many replicas a stream needs, and the load on model, Redis and Kafka',
+    load: () => import('./kit/capacity/command.ts'),
+  },
+  {
+    path: 'bench',
+    description: 'measures the pipeline under load, with a model of fixed latency, as JSON',
+    load: () => import('./kit/bench/command.ts'),
+  },
+  {
+    path: 'completion',
+    argument: '<shell>',
+    argumentIs: 'bash, zsh or fish',
+    description: 'prints a script for shell completion',
+    withoutSettings: true,
+    load: () => import('./app/commands/completion.ts'),
+  },
+  {
+    path: 'complete',
+    argument: '[words...]',
+    description: 'prints completions, for the scripts of "gavel completion"',
+    withoutSettings: true,
+    hidden: true,
+    load: () => import('./app/commands/complete.ts'),
+  },
+  {
+    path: 'demo',
+    description: 'judges a sample event live; starts any missing servers; no API key needed',
+    withoutSettings: true,
+    load: () => import('./kit/demo/command.ts'),
+  },
+]

@@ -1,8 +1,0 @@
-import type { Command } from '../command.ts'
-import { command as rollback } from '../library/rollback.ts'
-
-/** `gavel learn rollback`: as `gavel library rollback`. */
-export const command: Command<object, void> = {
-  ...rollback,
-  help: 'Example:\n  $ gavel learn rollback 20260101120000000-3fa9c1',
-}

@@ -1,0 +1,311 @@
+import { hash } from 'node:crypto'
+import { type AuditEntry, MOST_AUDITED } from '../contracts/facts/audit.ts'
+import { type Named, type Right, tenantsOf } from '../contracts/facts/person-roles.ts'
+import type { Audit } from '../contracts/ports/audit.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { Report } from '../contracts/ports/report.ts'
+import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnPage, type PublicUrl } from './gate.ts'
+import type { Answer, Asked, Page } from './page.ts'
+import { layout } from './page.ts'
+import { noting } from './seen.ts'
+import { isFormOf, type Session, type Sessions } from './sessions.ts'
+import { saidByProxy, signIn, type Way } from './sign-in.ts'
+import { TEXTS } from './texts.ts'
+import { html, type Safe, words } from './view.ts'
+
+export interface Asset {
+  readonly name: string
+  readonly type: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+}
+
+export interface ConsoleParts {
+  readonly pages: readonly Page[]
+  readonly assets: readonly Asset[]
+  readonly sessions: Sessions
+  readonly way: Way
+  /** Who has which role. */
+  readonly people: readonly Named[]
+  readonly publicUrl: PublicUrl
+  /** Aborts when the console is about to close. */
+  readonly closing: AbortSignal
+  readonly report: Report
+  /** Keeps who saw and did what; null where there is nothing to keep it. */
+  readonly audit: Audit | null
+  readonly clock: Clock
+  /** No language model answers, but the understudy: every page says so. */
+  readonly isUnderstudy: boolean
+}
+
+/**
+ * The console as a function of requests. Whatever is not an asset or the way in needs a session; a form also needs to come from one
+ * of its own pages.
+ */
+export function consoleOf(parts: ConsoleParts) {
+  const { sessions, way, people, publicUrl, closing, report } = parts
+  const files = new Map(parts.assets.map((asset) => [addressOf(asset), asset]))
+  const addresses = new Map([...files].map(([address, { name }]) => [name, address]))
+  const paths = Map.groupBy(parts.pages, ({ path }) => path)
+
+  const [blocked, notSignedIn] = [seldom(), seldom()]
+  const noted = noter(parts)
+  const { whole, page, told } = drawn(paths, {
+    asset: (name) => addresses.get(name) ?? '',
+    isUnderstudy: parts.isUnderstudy,
+  })
+
+  const entry = signIn({
+    ...{ way, people, publicUrl, sessions, page },
+    entered: (by) => void noted({ session: { by, name: '' }, what: 'signed-in', page: '/sign-in', verdicts: [] }),
+    failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
+  })
+
+  async function checked(request: Request, from: From): Promise<Response> {
+    if (!from.isKnownHost)
+      return new Response(`${TEXTS.wrong.host}\n`, { status: 421, headers: { 'content-type': TEXT } })
+    const address = new URL(request.url, `http://${from.host}`)
+    const file = files.get(address.pathname)
+    if (file !== undefined) return assetAnswer(request, file)
+    if (address.pathname === '/csp') {
+      if (request.method === 'POST' && request.headers.get('sec-fetch-site') === 'same-origin')
+        blocked(() => report('console:blocked', {}))
+      return new Response(null, { status: 204 })
+    }
+    const isForm = request.method === 'POST'
+    if (!isForm && request.method !== 'GET' && request.method !== 'HEAD') return told(405, TEXTS.wrong.method)
+    if (isForm && !isOwnPage(request.headers, from.host, publicUrl)) return told(403, TEXTS.wrong.foreign)
+    const named = way.way === 'proxy' ? saidByProxy(from, way, people) : null
+    if (named !== null && 'refused' in named) return page(403, TEXTS.signIn.title, named.refused)
+    if (address.pathname.startsWith('/sign-in')) return entry(request, from, address)
+    const ofPath = paths.get(address.pathname) ?? []
+    const found = ofPath.find(({ method }) => (method === 'POST') === isForm)
+    // Before the session is asked for, which keeps it from being idle.
+    if (found?.isCostly === true && isFromElsewhere(request.headers))
+      return page(403, TEXTS.wrong.elsewhere.title, fromElsewhere(address))
+    const id = () => cookieIn('console', request.headers, { host: from.host, publicUrl })
+    const session = named === null ? sessions.read(id(), { renews: found?.isByItself !== true }) : sessions.of(named)
+    // No byte of a form is waited for before it is known that its sender is signed in.
+    if (session === null)
+      return isForm && found !== undefined ? page(401, TEXTS.notSent.title, notSentYet()) : redirect('/sign-in')
+    const form = isForm ? await formOf(request) : new URLSearchParams()
+    if (form === null) return told(400, TEXTS.wrong.form, session)
+    if (isForm && form.get('token') !== session.token) {
+      // What one person wrote is not offered to be sent by another.
+      if (found !== undefined && isFormOf(form.get('token'), session.by))
+        return page(403, TEXTS.notSent.title, notSent(found.path, form, session), session)
+      return told(403, TEXTS.wrong.foreign, session)
+    }
+    if (address.pathname === '/') return redirect('/live')
+    if (address.pathname === '/sign-out' && isForm) return signedOut(request, from, session, form.has('all'))
+    if (found === undefined) return told(404, TEXTS.wrong.nothing, session)
+    return answered(request, found, {
+      query: address.searchParams,
+      form,
+      session,
+      lastEventId: request.headers.get('last-event-id'),
+      signal: AbortSignal.any([request.signal, closing]),
+      told: (verdicts) => noted({ session, what: 'streamed', page: address.pathname, verdicts }),
+    })
+  }
+
+  function signedOut(request: Request, { host }: From, of: Session, all: boolean): Response {
+    const { by } = of
+    const where = { host, publicUrl }
+    if (all || way.way === 'proxy') sessions.endAll(by)
+    else sessions.end(cookieIn('console', request.headers, where))
+    void noted({ session: of, what: 'signed-out', page: '/sign-out', verdicts: [] })
+    const response = redirect('/sign-in')
+    response.headers.append('set-cookie', cookieOf('console', '', where))
+    return response
+  }
+
+  /**
+   * The one place where it is asked who may: a page sees the tenants over which the person has its right, and no others. What they
+   * see and send is noted before they have it; what can't be noted is neither shown nor done.
+   */
+  async function answered(request: Request, found: Page, { session: signedIn, ...rest }: Asked): Promise<Response> {
+    const { path, method, right } = found
+    if (!holds(signedIn, right)) {
+      void noted({ session: signedIn, what: 'refused', page: path, verdicts: [] })
+      return told(403, TEXTS.wrong.role, signedIn)
+    }
+    const asked = { ...rest, session: within(signedIn, right) }
+    const isForm = method === 'POST'
+    const about = isForm ? [rest.form.get('id') ?? ''].filter((id) => id !== '') : []
+    if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
+      return told(503, TEXTS.wrong.undone, signedIn)
+    const { made: answer, verdicts } = await noting((): Promise<Answer> | Answer => found.answer(asked))
+    const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
+    const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
+    const isShown = 'body' in answer || 'file' in answer
+    if (
+      isShown &&
+      shown.size > 0 &&
+      !(await noted({ session: signedIn, what: 'saw', page: path, verdicts: [...shown], ...ofFile }))
+    )
+      return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
+    if (!('body' in answer)) return otherAnswer(request, answer)
+    const { title, body, status = 200 } = answer
+    return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
+  }
+
+  /** A page that is asked for again as soon as it can be noted. */
+  function unnoted(request: Request, session: Session): Response {
+    const { title, says } = TEXTS.wrong.unnoted
+    const { pathname, search } = new URL(request.url)
+    const again = html`<p><a class="button" href="${pathname}${search}">${TEXTS.again}</a></p>`
+    return page(503, title, html`<h1>${title}</h1><p>${says}</p>${again}`, session)
+  }
+
+  return {
+    async fetch(request: Request, from: From): Promise<Response> {
+      const response = await checked(request, from).catch((error: unknown) => {
+        if (!request.signal.aborted) report('error', { where: 'console', error })
+        return told(500, TEXTS.wrong.failed)
+      })
+      for (const [name, value] of Object.entries(HEADERS))
+        if (!response.headers.has(name)) response.headers.set(name, value)
+      if (closing.aborted) response.headers.set('connection', 'close')
+      return response
+    },
+  }
+}
+
+function holds({ grants }: Session, right: Right): boolean {
+  return tenantsOf(grants, right)?.length !== 0
+}
+
+/** The session as a page of this right sees it. */
+function within({ tenants: _, ...session }: Session, right: Right): Session {
+  const tenants = tenantsOf(session.grants, right)
+  return tenants === undefined ? session : { ...session, tenants }
+}
+
+const HTML = 'text/html; charset=utf-8'
+const TEXT = 'text/plain; charset=utf-8'
+
+/** The address of an asset, which another content has not: a browser may keep it for ever. */
+function addressOf({ name, bytes }: Asset): string {
+  return `/assets/${hash('sha256', bytes, 'hex').slice(0, 16)}/${name}`
+}
+
+function assetAnswer(request: Request, { bytes, type }: Asset): Response {
+  const headers = { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }
+  return new Response(request.method === 'HEAD' ? null : bytes, { headers })
+}
+
+/** A file to keep; where it is opened all the same, it may do nothing. */
+function fileAnswer(file: string, name: string): Response {
+  return new Response(file, {
+    headers: { 'content-type': HTML, 'content-disposition': `attachment; filename="${name}"` },
+  })
+}
+
+/** Pages as answers, each with the menu of who it is for. */
+function drawn(
+  paths: ReadonlyMap<string, readonly Page[]>,
+  of: { asset: (name: string) => string; isUnderstudy: boolean },
+) {
+  const whole = (title: string, body: Safe, session: Session | null, path = ''): string => {
+    const has = (place: string) =>
+      session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right))
+    return String(layout({ title, body, session, path, has, ...of }))
+  }
+  const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
+    new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
+  const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
+    page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
+  return { whole, page, told }
+}
+
+/** What costs much is not done because another site says so. */
+function fromElsewhere({ pathname, search }: URL): Safe {
+  const { title, says, open } = TEXTS.wrong.elsewhere
+  return html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`
+}
+
+/** Another address, a stream, a few words or a file. */
+async function otherAnswer(request: Request, answer: Exclude<Answer, { body: Safe }>): Promise<Response> {
+  if ('to' in answer) return redirect(answer.to)
+  if ('news' in answer) return newsAnswer(answer.news)
+  if ('file' in answer) return fileAnswer(answer.file, answer.name)
+  const isHead = request.method === 'HEAD'
+  if (isHead) await answer.stream.cancel()
+  const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
+  return new Response(isHead ? null : answer.stream, { headers })
+}
+
+function newsAnswer(news: string | null): Response {
+  if (news === null) return new Response(null, { status: 204 })
+  return new Response(news, { headers: { 'content-type': TEXT } })
+}
+
+function redirect(to: string): Response {
+  return new Response(null, { status: 303, headers: { location: to } })
+}
+
+/** What was to be sent when the session had ended: the browser has it, and sends it again when the page is reloaded. */
+function notSentYet(): Safe {
+  return html`<h1>${TEXTS.notSent.title}</h1><p>${TEXTS.notSent.ended}</p>
+    <p><a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a></p>`
+}
+
+/** What was to be sent in an earlier session of the same person: all of it stands in the page, to be sent in this one. */
+function notSent(path: string, form: URLSearchParams, session: Session): Safe {
+  const fields = [...form].filter(([name]) => name !== 'token')
+  return html`<h1>${TEXTS.notSent.title}</h1>
+    <p>${TEXTS.notSent.other}</p>
+    <dl class="fields">${fields.map(([name, value]) => html`<dt>${words(name, { most: 60 })}</dt><dd>${words(value, { most: 2_000 })}</dd>`)}</dl>
+    <form method="post" action="${path}">
+      ${fields.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+      <input type="hidden" name="token" value="${session.token}">
+      <button class="main">${TEXTS.notSent.again}</button>
+    </form>`
+}
+
+interface Noted {
+  readonly session: Pick<Session, 'by' | 'name'>
+  readonly what: AuditEntry['what']
+  readonly page: string
+  readonly verdicts: readonly string[]
+  /** Of a file that was saved. */
+  readonly sha256?: string
+}
+
+/** Longest id that is noted: one in a form is whatever was sent. */
+const MOST_ID = 2_000
+
+/** Notes who saw and did what: whether it is kept; true where nobody keeps that. */
+function noter({ audit, clock, report }: { audit: Audit | null; clock: Clock; report: Report }) {
+  const unnoted = seldom()
+  return async ({ session, verdicts, ...rest }: Noted): Promise<boolean> => {
+    const named = verdicts.slice(0, MOST_AUDITED).map((id) => id.slice(0, MOST_ID))
+    const entry = {
+      ...rest,
+      at: new Date(clock()).toISOString(),
+      by: session.by,
+      session: session.name,
+      verdicts: named,
+    }
+    try {
+      await audit?.note({ schema: 1, ...entry, more: verdicts.length - named.length })
+      return true
+    } catch (error) {
+      unnoted(() => report('error', { where: 'console', error }))
+      return false
+    }
+  }
+}
+
+/** What anybody can bring about is reported at most once in so many ms. */
+const SELDOM_MS = 10_000
+
+/** Tells at most once in a while: what anybody can bring about, however often. */
+function seldom(): (tell: () => void) => void {
+  let at = Number.NEGATIVE_INFINITY
+  return (tell) => {
+    if (performance.now() - at < SELDOM_MS) return
+    at = performance.now()
+    tell()
+  }
+}

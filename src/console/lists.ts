@@ -1,0 +1,189 @@
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
+import { howDecided, type Kinds, sayingOf, toneOf } from './kinds.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, shown, words } from './view.ts'
+
+/** What an address asks for, as far as this session may see it: a tenant of others finds nothing. */
+export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFilter {
+  const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 400)
+  const tenant = given('tenant')
+  const allowed = tenant === '' ? tenants : (tenants ?? [tenant]).filter((one) => one === tenant)
+  const label = given('label')
+  const [since, until] = [dayOf(given('from')), dayOf(given('to'))]
+  return {
+    ...(allowed === undefined ? {} : { tenants: allowed }),
+    ...text('protocol', given('protocol')),
+    ...(label === '' ? {} : { label: label === NO_LABEL ? null : label }),
+    ...text('author', given('author')),
+    ...text('model', given('model')),
+    ...text('prompts', given('prompts')),
+    ...text('fault', given('fault')),
+    ...text('before', given('before')),
+    ...(query.has('contested') ? { contested: true as const } : {}),
+    ...(query.has('degraded') ? { degraded: true as const } : {}),
+    ...(since === null ? {} : { since }),
+    // The day that is named counts whole.
+    ...(until === null ? {} : { until: until + DAY_MS }),
+  }
+}
+
+/** How an address asks for verdicts without a label. */
+const NO_LABEL = 'none'
+const DAY_MS = 86_400_000
+
+function text<Name extends 'protocol' | 'author' | 'model' | 'prompts' | 'fault' | 'before'>(
+  name: Name,
+  value: string,
+) {
+  return value === '' ? {} : ({ [name]: value } as { readonly [One in Name]: string })
+}
+
+function dayOf(day: string): number | null {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(day)) return null
+  const at = Date.parse(`${day}T00:00:00Z`)
+  return Number.isNaN(at) ? null : at
+}
+
+/** Of a subject so many characters stand in a list. */
+const MOST_OF_WORDS = 160
+
+/** A verdict in a list, as plain words: what a page shows, and what its script is sent. */
+export interface RowData {
+  readonly id: string
+  readonly href: string
+  /** ISO 8601. */
+  readonly at: string
+  readonly label: string
+  readonly tone: string
+  readonly protocol: string
+  readonly how: string
+  /** How its subject begins; null where the record does not have it. */
+  readonly words: string | null
+  /** Why these words are hidden until somebody asks; null if they are not. */
+  readonly hidden: string | null
+  readonly lang: string
+  readonly of: string
+  readonly subject: string
+}
+
+/** What lists are shown with. */
+export interface Lists {
+  readonly kinds: Kinds
+  readonly disturbing: Disturbing
+}
+
+export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
+  const { verdict, author, lang, words: said } = row
+  const { id, protocol, final, tenant, timing } = verdict
+  const decided = howDecided(verdict)
+  const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
+  return {
+    ...{ id, protocol: TEXTS.verdict.by(protocol), at: timing.decidedAt, href: link('/verdict', { id }) },
+    label: shown(sayingOf(verdict), 64),
+    tone: toneOf(verdict, kinds),
+    how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,
+    words: said === null ? null : shown(said, MOST_OF_WORDS),
+    hidden: said === null ? null : disturbing.because(row),
+    lang: lang ?? '',
+    of: [shown(author ?? '', 60), shown(lang ?? '', 20), tenant, ...flags].filter((one) => one !== '').join(' · '),
+    subject: verdict.subjectId,
+  }
+}
+
+/** A list of verdicts, newest first. */
+export function rowsOf(rows: readonly RecordedRow[], lists: Lists): Part {
+  lists.disturbing.see(rows)
+  return rows.map((row) => rowOf(row, lists))
+}
+
+function rowOf(row: RecordedRow, lists: Lists): Safe {
+  const data = rowData(row, lists)
+  if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
+  const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
+  return rowMarkup(data, data.hidden === null ? said : hiddenWords(data.hidden, said))
+}
+
+function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: Part): Safe {
+  return html`<li class="row" data-id="${id}" data-subject="${subject}"><div class="row-head">${moment(at)} <a class="of" href="${href}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="protocol">${protocol}</span> <span class="faint how">${how}</span></div>
+${said}<p class="row-of faint">${words(of)}</p></li>`
+}
+
+function hiddenWords(why: string, said: Safe): Safe {
+  return html`<details class="hidden"><summary>${why}</summary>${said}</details>`
+}
+
+/** What a script fills with the data of a row. */
+export function rowTemplate(): Safe {
+  const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
+  const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
+  const said = html`<p class="row-words">${words('')}</p>`
+  return html`<template>${rowMarkup(data, [said, hiddenWords('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
+}
+
+/** Protocols as options of a select. */
+export function options(all: readonly string[], chosen: string): Part {
+  return [
+    html`<option value="">${TEXTS.live.all}</option>`,
+    ...all.map((one) => html`<option value="${one}"${one === chosen ? html` selected` : NOTHING}>${one}</option>`),
+  ]
+}
+
+/** A field of a form with its name. */
+export function field(name: string, label: string, value: string, type = 'text'): Safe {
+  return html`<label>${label} <input type="${type}" name="${name}" value="${value}" maxlength="400"></label>`
+}
+
+export function box(name: string, label: string, isOn: boolean): Safe {
+  return html`<label class="box"><input type="checkbox" name="${name}" value="yes"${isOn ? html` checked` : NOTHING}> ${label}</label>`
+}
+
+/** Most subjects that are remembered; the oldest is forgotten. */
+const MOST = 10_000
+
+/**
+ * Why the words of subjects are hidden in lists, until somebody asks for them: by the verdict that a list shows, or by what another
+ * protocol was seen to say of the same subject.
+ */
+export class Disturbing {
+  readonly #kinds: Kinds
+  /** By subject, and by protocol, why. */
+  readonly #why = new Map<string, Map<string, string>>()
+
+  constructor(kinds: Kinds) {
+    this.#kinds = kinds
+  }
+
+  /** Takes note of rows, before any of them is shown. */
+  see(rows: readonly RecordedRow[]): void {
+    for (const { verdict, subject, standing } of rows) {
+      if (!standing) continue
+      const name = nameOf(subject)
+      const known = this.#why.get(name) ?? new Map<string, string>()
+      const why = this.#whyOf(verdict)
+      if (why === null) known.delete(verdict.protocol)
+      else known.set(verdict.protocol, why)
+      this.#why.delete(name)
+      if (known.size > 0) this.#why.set(name, known)
+    }
+    for (const name of this.#why.keys()) if (this.#why.size > MOST) this.#why.delete(name)
+  }
+
+  /** Why a row's words are hidden; null if they are not. */
+  because({ verdict, subject }: RecordedRow): string | null {
+    const known = this.#why.get(nameOf(subject))
+    return this.#whyOf(verdict) ?? [...(known?.values() ?? [])][0] ?? null
+  }
+
+  #whyOf({ label, filtered = [], protocol, decidedBy }: RecordedRow['verdict']): string | null {
+    const disturbing = this.#kinds.get(protocol)?.reading?.disturbing ?? []
+    if (label !== null && disturbing.includes(label)) return TEXTS.live.hidden(label)
+    const isOpen = label === null && decidedBy !== 'scores' && disturbing.length > 0
+    return isOpen || filtered.length > 0 ? TEXTS.live.hiddenUndecided : null
+  }
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return JSON.stringify([tenant, kind, postId])
+}

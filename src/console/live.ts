@@ -1,0 +1,221 @@
+import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
+import type { Blinds } from './blinds.ts'
+import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
+import type { Answer, Page } from './page.ts'
+import type { Session } from './sessions.ts'
+import type { Arriving, Told } from './stream.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, NOTHING, type Safe } from './view.ts'
+
+interface LiveParts extends Lists {
+  readonly record: Pick<RecordReader, 'find' | 'arrivals'>
+  readonly arriving: Arriving
+  readonly blinds: Blinds
+  /** Most pages that are kept up to date at a time. */
+  readonly streams: number
+}
+
+const MOST = 50
+/** A page that takes nothing for so long has so many events wait, and is then ended: it is told how much it missed, and comes back. */
+const MOST_WAITING = 200
+/** Most streams of one session. */
+const MOST_OF_ONE = 20
+/** A line without meaning is sent so often, so that nobody between takes the silence for the end, in ms. */
+const HEARTBEAT_MS = 15_000
+/** What a stream has told is noted so often, in ms. */
+const NOTED_MS = 10_000
+/** How long a page waits before it connects again, in ms. */
+const RETRY_MS = 2_000
+
+/** Verdicts as they come; by script, or, without, by loading the page again. */
+export function livePages({ record, arriving, blinds, kinds, disturbing, streams }: LiveParts): Page[] {
+  const eventOf = eventsOf({ kinds, disturbing })
+  /** Streams that are open, from their answer on: of all, and of each session. */
+  let opened = 0
+  const open = new WeakMap<Session['ended'], number>()
+  return [
+    {
+      method: 'GET',
+      path: '/live',
+      right: 'see',
+      async answer({ query, session }) {
+        const filter = { ...filterOf(query, session), standing: true as const }
+        // Before the rows: whatever comes, or is deleted, from here on is told to the page when it listens.
+        const { at } = await record.arrivals(null, 0)
+        const rows = await record.find(filter, MOST)
+        const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
+        const readable = blinds.openTo(session.by, rows)
+        return { title: TEXTS.live.title, body: liveBody(readable, { at, last }, query, { kinds, disturbing }) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/live/stream',
+      right: 'see',
+      isCostly: true,
+      async answer({ query, session, lastEventId, signal, told }): Promise<Answer> {
+        if (!(await told([]))) return { title: '', body: NOTHING, status: 503 }
+        const own = open.get(session.ended) ?? 0
+        if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
+        const filter = filterOf(query, session)
+        const after = lastEventId ?? query.get('after')
+        opened++
+        open.set(session.ended, own + 1)
+        const left = () => {
+          opened--
+          open.set(session.ended, (open.get(session.ended) ?? 1) - 1)
+        }
+        return {
+          stream: eventStream({
+            ...{ signal, session, left },
+            noted: told,
+            listen(hear) {
+              const hearOpen = (one: Told) => {
+                if (one.event !== 'row' || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
+              }
+              return arriving.listen({ filter, hear: hearOpen }, after || null)
+            },
+          }),
+        }
+      },
+    },
+  ]
+}
+
+type Hear = (told: Told, eventOf: (told: Told) => string) => void
+
+/**
+ * Server-sent events of what a listener hears, until the client goes or takes nothing any more, or the session ends. Of what comes
+ * in the look in which it is full, a page is told how much it is.
+ */
+function eventStream(of: {
+  signal: AbortSignal
+  session: Session
+  /** Called once, when it is over. */
+  left: () => void
+  /** Notes which verdicts it has told; false: that can't be kept, and it ends. */
+  noted: (verdicts: readonly string[]) => Promise<boolean>
+  listen: (hear: Hear) => Promise<() => void>
+}) {
+  const { session, left, noted, listen } = of
+  const signal = AbortSignal.any([of.signal, session.ended])
+  const encoder = new TextEncoder()
+  let leaveNow = () => {}
+  return new ReadableStream<Uint8Array>(
+    {
+      async start(controller) {
+        let isOver = false
+        let leave = () => {}
+        const end = () => {
+          if (isOver) return
+          leaveNow()
+          controller.close()
+        }
+        let unnoted: string[] = []
+        const noteThose = async () => {
+          const told = unnoted
+          unnoted = []
+          if (told.length > 0 && !(await noted(told))) end()
+        }
+        const isTaken = () => (controller.desiredSize ?? 0) > 0
+        const write = (text: string) => controller.enqueue(encoder.encode(text))
+        const beat = setInterval(() => {
+          if (!session.isOpen() || !isTaken()) end()
+          else write(': \n\n')
+        }, HEARTBEAT_MS)
+        const notes = setInterval(() => void noteThose(), NOTED_MS)
+        leaveNow = () => {
+          if (isOver) return
+          isOver = true
+          clearInterval(beat)
+          clearInterval(notes)
+          void noteThose()
+          signal.removeEventListener('abort', end)
+          leave()
+          left()
+        }
+        let missed = 0
+        let missedAt = ''
+        let shownIsGone = false
+        const hear: Hear = (told, eventOf) => {
+          if (isOver) return
+          if (!session.isOpen()) end()
+          else if (missed === 0 && isTaken()) {
+            if (told.event === 'row') unnoted.push(told.row.verdict.id)
+            write(eventOf(told))
+          } else {
+            // All of a look is told before anything else runs.
+            if (missed === 0)
+              queueMicrotask(() => {
+                const at = missedAt
+                if (!isOver) write(eventOf(shownIsGone ? { event: 'anew', at } : { event: 'far', at, left: missed }))
+                end()
+              })
+            missed += told.event === 'far' ? told.left : 1
+            missedAt = told.at
+            shownIsGone ||= told.event === 'erase' || told.event === 'anew'
+          }
+        }
+        signal.addEventListener('abort', end, { once: true })
+        if (signal.aborted) return end()
+        write(`retry: ${RETRY_MS}\n\n`)
+        try {
+          leave = await listen(hear)
+        } catch (error) {
+          leaveNow()
+          throw error
+        }
+        if (isOver) leave()
+      },
+      cancel: () => leaveNow(),
+    },
+    { highWaterMark: MOST_WAITING },
+  )
+}
+
+/**
+ * Events as they are sent; a row goes as plain words, which the page's script puts where they belong, as text. What many pages
+ * hear of one row is made once.
+ */
+function eventsOf(lists: Lists): (told: Told) => string {
+  const rows = new WeakMap<RecordedRow, string>()
+  const rowJson = (row: RecordedRow) => {
+    const made = rows.get(row)
+    if (made !== undefined) return made
+    lists.disturbing.see([row])
+    const json = JSON.stringify(rowData(row, lists))
+    rows.set(row, json)
+    return json
+  }
+  return (told) => {
+    const data = told.event === 'row' ? rowJson(told.row) : JSON.stringify(fieldsOf(told))
+    return `id: ${told.at}\nevent: ${told.event}\ndata: ${data}\n\n`
+  }
+}
+
+function fieldsOf(told: Exclude<Told, { event: 'row' }>) {
+  if (told.event === 'far') return { left: told.left }
+  return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: told.subject.id }
+}
+
+/** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */
+function liveBody(
+  rows: readonly RecordedRow[],
+  { at, last }: { readonly at: string; readonly last: string | undefined },
+  query: URLSearchParams,
+  lists: Lists,
+): Safe {
+  const given = (name: string) => query.get(name) ?? ''
+  const stream = link('/live/stream', Object.fromEntries(query))
+  return html`<h1>${TEXTS.live.title}</h1>
+<form class="filters" method="get" action="/live">
+<label>${TEXTS.live.protocol} <select name="protocol">${options([...lists.kinds.keys()], given('protocol'))}</select></label>
+${field('label', TEXTS.live.label, given('label'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
+<button>${TEXTS.apply}</button>
+<button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form>
+<p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
+${rows.length === 0 ? html`<p class="none">${TEXTS.live.none}</p>` : NOTHING}
+<ol class="rows" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
+${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
+}

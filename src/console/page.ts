@@ -1,0 +1,96 @@
+import type { Right } from '../contracts/facts/person-roles.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, NOTHING, type Safe, words } from './view.ts'
+
+/** What a page is made of. */
+export interface Asked {
+  readonly query: URLSearchParams
+  /** The fields of a form; empty for a GET. */
+  readonly form: URLSearchParams
+  readonly session: Session
+  /** Which event a stream goes on after. */
+  readonly lastEventId: string | null
+  /** Aborts when the client has gone, or the console closes. */
+  readonly signal: AbortSignal
+  /** Notes which verdicts a stream has told; false if that can't be kept. */
+  told(verdicts: readonly string[]): Promise<boolean>
+}
+
+/** What a page answers: itself, another address, or a stream. */
+export type Answer =
+  | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
+  | { readonly to: string }
+  /** What has become of a page that somebody has open, in a few words; null: nothing. */
+  | { readonly news: string | null }
+  | { readonly file: string; readonly name: string }
+  | { readonly stream: ReadableStream<Uint8Array> }
+
+/** A page of the console, behind all checks. */
+export interface Page {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  /** Who may ask for it. */
+  readonly right: Right
+  /** What it does costs so much that no other site may begin it. */
+  readonly isCostly?: true
+  /** A page's script asks for it again and again: that keeps no session from being idle. */
+  readonly isByItself?: true
+  answer(asked: Asked): Promise<Answer> | Answer
+}
+
+const PLACES = [
+  ['/live', TEXTS.live.title],
+  ['/review', TEXTS.review.title],
+  ['/search', TEXTS.search.title],
+  ['/health', TEXTS.health.title],
+] as const
+
+/** A whole page around its body. */
+export function layout(of: {
+  title: string
+  body: Safe
+  session: Session | null
+  path: string
+  /** Whether there is such a page here. */
+  has: (path: string) => boolean
+  asset: (name: string) => string
+  isUnderstudy: boolean
+}): Safe {
+  const { title, body, session, path, has, asset, isUnderstudy } = of
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Gavel</title>
+<link rel="icon" href="${asset('icon.svg')}">
+<link rel="stylesheet" href="${asset('console.css')}">
+<link rel="stylesheet" href="${asset('verdict.css')}">
+<link rel="stylesheet" href="${asset('evidence.css')}">
+<script type="module" src="${asset('console.js')}"></script>
+</head>
+<body>
+<a class="skip" href="#main">${TEXTS.skip}</a>
+<header><div class="bar"><a class="mark" href="/">Gavel</a>${session === null ? NOTHING : menu(session, { path, has })}</div>${isUnderstudy && session !== null ? html`<p class="stand-in">${TEXTS.standIn}</p>` : NOTHING}</header>
+<main id="main" tabindex="-1">${body}</main>
+${session === null ? NOTHING : help()}
+</body>
+</html>
+`
+}
+
+function menu({ by, token }: Session, { path, has }: { path: string; has: (path: string) => boolean }): Safe {
+  const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
+  return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
+<details class="who"><summary>${words(by, { most: 60 })}</summary>
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
+}
+
+/** What a page's script shows for `?`. */
+function help(): Safe {
+  return html`<dialog class="help" aria-labelledby="keys"><h2 id="keys">${TEXTS.keys.title}</h2>
+<dl class="fields">${TEXTS.keys.all.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
+<button type="button" data-close="yes">${TEXTS.keys.close}</button></dialog>`
+}

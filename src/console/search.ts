@@ -1,0 +1,102 @@
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { Blinds } from './blinds.ts'
+import type { Kinds } from './kinds.ts'
+import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
+import type { Answer, Page } from './page.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, NOTHING, type Safe } from './view.ts'
+
+const MOST = 50
+/** Longest question, in characters. */
+const MOST_ASKED = 400
+/** Most words and quotations of a question. */
+const MOST_TERMS = 8
+const TERM = /["“”„«»][^"“”„«»]*["“”„«»]|[^\s"“”„«»]+/g
+/** Most searches at a time, of all and of one person: one is made, the others wait. */
+const [MOST_SEARCHES, MOST_OF_ONE] = [5, 3]
+
+/** What is in the record, by words and by fields; all of it stands in the address. */
+export function searchPage({
+  record,
+  blinds,
+  kinds,
+  disturbing,
+}: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: Blinds }): Page {
+  const turns = new Turns()
+  return {
+    method: 'GET',
+    path: '/search',
+    right: 'see',
+    isCostly: true,
+    async answer({ query, session, signal }): Promise<Answer> {
+      const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
+      const filter = { ...filterOf(query, session), standing: true as const }
+      if ((asked.match(TERM)?.length ?? 0) > MOST_TERMS)
+        return notSearched(TEXTS.search.tooManyWords(MOST_TERMS), 400, searchForm(query, asked, kinds))
+      const result =
+        asked === ''
+          ? { found: await record.find(filter, MOST), stoppedEarly: false }
+          : await turns.take(session.by, signal, () => record.search(asked, filter, MOST))
+      if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
+      const { found, stoppedEarly } = result
+      const readable = blinds.openTo(session.by, found)
+      const last = found.length === MOST ? found.at(-1)?.cursor : undefined
+      return {
+        title: TEXTS.search.title,
+        body: html`<h1>${TEXTS.search.title}</h1>
+${searchForm(query, asked, kinds)}
+<p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>
+${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
+<ol class="rows">${rowsOf(readable, { kinds, disturbing })}</ol>
+${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
+      }
+    },
+  }
+}
+
+function notSearched(says: string, status: 400 | 503, form: Safe): Answer {
+  const { title } = TEXTS.search
+  return { title, status, body: html`<h1>${title}</h1>${form}<p class="notice" role="alert">${says}</p>` }
+}
+
+/** Work that is done one after the other: between two pieces of it whoever does it does what others ask. */
+class Turns {
+  /** Whose they are. */
+  readonly #taken: string[] = []
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Null if too many wait, of all or of this person, or if nobody waits for it any more when its turn comes. */
+  async take<Made>(by: string, signal: AbortSignal, work: () => Promise<Made>): Promise<Made | null> {
+    const own = this.#taken.filter((one) => one === by).length
+    if (this.#taken.length >= MOST_SEARCHES || own >= MOST_OF_ONE) return null
+    this.#taken.push(by)
+    const before = this.#last
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#last = promise
+    try {
+      await before
+      return signal.aborted ? null : await work()
+    } finally {
+      this.#taken.splice(this.#taken.indexOf(by), 1)
+      resolve()
+    }
+  }
+}
+
+function searchForm(query: URLSearchParams, asked: string, kinds: Kinds): Safe {
+  const given = (name: string) => query.get(name) ?? ''
+  const more = ['author', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some((name) => given(name) !== '')
+  return html`<form class="search" role="search" method="get" action="/search">
+<label class="wide">${TEXTS.search.query} <input type="search" name="q" value="${asked}" maxlength="${MOST_ASKED}" dir="auto"></label>
+<label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
+${field('label', TEXTS.live.label, given('label'))}
+${box('contested', TEXTS.live.contested, query.has('contested'))}
+${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
+<button class="main">${TEXTS.search.go}</button>
+<details${more ? html` open` : NOTHING}><summary>${TEXTS.live.filters}</summary>
+${field('author', TEXTS.search.author, given('author'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${field('from', TEXTS.search.from, given('from'), 'date')}${field('to', TEXTS.search.to, given('to'), 'date')}
+${field('model', TEXTS.search.model, given('model'))}${field('prompts', TEXTS.search.prompts, given('prompts'))}${field('fault', TEXTS.search.fault, given('fault'))}
+</details>
+<p class="faint">${TEXTS.search.hint}</p></form>`
+}

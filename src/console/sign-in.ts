@@ -1,0 +1,212 @@
+import { BlockList, isIP } from 'node:net'
+import { type Grant, grantsOf, type Named, type Person } from '../contracts/facts/person-roles.ts'
+import type { OpenIdProvider, SignInChecks } from '../contracts/ports/openid.ts'
+import { cookieIn, cookieOf, type From, type PublicUrl } from './gate.ts'
+import { newSecret, type Sessions } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, NOTHING, type Safe, words } from './view.ts'
+
+/** How people sign in. */
+export type Way =
+  /** By a link; `print` prints another where only the operator sees it, null where others would. */
+  | { readonly way: 'link'; readonly print: (() => void) | null }
+  | { readonly way: 'oidc'; readonly provider: OpenIdProvider }
+  /** A proxy before the console has done it, and says with each request who it is. */
+  | {
+      readonly way: 'proxy'
+      readonly peers: Pick<BlockList, 'check'>
+      readonly person: string
+      readonly groups: string
+    }
+
+interface SignInParts {
+  readonly way: Way
+  readonly people: readonly Named[]
+  readonly publicUrl: PublicUrl
+  readonly sessions: Sessions
+  readonly page: (status: number, title: string, body: Safe) => Response
+  /** Called when somebody has come in. */
+  readonly entered: (by: string) => void
+  /** Called when a provider did not sign somebody in. */
+  readonly failed: (error: unknown) => void
+}
+
+/** A link is printed at most once in so many ms. */
+const PRINT_MS = 10_000
+/** How long a provider may take to send somebody back, in seconds. */
+const BACK_SECONDS = 600
+/** Longest name of a person that decisions can hold. */
+const MOST_NAME = 200
+
+/** The way in: what is answered beneath `/sign-in`, to anybody. It reads no body: whoever sends one slowly holds nothing. */
+export function signIn(parts: SignInParts) {
+  const { way, page } = parts
+  if (way.way === 'link') return byLink({ ...parts, print: way.print })
+  if (way.way === 'oidc') return atProvider({ ...parts, provider: way.provider })
+  return async (): Promise<Response> => page(200, TEXTS.signIn.title, said(TEXTS.signIn.proxy))
+}
+
+/**
+ * By a link that was printed where the console runs. Opening it shows a button, and the button uses it up: what only looks at
+ * addresses, as previews do, signs nobody in.
+ */
+function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { print: (() => void) | null }) {
+  const { title } = TEXTS.signIn
+  let printedAt = Number.NEGATIVE_INFINITY
+  return async (request: Request, { host }: From, address: URL): Promise<Response> => {
+    const isForm = request.method === 'POST'
+    if (address.pathname === '/sign-in/link') {
+      const secret = address.searchParams.get('t') ?? ''
+      if (!isForm)
+        return sessions.isGood(secret)
+          ? page(200, title, button(secret))
+          : page(410, title, explained(TEXTS.signIn.used, print))
+      const who = sessions.used(secret)
+      if (who === null) return page(410, title, explained(TEXTS.signIn.used, print))
+      entered(who.by)
+      return opened(request, { host, publicUrl, sessions, ...who })
+    }
+    if (address.pathname === '/sign-in/print' && isForm && print !== null) {
+      const isSoon = performance.now() - printedAt < PRINT_MS
+      if (!isSoon) {
+        printedAt = performance.now()
+        print()
+      }
+      return page(200, title, explained(TEXTS.signIn.printed, print))
+    }
+    return page(address.pathname === '/sign-in' ? 200 : 404, title, explained(TEXTS.signIn.how, print))
+  }
+}
+
+/**
+ * At an OpenID Connect provider. It is reached by a link and not by a form, since a browser holds what a form leads to against the
+ * policy of its page. What binds the answer to the browser stands in a cookie of that browser, and nowhere here.
+ */
+function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
+  const { provider, people, sessions, publicUrl, page, entered, failed } = parts
+  const { title } = TEXTS.signIn
+  const back = (host: string) => `${publicUrl === '' ? `http://${host}` : publicUrl}/sign-in/back`
+  return async (request: Request, { host }: From, address: URL): Promise<Response> => {
+    const where = { host, publicUrl }
+    if (address.pathname === '/sign-in/start' && request.method === 'GET') {
+      const checks: SignInChecks = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
+      try {
+        const to = await provider.begin(checks, back(host))
+        const kept = [checks.state, checks.nonce, checks.verifier].join('.')
+        return sent(to, cookieOf('sign-in', kept, { ...where, seconds: BACK_SECONDS }))
+      } catch (error) {
+        failed(error)
+        return page(503, title, again(TEXTS.signIn.away))
+      }
+    }
+    if (address.pathname === '/sign-in/back' && request.method === 'GET') {
+      const [state = '', nonce = '', verifier = ''] = cookieIn('sign-in', request.headers, where).split('.')
+      const used = cookieOf('sign-in', '', where)
+      if (verifier === '' || address.searchParams.get('state') !== state)
+        return withCookie(page(400, title, again(TEXTS.signIn.notBack)), used)
+      let person: Person
+      try {
+        person = await provider.finish(new URL(`${back(host)}${address.search}`), { state, nonce, verifier })
+      } catch (error) {
+        failed(error)
+        return withCookie(page(403, title, again(TEXTS.signIn.failed)), used)
+      }
+      const grants = grantsOf(person, people)
+      if (!isAllowed(person, grants)) return withCookie(page(403, title, nobody(person.by)), used)
+      entered(person.by)
+      return withCookie(opened(request, { ...where, sessions, by: person.by, grants }), used)
+    }
+    return page(address.pathname === '/sign-in' ? 200 : 404, title, again(TEXTS.signIn.provider))
+  }
+}
+
+/**
+ * Who a proxy says is asking. `refused`: it is not one of the proxies that are named, says nothing, says two things, or names
+ * somebody who may not come in.
+ */
+export function saidByProxy(
+  from: From,
+  { peers, person, groups }: Extract<Way, { way: 'proxy' }>,
+  people: readonly Named[],
+): { readonly by: string; readonly grants: readonly Grant[] } | { readonly refused: Safe } {
+  const family = from.address.includes(':') ? 'ipv6' : 'ipv4'
+  if (!peers.check(from.address, family)) return { refused: said(TEXTS.signIn.notTheProxy) }
+  const [named, ...others] = from.header(person)
+  const listed = from.header(groups)
+  const by = (named ?? '').trim()
+  if (by === '' || others.length > 0 || listed.length > 1) return { refused: said(TEXTS.signIn.proxySilent) }
+  const who = { by, groups: (listed[0] ?? '').split(',').map((one) => one.trim()) }
+  const grants = grantsOf(who, people)
+  return isAllowed(who, grants) ? { by, grants } : { refused: nobody(by) }
+}
+
+function isAllowed({ by }: Person, grants: readonly Grant[]): boolean {
+  return grants.length > 0 && by.length <= MOST_NAME && by.isWellFormed()
+}
+
+/** Opens a session in place of the one that this browser had. */
+function opened(
+  request: Request,
+  of: { host: string; publicUrl: PublicUrl; sessions: Sessions; by: string; grants: readonly Grant[] },
+): Response {
+  const { host, publicUrl, sessions, by, grants } = of
+  sessions.end(cookieIn('console', request.headers, { host, publicUrl }))
+  return sent('/live', cookieOf('console', sessions.open({ by, grants }), { host, publicUrl }))
+}
+
+function sent(to: string, cookie: string): Response {
+  return new Response(null, { status: 303, headers: { location: to, 'set-cookie': cookie } })
+}
+
+function withCookie(response: Response, cookie: string): Response {
+  response.headers.append('set-cookie', cookie)
+  return response
+}
+
+function button(secret: string): Safe {
+  return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.what}</p>
+    <form method="post" action="${link('/sign-in/link', { t: secret })}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
+}
+
+function explained(says: string, print: (() => void) | null): Safe {
+  return html`${said(says)}
+    ${print === null ? NOTHING : html`<form method="post" action="/sign-in/print"><button>${TEXTS.signIn.another}</button></form>`}`
+}
+
+function said(says: string): Safe {
+  return html`<h1>${TEXTS.signIn.title}</h1><p>${says}</p>`
+}
+
+function again(says: string): Safe {
+  return html`${said(says)}<p><a class="button" href="/sign-in/start">${TEXTS.signIn.atProvider}</a></p>`
+}
+
+function nobody(by: string): Safe {
+  return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.nobody} ${words(by, { most: MOST_NAME })}</p>`
+}
+
+/** Addresses and networks, as in 10.1.0.0/16, to look an address up in. */
+export function networksOf(all: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const one of all) {
+    const [address = '', bits] = one.split('/')
+    const isLong = isIP(address) === 6
+    list.addSubnet(address, Number(bits ?? (isLong ? 128 : 32)), isLong ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+/** Why the console may not be reached from other machines; null if it may. */
+export function whyLoopbackOnly({
+  signIn,
+  publicUrl,
+}: {
+  readonly signIn: Way['way']
+  readonly publicUrl: string
+}): string | null {
+  if (signIn === 'link')
+    return 'a printed link works only on this machine. Set it to 127.0.0.1 and use an SSH tunnel, or set console.signIn to oidc or proxy.'
+  if (!publicUrl.startsWith('https:'))
+    return 'what people see and who they are would go over the network unencrypted. Set console.publicUrl to the https:// address of the proxy that ends TLS.'
+  return null
+}

@@ -1,0 +1,109 @@
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
+
+/** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
+export type Told =
+  | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
+  /** So many came that are not told one by one. */
+  | { readonly event: 'far'; readonly at: string; readonly left: number }
+  /** So much was deleted that it is not told one by one: what the page shows must be loaded anew. */
+  | { readonly event: 'anew'; readonly at: string }
+  | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
+
+export interface Listening {
+  /** Rows that fit are heard. */
+  readonly filter: RecordFilter
+  hear(told: Told): void
+}
+
+/** Most rows that are read in one look; of what has come beyond, a page is told only that it is more. */
+const MOST_BEHIND = 150
+
+/**
+ * What comes into the record, told to every page that listens: one look at the record serves all. A page that comes back tells the
+ * last place that it heard of, and goes on there.
+ */
+export class Arriving {
+  readonly #record: Pick<RecordReader, 'arrivals'>
+  readonly #listening = new Set<Listening>()
+  #at: string | null = null
+  /** Reads one after the other: what comes while a page begins to listen is told to it as well. */
+  #reading: Promise<unknown> = Promise.resolve()
+
+  constructor(record: Pick<RecordReader, 'arrivals'>) {
+    this.#record = record
+  }
+
+  /** Looks once, if anybody listens. */
+  look(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#listening.size === 0) this.#at = null
+      else this.#at = await this.#tell(this.#at, [...this.#listening])
+    })
+  }
+
+  /** Listens from the place `after`, or from now on; the function that is returned ends it. */
+  listen(one: Listening, after: string | null): Promise<() => void> {
+    return this.#alone(async () => {
+      this.#at ??= (await this.#record.arrivals(null, 0)).at
+      if (after !== null && after !== this.#at) await this.#tell(after, [one])
+      this.#listening.add(one)
+      return () => void this.#listening.delete(one)
+    })
+  }
+
+  #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const done = this.#reading.then(work)
+    this.#reading = done.catch(() => {})
+    return done
+  }
+
+  get listening(): number {
+    return this.#listening.size
+  }
+
+  async #tell(after: string | null, to: readonly Listening[]): Promise<string> {
+    const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
+    // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
+    const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }
+    const gone = erased === null || rest.erased === null ? null : [...erased, ...rest.erased]
+    const isGone = new Set(rest.erased?.map(nameOf))
+    const still = rows.filter(({ subject }) => !isGone.has(nameOf(subject)))
+    for (const one of to) {
+      const all = gone === null ? [{ event: 'anew' } as const] : [...eventsOf(gone, still, left, one.filter)]
+      // Who is cut off before the last of them hears all of them again.
+      for (const [nth, told] of all.entries())
+        one.hear({ ...told, at: nth === all.length - 1 ? rest.at : (after ?? rest.at) })
+    }
+    return rest.at
+  }
+}
+
+/** What a page hears of a look: first what is gone. */
+function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, filter: RecordFilter) {
+  for (const { tenant, postId: id } of gone)
+    if (allows(filter, tenant)) yield { event: 'erase', subject: { tenant, id } } as const
+  for (const row of rows) if (fits(row, filter)) yield { event: 'row', row } as const
+  if (left > 0) yield { event: 'far', left } as const
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return JSON.stringify([tenant, kind, postId])
+}
+
+function allows({ tenants }: RecordFilter, tenant: string): boolean {
+  return tenants === undefined || tenants.includes(tenant)
+}
+
+/** The fields of a filter that a list in an address can set, by the rules of the record. */
+function fits({ verdict, contested, author }: RecordedRow, filter: RecordFilter): boolean {
+  const { protocol, label } = filter
+  return (
+    allows(filter, verdict.tenant) &&
+    (protocol === undefined || protocol === verdict.protocol) &&
+    (label === undefined || label === verdict.label) &&
+    (filter.author === undefined || filter.author === author) &&
+    (filter.contested === undefined || contested) &&
+    (filter.degraded === undefined || verdict.degraded.length > 0)
+  )
+}

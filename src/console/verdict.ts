@@ -1,0 +1,229 @@
+import { hash } from 'node:crypto'
+import { may } from '../contracts/facts/person-roles.ts'
+import type { Verdict } from '../contracts/facts/verdict.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
+import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
+import type { Blinds } from './blinds.ts'
+import { CLOSED } from './blinds.ts'
+import { type CaseFile, caseFile, placeIn } from './case-file.ts'
+import { decidedNotice, decideSection } from './decide-form.ts'
+import { evidenceBody, evidenceHead } from './evidence.ts'
+import { badge, findingOf, howDecided, type Kinds, sayingOf } from './kinds.ts'
+import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
+import type { Answer, Page } from './page.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
+import { html, link, moment, NOTHING, type Part, type Safe, shown, when, words } from './view.ts'
+import { whySection } from './why.ts'
+
+interface VerdictParts {
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
+  readonly kinds: Kinds
+  /** The stylesheet, for a page that is saved. */
+  readonly style: string
+  readonly canDecide: boolean
+  readonly blinds: Blinds
+  readonly clock: Clock
+  /** Where browsers have the console; empty where it is not said. */
+  readonly publicUrl: string
+}
+
+const NOTHING_HERE: Answer = {
+  title: TEXTS.wrong.nothing.title,
+  body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
+  status: 404,
+}
+
+/** A verdict with its whole argument; the same as one file; and its thread. */
+export function verdictPages({ record, kinds, style, canDecide, blinds, clock, publicUrl }: VerdictParts): Page[] {
+  const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
+  /** What a person may not read now, since they give a second opinion on it. */
+  const isClosed = ({ row }: CaseFile, { by }: Session) => blinds.isClosed(by, row.subject)
+  return [
+    {
+      method: 'GET',
+      path: '/verdict',
+      right: 'see',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
+        const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
+        const tools = toolsOf(file, decides)
+        const decide = decides ? decideSection(file, session) : NOTHING
+        const notice = decidedNotice(query.get('done'))
+        const news = newsPlace(file)
+        return { title: titleOf(file), body: html`${notice}${news}${verdictBody(file, kinds, tools)}${decide}` }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/verdict/news',
+      right: 'see',
+      isByItself: true,
+      async answer({ query, session }) {
+        const row = await record.verdict(query.get('id') ?? '', session.tenants)
+        if (row === null || blinds.isClosed(session.by, row.subject)) return { news: null }
+        const { tenant, postId: id, kind } = row.subject
+        const story = await record.subject({ tenant, id, kind })
+        if (story === null || storyOf(story) === query.get('seen')) return { news: null }
+        const isProposal = story.said.at(-1)?.said === 'proposal'
+        return { news: isProposal ? TEXTS.verdict.proposalCame : TEXTS.verdict.somethingCame }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/verdict/file',
+      right: 'see',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
+        const saved = { at: clock(), by: session.by, from: publicUrl }
+        const isGone = file.story.deletedAt !== null
+        const page = verdictBody(file, kinds, NOTHING)
+        const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
+        return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/thread',
+      right: 'see',
+      async answer({ query, session }) {
+        const file = await read(query, session)
+        if (file === null || file.thread === null) return NOTHING_HERE
+        if (isClosed(file, session)) return CLOSED
+        const { thread, debate, row, ruled } = file
+        const from = Math.floor(placeIn(query, 'from') / THREAD_PAGE) * THREAD_PAGE
+        return {
+          title: TEXTS.thread.title,
+          body: threadBody(thread, {
+            verdictId: row.verdict.id,
+            from,
+            weighed: { marks: debate.marks, evidence: ruled.evidence },
+          }),
+        }
+      },
+    },
+  ]
+}
+
+/** Changes when something comes of a subject: what a page shows of it is older then. */
+function storyOf({ verdicts, said, deletedAt }: SubjectRecord): string {
+  return [verdicts.length, said.at(-1)?.id ?? '', said.at(-1)?.at ?? '', deletedAt ?? ''].join('.')
+}
+
+/** Where a page's script says that something has come since it was drawn. */
+function newsPlace({ row, story }: CaseFile): Safe {
+  const news = link('/verdict/news', { id: row.verdict.id, seen: storyOf(story) })
+  return html`<p class="notice news" role="status" data-news="${news}" hidden><span></span> <a href="${link('/verdict', { id: row.verdict.id })}">${TEXTS.show}</a></p>`
+}
+
+function titleOf({ row: { verdict } }: CaseFile): string {
+  return `${sayingOf(verdict).slice(0, 64)} · ${TEXTS.verdict.title}`
+}
+
+function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
+  return TEXTS.evidence.fileTitle(shown(verdict.id, 200), new Date(at).toISOString().slice(0, 10))
+}
+
+function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
+  const { row, story, ruled, argued, before, thread, debate, kind, transcript } = file
+  const { verdict } = row
+  if (story.deletedAt !== null) return deletedBody(file)
+  const { placeOf, shown } = placesIn(file)
+  const nameOf = (id: string): Part => {
+    const said = thread?.comments.find((comment) => comment.id === id)
+    const at = placeOf(id)
+    const name = words(said?.author ?? id, { most: 40 })
+    return at === null ? html`<span class="chip">${name}</span> ` : html`<a class="chip" href="${at}">${name}</a> `
+  }
+  const sideShown = kind?.reading?.debate?.showsComments === true
+  const sides = sideShown ? ([ruled.evidence.support, ruled.evidence.oppose] as const) : ([[], []] as const)
+  return html`${headline(file, kinds)}${tools}
+${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${whySection(file)}
+${missingSection(file)}
+${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
+${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${voicesSection(debate, kind)}
+${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
+${benchSection(debate, kind, ruled.rationale)}
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file) })}
+${restSection(debate)}
+${sinceSection({ verdict, before, kinds, nameOf })}
+${timelineSection(story, { verdict, kinds, posted: thread?.post ?? null })}
+${callsSection(ruled, transcript)}`
+}
+
+/** Which comments stand in the page, and the address of each comment's place. */
+function placesIn({ row, ruled, thread }: CaseFile) {
+  const counted = new Set([...ruled.evidence.support, ...ruled.evidence.oppose])
+  const shown = thread === null ? [] : shownComments(thread, counted)
+  const places = new Map(thread?.comments.map(({ id }, at) => [id, at]))
+  const inPage = new Set(shown)
+  const placeOf = (id: string): string | null => {
+    const at = places.get(id)
+    if (at === undefined) return null
+    if (inPage.has(at)) return `#c${at}`
+    return `${link('/thread', { id: row.verdict.id, from: String(at) })}#c${at}`
+  }
+  return { placeOf, shown }
+}
+
+/** What it was found to be, what that means, how, and whether it may still change. */
+function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
+  const { verdict, standing, contested, conflicting, erased } = row
+  const { final, decidedBy, protocol, revision, tenant, timing } = verdict
+  const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
+  const newest = own.find((one) => one.standing)?.verdict
+  const last = own.reduce((most, one) => Math.max(most, one.verdict.revision), revision)
+  const other = own
+    .map((one) => one.verdict)
+    .filter((one) => one.revision < revision && sayingOf(one) !== sayingOf(verdict))
+  const was = other.reduce<Verdict | undefined>(
+    (late, one) => (late !== undefined && late.revision > one.revision ? late : one),
+    undefined,
+  )
+  const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
+  return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
+<p class="how">${findingOf(verdict, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
+${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
+<p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
+${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}
+${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
+${erased ? html`<p class="notice">${TEXTS.verdict.erased}</p>` : NOTHING}
+${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`<p class="notice">${TEXTS.verdict.proposal} <strong>${words(proposal.label ?? TEXTS.row.noLabel, { most: 64 })}</strong>${proposal.label === verdict.label ? `, ${TEXTS.verdict.proposalSame}` : ''} · ${moment(proposal.at)}</p>`}
+</header>`
+}
+
+function toolsOf({ row }: CaseFile, canDecide: boolean): Safe {
+  const { id } = row.verdict
+  return html`<p class="tools">${canDecide ? html`<a class="button" href="#decide">${TEXTS.decide.title}</a> ` : NOTHING}<button type="button" data-copy="${link('/verdict', { id })}" data-done="${TEXTS.verdict.copied}" hidden>${TEXTS.verdict.copy}</button> <button type="button" data-print="yes" hidden>${TEXTS.verdict.print}</button> <a class="button" href="${link('/verdict/file', { id })}" title="${TEXTS.verdict.saveNote}">${TEXTS.verdict.save}</a></p>`
+}
+
+/** Of a deleted subject ids and times alone. */
+function deletedBody({ row: { verdict }, story }: CaseFile): Safe {
+  return html`<h1>${TEXTS.verdict.title}</h1><p class="notice">${TEXTS.verdict.deleted}</p>
+<dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(story.deletedAt)}</dd></dl>`
+}
+
+/** What a saved verdict is called. */
+function fileName({ id }: Pick<Verdict, 'id'>): string {
+  return `gavel-${id.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 100)}.html`
+}
+
+/** A page as one file: its style stands in it, and nothing of it is fetched or run. */
+function toFile(title: string, body: Safe, style: string): string {
+  const own = style.replaceAll('</', '<\\/')
+  const allowed = `default-src 'none'; style-src 'sha256-${hash('sha256', own, 'base64')}'`
+  const head = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${allowed}"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>`
+  // Addresses of the console lead nowhere from a file; words of strangers hold no quotes.
+  const inert = String(body).replaceAll(/ href="\/[^"]*"/g, '')
+  return `${head}<style>${own}</style></head><body><main>${inert}</main></body></html>\n`
+}

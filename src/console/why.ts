@@ -1,0 +1,43 @@
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { CaseFile } from './case-file.ts'
+import { scoreBar } from './kinds.ts'
+import { TEXTS } from './texts.ts'
+import { html, NOTHING, type Part, words } from './view.ts'
+
+/** What its numbers and its rule say in plain words, and then what was said by whoever decided. */
+export function whySection(file: CaseFile, most = 6_000): Part {
+  const { row, kind, debate } = file
+  const { verdict } = row
+  const { judge } = debate
+  const isHuman = verdict.decidedBy === 'human'
+  // Scores in place of a label stand in the headline.
+  const tells = verdict.decidedBy === 'scores' ? [] : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
+  const facts = isHuman ? [] : [...tells, ...ruleSays(judge?.rule, kind)]
+  if (verdict.rationale === '' && facts.length === 0) return NOTHING
+  const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
+  return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2>
+${facts.map((fact) => html`<p>${fact}</p>`)}${isHuman ? NOTHING : strongest(file)}
+${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
+<div class="said">${words(verdict.rationale, { most })}</div></section>`
+}
+
+/** Longest words of a comment that stand as one of the strongest. */
+const MOST_QUOTED = 240
+
+/** The comment that was scored highest on each side, by its words. */
+function strongest({ kind, ruled, thread, debate: { marks } }: CaseFile): Part {
+  if (kind?.reading?.debate?.showsComments !== true || thread === null) return NOTHING
+  const sizeOf = (id: string) => Math.abs(marks.get(id)?.score ?? 0)
+  return [ruled.evidence.support, ruled.evidence.oppose].map((side, at): Part => {
+    const [first] = side.toSorted((one, other) => sizeOf(other) - sizeOf(one))
+    const said = thread.comments.find(({ id }) => id === first)
+    const mark = marks.get(first ?? '')
+    if (said === undefined || mark === undefined) return NOTHING
+    return html`<p><span class="faint">${TEXTS.verdict.strongest[at] ?? ''}</span> “${words(said.text, { most: MOST_QUOTED })}” <span class="faint">${words(said.author ?? TEXTS.verdict.unknown, { most: 60 })}</span> ${scoreBar(mark.score)}</p>`
+  })
+}
+
+function ruleSays(rule: string | null | undefined, kind: CaseFile['kind']): string[] {
+  const means = entryOf(kind?.reading?.rules ?? {}, rule ?? '')
+  return means === undefined || rule === null || rule === undefined ? [] : [TEXTS.verdict.ruleSays(rule, means)]
+}

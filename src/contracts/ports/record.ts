@@ -1,0 +1,316 @@
+import type { ThreadRef } from '../facts/thread.ts'
+import type { Verdict } from '../facts/verdict.ts'
+
+/** The topics that the record is made of. */
+export const RECORDED_TOPICS = [
+  ...(['posts', 'comments', 'counterspeech', 'verdicts', 'transcripts'] as const),
+  ...(['proposals', 'decisions', 'decisionOutcomes', 'reviews', 'feedback'] as const),
+] as const
+export type RecordedTopic = (typeof RECORDED_TOPICS)[number]
+
+/** A verdict, as it is on its topic. */
+export interface RulingEntry {
+  readonly what: 'ruling'
+  readonly subject: ThreadRef
+  readonly id: string
+  readonly protocol: string
+  readonly number: number
+  readonly label: string | null
+  readonly decidedBy: string
+  readonly degraded: boolean
+  /** It was a near thing, by its protocol's rule: debaters who never agreed, perspectives that split three to two. */
+  readonly contested: boolean
+  /** How sure it is of its label, from 0 to 1; null where it does not say. */
+  readonly confidence: number | null
+  /** Comments that its thread had accepted. */
+  readonly accepted: number
+  /** The id of the ruling or proposal whose words it says again; null but for a withdrawn human verdict's place. */
+  readonly restores: string | null
+  /** The words by which it can be found, beside its columns. */
+  readonly marks: readonly RulingMark[]
+  /** ms since 1970 */
+  readonly openedAt: number
+  readonly decidedAt: number
+  readonly json: string
+}
+
+export interface RulingMark {
+  readonly mark: 'model' | 'prompts' | 'fault'
+  readonly value: string
+}
+
+/** Who wrote a subject, in which language, as its message says, and how it begins, at most `ROW_WORDS` characters. */
+export interface Shown {
+  readonly author: string | null
+  readonly lang: string | null
+  readonly begins: string
+}
+export const ROW_WORDS = 400
+
+/** Most of what was said of one subject that is read at once, the newest: anybody who may decide can say as much as they like. */
+export const MOST_WORDS = 500
+
+/** The evidence of a verdict. */
+export interface TranscriptEntry {
+  readonly what: 'transcript'
+  readonly subject: ThreadRef
+  readonly verdictId: string
+  /** Ids of the comments in it; null if it was cut, and may hold any of its post's. */
+  readonly comments: readonly string[] | null
+  /** The words of the subject and its comments; null if it has no snapshot of them, as that of a retraction. */
+  readonly words: string | null
+  /** How a list shows the subject; null as `words`. */
+  readonly shown: Shown | null
+  /** When the first question of it was asked, ms since 1970; null if none was. */
+  readonly askedAt: number | null
+  /** The broker's time, ms since 1970. */
+  readonly at: number
+  readonly json: string
+}
+
+/**
+ * Notes on a verdict: people's decisions and their outcomes; machines' proposals beneath a human verdict; who asks
+ * for a second look; feedback.
+ */
+export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback'] as const
+export interface SaidEntry {
+  readonly what: 'said'
+  readonly said: (typeof SAID)[number]
+  readonly subject: ThreadRef
+  readonly id: string
+  readonly protocol: string
+  readonly label: string | null
+  readonly by: string
+  /** The broker's time; of a proposal when its case opened, of an outcome and a request for review as they say; ms since 1970. */
+  readonly at: number
+  readonly json: string
+}
+
+/** A subject was deleted, at this time by the broker: all that was opened or said until then is erased. */
+export interface DeletionEntry {
+  readonly what: 'deletion'
+  readonly subject: ThreadRef
+  readonly at: number
+}
+
+/** A comment was deleted: what holds its words is erased, whenever it arrives. */
+export interface CommentDeletionEntry {
+  readonly what: 'comment-deletion'
+  readonly post: ThreadRef
+  readonly comment: string
+  readonly at: number
+}
+
+/** A reply quotes this post: it is erased with it. */
+export interface QuoteEntry {
+  readonly what: 'quote'
+  readonly post: ThreadRef
+  readonly reply: ThreadRef
+  readonly at: number
+}
+
+/** A message of another version, or of none: it is kept as it is, and counted. */
+export interface UnreadEntry {
+  readonly what: 'unread'
+  readonly subjectId: string
+  readonly at: number
+  readonly raw: Uint8Array
+}
+
+export type Entry =
+  | RulingEntry
+  | TranscriptEntry
+  | SaidEntry
+  | DeletionEntry
+  | CommentDeletionEntry
+  | QuoteEntry
+  | UnreadEntry
+
+/** The content of the messages of one range of a partition, in order. */
+export interface RecordBatch {
+  readonly topic: RecordedTopic
+  readonly partition: number
+  /** The offset that was asked for; null where it is not known, and is taken to be the next. */
+  readonly from: number | null
+  /** The offset behind the range. */
+  readonly next: number
+  readonly entries: readonly { readonly offset: number; readonly entry: Entry }[]
+  /** Offsets before `from` are gone from the topic for good: the record notes that it lacks them. */
+  readonly pastHole?: true
+}
+
+/**
+ * `applied`: rows and position are durable, together. `behind`: the record had all of it. `gap`: it begins behind the record's
+ * position, and nothing of it was taken.
+ */
+export type Applied = 'applied' | 'behind' | 'gap'
+
+/** Which verdicts; all that is set must fit. */
+export interface RecordFilter {
+  /** Those of these tenants. */
+  readonly tenants?: readonly string[]
+  readonly protocol?: string
+  /** null: those without a label. */
+  readonly label?: string | null
+  readonly degraded?: true
+  /** Decided at or after this time, ms since 1970. */
+  readonly since?: number
+  /** Decided before this time, ms since 1970. */
+  readonly until?: number
+  /** The last of its subject and protocol. */
+  readonly standing?: true
+  readonly contested?: true
+  readonly author?: string
+  readonly lang?: string
+  /** A model that it rests on. */
+  readonly model?: string
+  /** The hash of the prompts that it was judged under. */
+  readonly prompts?: string
+  readonly fault?: string
+  /** Older than the row of this cursor. */
+  readonly before?: string
+}
+
+export interface RecordedVerdict {
+  readonly verdict: Verdict
+  /** Its message, as the record has it: as it was sent, but for what was erased since. */
+  readonly sent: string
+  /** The last of its subject and protocol. */
+  readonly standing: boolean
+  /** It was a near thing, by its protocol's rule. */
+  readonly contested: boolean
+  /** Another message has its id, and says something else. */
+  readonly conflicting: boolean
+  /** Its words are erased, with a comment that it rested on. */
+  readonly erased: boolean
+  /** A machine's, drawn for people to audit, whatever it says. */
+  readonly sampled: boolean
+}
+
+/** A verdict as a list shows it, beside the words that it is about. */
+export interface RecordedRow extends RecordedVerdict {
+  readonly subject: ThreadRef
+  readonly author: string | null
+  readonly lang: string | null
+  /** How its subject begins, at most `ROW_WORDS` characters; null where its words have not come, or are erased. */
+  readonly words: string | null
+  /** The page after it begins behind this (`RecordFilter.before`). */
+  readonly cursor: string
+}
+
+/** Most deleted subjects that are named at once: no page shows more rows. */
+export const MOST_ERASED = 200
+
+/** The rows that came into the record since a place in it. */
+export interface Arrivals {
+  /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
+  readonly rows: readonly RecordedRow[]
+  /** Subjects that were deleted; null if they are more than `MOST_ERASED`: whoever shows rows reads them anew. */
+  readonly erased: readonly ThreadRef[] | null
+  /** Where to go on. */
+  readonly at: string
+  /** How many more have come, counted up to 10,000. */
+  readonly left: number
+}
+
+export interface RecordedWord {
+  readonly said: SaidEntry['said']
+  readonly id: string
+  readonly protocol: string
+  readonly label: string | null
+  readonly by: string
+  readonly at: number
+  /** The message, as it was sent. */
+  readonly message: unknown
+}
+
+/** All that the record has of one subject. */
+export interface SubjectRecord {
+  readonly subject: ThreadRef
+  /** The language that its message names. */
+  readonly lang: string | null
+  /** When it was deleted, ms since 1970; earlier notes on it are erased. */
+  readonly deletedAt: number | null
+  /** Oldest first. */
+  readonly verdicts: readonly RecordedVerdict[]
+  readonly said: readonly RecordedWord[]
+}
+
+export interface RecordSearch {
+  /** Newest first. */
+  readonly found: readonly RecordedRow[]
+  /** There may be more: the search had looked at its most, or gone on for its longest. */
+  readonly stoppedEarly: boolean
+}
+
+export interface RecordSize {
+  readonly bytes: number
+  readonly rows: { readonly [What in RecordedRows]: number }
+  /** When the oldest verdict in it was decided, ms since 1970; null if there is none. */
+  readonly oldest: number | null
+  /** Ranges of topics that were gone before they were read. */
+  readonly holes: number
+  /** The most bytes are reached: older transcripts make room for new verdicts. */
+  readonly full: boolean
+  /** Since when what was deleted waits to be gone from the files as well, ms since 1970; null if nothing waits. */
+  readonly erasingSince: number | null
+}
+export const RECORDED_ROWS = ['verdicts', 'transcripts', 'said', 'unread'] as const
+export type RecordedRows = (typeof RECORDED_ROWS)[number]
+
+/** The reading half of the record. */
+export interface RecordReader {
+  /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
+  name(): Promise<string>
+  /** All of one subject, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` says which. null if there is nothing. */
+  subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] }): Promise<SubjectRecord | null>
+  /** One verdict, if it is of one of these tenants; null if there is none. */
+  verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
+  /** The note with this id (a proposal's is its own), if it is of one of these tenants; null if there is none. */
+  word(id: string, tenants?: readonly string[]): Promise<RecordedWord | null>
+  /** The newest verdicts that fit, newest first. */
+  find(filter: RecordFilter, limit: number): Promise<readonly RecordedRow[]>
+  /**
+   * At most so many rows since `after`, of all tenants. null, or a place in another file, is now: a first call tells
+   * where to begin.
+   */
+  arrivals(after: string | null, most: number): Promise<Arrivals>
+  /**
+   * The newest of the standing verdicts that fit, and in whose subject, comments or rationale all of the query's terms
+   * stand, by the rules of `src/record/grams.ts`.
+   */
+  search(query: string, filter: RecordFilter, limit: number): Promise<RecordSearch>
+  /** The transcript of a verdict as it was sent; null if there is none, or it was erased. */
+  transcript(verdictId: string): Promise<string | null>
+  /** Every subject, each as it is when it is read; a deleted one is left out. `decided`: those alone that people decided on. */
+  export(only?: 'decided'): AsyncIterable<SubjectRecord>
+  size(): Promise<RecordSize>
+  close(): Promise<void>
+}
+
+/**
+ * Verdicts and notes, kept for longer than the topics keep them. It is made from the topics, and can be made anew from them,
+ * as far as they reach back. Rows and the position in each partition are written together: a reader that dies loses nothing,
+ * and repeats nothing.
+ */
+export interface RecordStore extends RecordReader {
+  /** Takes another name: its group begins at the beginning of each partition, and the record skips what it has. */
+  rename(): Promise<string>
+  apply(batch: RecordBatch): Promise<Applied>
+  /** The partition was made anew: reading begins at its beginning, which is noted as a hole. */
+  restart(topic: RecordedTopic, partition: number): Promise<void>
+  /** The next offset of each partition, by `topic/partition`. */
+  positions(): Promise<ReadonlyMap<string, number>>
+  /** One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. */
+  tidy(now: number): Promise<void>
+}
+
+/** The record's file is damaged, and nothing more is read of it. */
+export class RecordDamaged extends Error {
+  override readonly name = 'RecordDamaged'
+}
+
+/** There is no room for a batch; it is tried again. */
+export class RecordFull extends Error {
+  override readonly name = 'RecordFull'
+}

@@ -1,0 +1,97 @@
+import type { ThreadRef } from '../facts/thread.ts'
+
+/**
+ * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `degraded`: made from less than its protocol
+ * wants; `refused`, `disputed`, `differs`, `edited`: a request for review of this verdict says so; `sampled`: drawn for audit;
+ * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
+ */
+export const LOOK_REASONS = [
+  ...(['undecided', 'contested', 'degraded', 'refused', 'disputed', 'differs', 'edited', 'sampled'] as const),
+  'second-opinion',
+] as const
+export type LookReason = (typeof LOOK_REASONS)[number]
+
+/** One verdict that people should look at: the last of its subject and protocol. */
+export interface ReviewItem {
+  /** The verdict's id, which names the item as well. */
+  readonly verdict: string
+  readonly subject: ThreadRef
+  readonly protocol: string
+  readonly revision: number
+  /** Its label; null if it has none, and for a second opinion, which is blind. */
+  readonly label: string | null
+  readonly reasons: readonly LookReason[]
+  /** The cost of a mistake, by the rule of docs/review.md. */
+  readonly score: number
+  /** Since when it waits, ms since 1970. */
+  readonly since: number
+  /** How its subject begins, and in which language it is. */
+  readonly words: string | null
+  readonly lang: string | null
+  readonly claim: { readonly by: string; readonly until: number } | null
+}
+
+export interface QueueFilter {
+  readonly tenants?: readonly string[]
+  readonly protocol?: string
+  /** This item alone. */
+  readonly verdict?: string
+  /** Items that this person may take: none claimed by somebody else, and no second opinion on a verdict of their own. */
+  readonly for?: string
+}
+
+/**
+ * `claimed`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
+ * their own verdict; `many`: they hold `MOST_CLAIMS` others; `gone`: nothing like this waits.
+ */
+export type Claimed =
+  | { readonly outcome: 'claimed'; readonly item: ReviewItem }
+  | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
+  | { readonly outcome: 'own' | 'many' | 'gone' }
+
+/** Most items that one person holds at once, so that nobody takes all that waits. */
+export const MOST_CLAIMS = 20
+
+/** How the queue stands, and how people's verdicts compare, by protocol. */
+export interface ReviewState {
+  readonly queue: readonly { readonly protocol: string; readonly waiting: number; readonly oldest: number }[]
+  /** Standing human verdicts by whether the machine's last ruling beneath, or a blind second opinion, says the same. */
+  readonly agreement: readonly {
+    readonly protocol: string
+    readonly beside: 'machine' | 'person'
+    readonly agrees: boolean
+    readonly verdicts: number
+  }[]
+}
+
+/** A person's verdict that stands, beside what others say of the same. */
+export interface Judgement {
+  readonly subject: ThreadRef
+  readonly protocol: string
+  readonly lang: string | null
+  readonly label: string
+  readonly by: string
+  /** The machines' last verdict before it; null where there was none, or it had no label. */
+  readonly machine: { readonly label: string; readonly models: readonly string[]; readonly prompts: string } | null
+  /** That verdict was drawn for audit, and not chosen for being doubtful. */
+  readonly audited: boolean
+  /** The last blind opinion of each other person on it. */
+  readonly opinions: readonly { readonly by: string; readonly label: string }[]
+}
+
+/** The review queue. It is made from the record; only claims are its own, and a rebuilt record has none. */
+export interface ReviewQueue {
+  /** The dearest first, of equal ones the oldest; `waiting` counts all that fit. */
+  list(filter: QueueFilter, most: number, now: number): Promise<{ items: readonly ReviewItem[]; waiting: number }>
+  /** Takes an item, or (null) the first that fits, for a while; a claim of one's own is renewed. */
+  claim(
+    item: string | null,
+    filter: QueueFilter & { readonly for: string },
+    until: number,
+    now: number,
+  ): Promise<Claimed>
+  /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
+  release(item: string, by: string, anyone: boolean, now: number): Promise<boolean>
+  state(): Promise<ReviewState>
+  close(): Promise<void>
+}

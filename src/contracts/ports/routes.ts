@@ -1,0 +1,16 @@
+import type { Post, ThreadRef } from '../facts/thread.ts'
+
+/** A protocol that judges a subject, as far as intake needs it. */
+export interface Judging {
+  readonly name: string
+  /** A thread is judged at its checkpoints; a post or reply by itself, at once. */
+  readonly subject: 'thread' | 'post' | 'reply'
+}
+
+/** Names of the protocols that have already given a verdict on a subject. */
+export type GivenVerdicts = Pick<ReadonlyMap<string, unknown>, 'has'>
+
+/** Decides which protocols judge a subject, whatever its number of comments. Sampling never leaves out those in `given`. */
+export interface Routes {
+  of(ref: ThreadRef, post: Post, given?: GivenVerdicts): readonly Judging[]
+}

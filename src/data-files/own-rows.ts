@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import { normalized } from '../contracts/facts/normalized.ts'
+import type { BadLine } from './file-message.ts'
+import { type FileRecord, recordsOf } from './records.ts'
+import { numberedLines, type Reading } from './text-lines.ts'
+
+/** How people's own files are read: what their fields are called, and what their labels mean. */
+export interface OwnReading extends Reading {
+  /** Which field, or column, is the text, and which the label: `text` and `label`. */
+  readonly textField?: string
+  readonly labelField?: string
+  /** Of replies: which is the hate speech that they answer, by default `hateSpeech`. */
+  readonly hateSpeechField?: string
+  /** Each line that holds something is the text of a post, whatever it looks like. */
+  readonly plainText?: boolean
+}
+
+/** How ratings of replies to hate speech are published: Gavel's own way, or CSEval's columns. */
+export const OWN_FORMATS = ['gavel', 'cseval'] as const
+export type OwnFormat = (typeof OWN_FORMATS)[number]
+
+/** What a label or a rating is that nobody gave, as tables write it. */
+export const IS_MISSING = /^(|nan|na|n\/a|null)$/i
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * The items of somebody's own file as messages of the topics, with what people said beside them. An item that says no `type` is a reply to
+ * hate speech where it has both, a comment where it has a postId, else a post; without an id it is called by its text, and without
+ * a time it stands a second after the line before. Lines that are no objects, or may be either of two, are told to `bad`.
+ */
+export async function* ownRows(
+  file: string,
+  format: OwnFormat,
+  { textField = 'text', labelField = 'label', hateSpeechField, plainText = false, ...reading }: OwnReading,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+  if (plainText) {
+    yield* plainPosts(file, reading, bad)
+    return
+  }
+  const columns =
+    format === 'cseval'
+      ? CSEVAL
+      : {
+          needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
+          ...{
+            known: [labelField, ...KEPT],
+            hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
+            unless: 'type',
+          },
+        }
+  const names = [
+    [textField, 'text'],
+    [labelField, 'label'],
+    [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],
+  ] as const
+  const met = new Map<string, number>()
+  let saidOnce = false
+  for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
+    if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+      bad({ line, why: 'is no JSON object' })
+      continue
+    }
+    const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
+    const fields = isRow === true && format !== 'cseval' ? ofTable(named) : named
+    const unclear = ambiguous(fields)
+    if (unclear !== undefined) {
+      bad({ line, why: unclear })
+      continue
+    }
+    if (!saidOnce && typeIn(fields) === 'comment') {
+      saidOnce = true
+      bad({ line, why: 'has no "type": lines with a postId count as comments, here and below', read: true })
+    }
+    yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
+  }
+}
+
+/** A post for each line, called by the line's number. */
+async function* plainPosts(
+  file: string,
+  reading: Reading,
+  bad: (line: BadLine) => void,
+): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+  for await (const { line, text } of numberedLines(file, reading, bad))
+    yield { line, json: asMessage({ id: `line-${line}`, text: text.trim() }, line, new Map()) }
+}
+
+/** The item with the fields called as Gavel calls them. */
+function renamed(fields: Fields, names: readonly (readonly [theirs: string, ours: string])[]): Fields {
+  const taken = new Set(names.flat())
+  const left = Object.entries(fields).filter(([name]) => !taken.has(name))
+  const named = names.flatMap(([theirs, ours]) => {
+    const value = entryOf(fields, theirs)
+    return value === undefined ? [] : [[ours, value]]
+  })
+  return Object.fromEntries([...left, ...named])
+}
+
+const KEPT = ['type', 'id', 'postId', 'text', 'hateSpeech', 'label', 'lang', 'author', 'unit', 'split', 'createdAt']
+
+/** A table's row: what Gavel knows of it, and every column that holds numbers as a rating of that name. */
+function ofTable(row: Fields): Fields {
+  const kept = Object.entries(row).filter(([name, value]) => KEPT.includes(name) && value !== '')
+  if (row.hateSpeech === undefined) return Object.fromEntries(kept)
+  const rated = Object.entries(row).filter(([name]) => !KEPT.includes(name))
+  const ratings = rated.map(([name, value]) => [name, numberIn(value)])
+  return { ...Object.fromEntries(kept), ratings: Object.fromEntries(ratings) }
+}
+
+/** Null where it is none. */
+function numberIn(value: unknown): number | null {
+  const text = String(value ?? '').trim()
+  const number = text === '' ? Number.NaN : Number(text)
+  return Number.isFinite(number) ? number : null
+}
+
+const CSEVAL = {
+  needed: ['uuid', 'hatespeech', 'predicted_counterspeech'],
+  hint: 'See cseval in docs/data-sets.md.',
+}
+const CSEVAL_ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitableness'] as const
+
+function ofCseval(row: Fields): Fields {
+  const ratings = CSEVAL_ASPECTS.map((aspect) => [aspect, numberIn(entryOf(row, `${aspect}_score`))])
+  return {
+    ...{ id: row.uuid, hateSpeech: row.hatespeech, text: row.predicted_counterspeech },
+    ratings: Object.fromEntries(ratings),
+    ...(typeof row.csType === 'string' && row.csType !== '' ? { slices: { strategy: row.csType } } : {}),
+  }
+}
+
+/** Items without a time stand a second apart from here on. */
+const FIRST = Date.UTC(2024, 0, 1)
+
+function asMessage(fields: Fields, line: number, met: Map<string, number>): Fields {
+  const { hateSpeech, text, media } = fields
+  const type = typeIn(fields)
+  if (type === undefined) return fields
+  if (type === 'feedback') return { type, ...fields }
+  const words = typeof text === 'string' ? text : JSON.stringify(media ?? null)
+  const id = fields.id ?? idOf(type === 'counterspeech' ? JSON.stringify([hateSpeech, words]) : words, met)
+  const createdAt = new Date(FIRST + line * 1000).toISOString()
+  return { type, createdAt, ...fields, id }
+}
+
+/**
+ * What an item is that says no `type`, by its fields; undefined where it says one (it is a message then, and needs all that a
+ * message has), or has nothing to go by.
+ */
+function typeIn(fields: Fields): 'post' | 'comment' | 'counterspeech' | 'feedback' | undefined {
+  const { type, text, media, hateSpeech, postId, subjectId, deleted } = fields
+  if (type !== undefined) return undefined
+  if (subjectId !== undefined && text === undefined) return 'feedback'
+  if (typeof text !== 'string' && !Array.isArray(media) && deleted !== true) return undefined
+  if (typeof hateSpeech === 'string') return 'counterspeech'
+  return postId === undefined ? 'post' : 'comment'
+}
+
+/** Why an item that says no `type` may be either of two; undefined where it is clear. */
+function ambiguous({ type, text, hateSpeech, parentId, subjectId }: Fields): string | undefined {
+  if (type !== undefined) return undefined
+  if (hateSpeech !== undefined && parentId !== undefined)
+    return 'may be a comment (it has parentId) or a reply to hate speech (it has hateSpeech): set "type"'
+  if (subjectId !== undefined && text !== undefined)
+    return 'may be feedback (it has subjectId) or a post (it has a text): set "type"'
+  return undefined
+}
+
+/** The same in every run. A text that stands in the file again is an item of its own, and numbered. */
+function idOf(text: string, met: Map<string, number>): string {
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  const times = (met.get(hash) ?? 0) + 1
+  met.set(hash, times)
+  return times === 1 ? `text-${hash}` : `text-${hash}-${times}`
+}
+
+/** Equal for texts that differ in case, white space and form alone. */
+export function textKeyOf(text: string): string {
+  return normalized(text, 'NFKC').toLowerCase().replace(/\s+/gu, ' ').trim()
+}

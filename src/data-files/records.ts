@@ -1,0 +1,155 @@
+import { OperatorError } from '../contracts/facts/errors.ts'
+import { MAX_DEPTH, parseMessage, parseMessages, withoutDeepFields } from '../contracts/facts/message-json.ts'
+import { printable } from '../contracts/facts/printable.ts'
+import { type Columns, csvRows } from './csv-rows.ts'
+import type { BadLine } from './file-message.ts'
+import { NOT_UTF8, type Reading, type TextLine, textLines } from './text-lines.ts'
+
+/** One item of a file: an object of a line or of a list, or a row of a table, whose values are texts. */
+export interface FileRecord {
+  /** Its line, or its place in a file that is one JSON list; from 1. */
+  readonly line: number
+  readonly json: unknown
+  /** Of a table: every value is a text, and columns are called as their authors call them. */
+  readonly isRow?: true
+}
+
+type Bad = (line: BadLine) => void
+
+/** Such a file is no table, whatever it begins with: its first line, broken perhaps, would be quoted as names of columns. */
+const NAMED_JSON = /\.(json|jsonl|ndjson)(\.gz)?$/i
+
+/** Items of JSON that lack what is needed, and none that has it: the file holds something else. */
+const MOST_LACKING = 100
+/** Lines of a file that are named although none can be read. */
+const MOST_NAMED = 5
+
+/** What a file's items are, where it is not to be found out: by its first character, `{` or `[`, or its name, else it is a table. */
+export type Shape = 'json' | 'table'
+
+/**
+ * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
+ * the encoding that was named. Numbers that a float can't hold are read as they are written. Where one column is needed, a JSON text
+ * by itself is an item with it. Lines that are none are told to `bad` and left out. Throws an `OperatorError` in one line where nothing
+ * can be read, or no item has the columns that are needed.
+ */
+export async function* recordsOf(
+  file: string,
+  reading: Reading & { readonly shape?: Shape },
+  columns: Columns,
+  bad: Bad,
+): AsyncGenerator<FileRecord> {
+  const lines = textLines(file, reading)
+  const first: TextLine[] = []
+  try {
+    for (let read = await lines.next(); read.done !== true; read = await lines.next()) {
+      first.push(read.value)
+      if (read.value.text.trim() !== '') break
+    }
+    const begins = first.at(-1)?.text.trimStart()[0] ?? ''
+    const all = chained(first, lines)
+    if (reading.shape !== 'table' && begins === '[') yield* withFields(file, () => listRecords(file, all), columns, bad)
+    else if (reading.shape === 'json' || begins === '{' || (reading.shape === undefined && NAMED_JSON.test(file)))
+      yield* withFields(file, (told) => lineRecords(file, all, told), columns, bad)
+    else yield* csvRows(file, all, reading, columns, bad)
+  } finally {
+    await lines.return(undefined)
+  }
+}
+
+/**
+ * The items, unless none of the first has any of the fields that are needed: such a file would be named line by line. What was told of
+ * lines before is told in its place.
+ */
+async function* withFields(
+  file: string,
+  itemsOf: (bad: Bad) => AsyncIterable<FileRecord>,
+  { needed, unless, hint }: Columns,
+  bad: Bad,
+): AsyncGenerator<FileRecord> {
+  const [only, ...others] = needed
+  const wanted = unless === undefined ? needed : [...needed, unless]
+  let deferred: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
+  const told = (line: BadLine) => {
+    if (deferred === null) bad(line)
+    else deferred.push(line)
+  }
+  for await (const { line, json: read } of itemsOf(told)) {
+    const json = typeof read === 'string' && only !== undefined && others.length === 0 ? { [only]: read } : read
+    if (deferred !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
+      for (const before of deferred)
+        if ('json' in before) yield before
+        else bad(before)
+      deferred = null
+    }
+    if (deferred === null) yield { line, json }
+    else deferred.push({ line, json })
+    if (deferred !== null && deferred.length >= MOST_LACKING) break
+  }
+  const first = deferred?.find((one) => 'json' in one)
+  if (first === undefined) {
+    const broken = (deferred ?? []).flatMap((one) => ('json' in one ? [] : [one]))
+    if (broken.length > MOST_NAMED)
+      throw new OperatorError(`${file} has no line that can be read: its first ${broken[0]?.why}.`)
+    for (const line of broken) bad(line)
+    return
+  }
+  const has = isObject(first.json) ? `has ${printable(Object.keys(first.json).join(', '), 200)}` : 'is no JSON object'
+  throw new OperatorError(
+    `${file} has no item with ${needed.map((name) => `"${name}"`).join(' and ')}; its first ${has}.${hint === undefined ? '' : ` ${hint}`}`,
+  )
+}
+
+function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+async function* chained(first: readonly TextLine[], rest: AsyncGenerator<TextLine>): AsyncGenerator<TextLine> {
+  yield* first
+  yield* rest
+}
+
+async function* lineRecords(file: string, lines: AsyncIterable<TextLine>, bad: Bad): AsyncGenerator<FileRecord> {
+  let [read, broken] = [0, 0]
+  for await (const { line, text, isWhole } of lines) {
+    if (text.trim() === '') continue
+    if (!isWhole) {
+      bad({ line, why: NOT_UTF8 })
+      continue
+    }
+    const shallow = withoutDeepFields(Buffer.from(text))
+    if (shallow === null) {
+      bad({ line, why: `is nested deeper than ${MAX_DEPTH} levels` })
+      continue
+    }
+    let json: unknown
+    try {
+      json = parseMessage(shallow.toString())
+    } catch {
+      // A file that is one object over many lines would be named line by line.
+      if (read === 0 && ++broken === 2 && /^["\]}]/.test(text.trim()))
+        throw new OperatorError(`${file} is one JSON object and no list: give a list of items, or a line for each.`)
+      bad({ line, why: 'is not JSON' })
+      continue
+    }
+    read++
+    yield { line, json }
+  }
+}
+
+async function* listRecords(file: string, lines: AsyncIterable<TextLine>): AsyncGenerator<FileRecord> {
+  const texts: string[] = []
+  for await (const { line, text, isWhole } of lines) {
+    if (!isWhole) throw new OperatorError(`${file}:${line} ${NOT_UTF8}.`)
+    texts.push(text)
+  }
+  let list: unknown[]
+  try {
+    list = parseMessages(texts.join('\n'))
+  } catch (error) {
+    // V8 says where; the rest of its message quotes the file.
+    const line = /\(line (\d+) /.exec(String(error))?.[1]
+    throw new OperatorError(`${file}${line === undefined ? '' : `:${line}`} is not JSON.`, { cause: error })
+  }
+  for (const [at, json] of list.entries()) yield { line: at + 1, json }
+}

@@ -1,0 +1,121 @@
+import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decisions.ts'
+import { faultIn } from '../contracts/facts/read-value.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { Deciding, Heard } from '../contracts/ports/decisions.ts'
+import { jsonOf } from './body.ts'
+import { DECISION_FIELDS } from './messages.ts'
+import { Refused } from './problem.ts'
+import { json, type Operation, type Route } from './route.ts'
+import { checkKnown } from './unknown-fields.ts'
+import { type Waiting, waitersOf } from './waiters.ts'
+
+/** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
+export function decisionsRoute({
+  deciding,
+  withinMs,
+  clock,
+  ...limits
+}: { deciding: Deciding; withinMs: number; clock: Clock } & Waiting): Route {
+  const waiters = waitersOf(limits)
+  return {
+    method: 'POST',
+    path: '/v1/decisions',
+    scope: 'decide',
+    takesBody: true,
+    operation: OPERATION,
+    needs: { dependency: 'kafka', withinMs },
+    problems: [
+      ...(['invalid', 'too-deep', 'bad-encoding', 'tenant', 'deleted', 'late', 'undecided'] as const),
+      ...(['waiting', 'kafka-away'] as const),
+    ],
+    async answer({ body, caller, signal, waiting }) {
+      const given = jsonOf(body)
+      if (typeof given !== 'object' || given === null || Array.isArray(given))
+        throw new Refused('invalid', 'the body is no object: send one decision')
+      if ('by' in given) throw new Refused('invalid', 'by: it is the key that decides: leave it out')
+      checkKnown(Object.keys(given), DECISION_FIELDS)
+      const written = given as Readonly<Record<string, unknown>>
+      if ((written.tenant ?? caller.tenant) !== caller.tenant)
+        throw new Refused('tenant', `the decision names another tenant than ${caller.tenant}`)
+      const at = written.at ?? new Date(clock()).toISOString()
+      const read = decisionMessage.safeParse({ ...written, at, by: caller.by, tenant: caller.tenant })
+      if (!read.success) {
+        const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
+        throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
+      }
+      const done = waiters.enter(caller.tenant)
+      const heard = await waiting(deciding.decide(read.data, signal()))
+        .catch((cause: unknown) => {
+          const name = cause instanceof Error ? cause.name : 'unknown'
+          const same = `sent again with "at": "${new Date(read.data.createdAt).toISOString()}" it counts once`
+          throw new Refused('kafka-away', `Kafka has not acknowledged it (${name}): ${same}`, { retryAfter: 5 })
+        })
+        .finally(done)
+      return answered(heard, caller.by)
+    },
+  }
+}
+
+function answered({ of, decided }: Heard, by: string): Response {
+  if (decided === null || decided.outcome === 'waiting') return json(202, { of, by, outcome: 'unheard' })
+  switch (decided.outcome) {
+    case 'stands':
+    case 'withdrawn':
+    case 'noted':
+    case 'duplicate':
+      return json(200, { of, by, ...decided })
+    case 'deleted':
+      throw new Refused('deleted', 'its subject was deleted')
+    case 'unknown':
+      throw new Refused('not-found', 'nothing is known of such a subject')
+    case 'late':
+      throw new Refused('late', `the last revision is ${decided.last}`)
+    case 'refused':
+      throw new Refused('undecided', decided.why)
+  }
+}
+
+const ANSWER = {
+  type: 'object',
+  required: ['of', 'by', 'outcome'],
+  properties: {
+    of: { type: 'string', description: 'Its place on the topic of decisions: PARTITION@OFFSET.' },
+    by: { type: 'string', description: 'Who decides: the key’s.' },
+    outcome: {
+      type: 'string',
+      enum: ['stands', 'withdrawn', 'noted', 'duplicate', 'unheard'],
+      description: 'unheard: it is on its topic, and is carried out as soon as it is read.',
+    },
+    verdict: { type: ['string', 'null'], description: 'The verdict that it brought about; null: it is judged anew.' },
+  },
+}
+
+const OPERATION: Operation = {
+  operationId: 'decide',
+  summary: "A person's verdict, or its withdrawal",
+  description: `It overrules machines until it is withdrawn or its subject is deleted. Who decides is the key's \`by\`. \`against\` is the revision that the person saw. \`why\` has at most ${MAX_WHY_CHARS} characters, and outlives a deletion. The same decision sent again counts once.`,
+  request: {
+    schema: {
+      type: 'object',
+      required: ['subjectId', 'protocol', 'against', 'why'],
+      properties: {
+        subjectId: { type: 'string', description: 'The id of the post or reply.' },
+        kind: { type: 'string', enum: ['post', 'reply'], description: 'Needed if the protocol does not decide it.' },
+        protocol: { type: 'string', description: 'The protocol whose verdict it replaces.' },
+        label: { type: 'string', description: 'The verdict: one of the labels of the protocol.' },
+        withdraw: { type: 'boolean', const: true, description: 'In place of a label.' },
+        against: { type: 'integer', minimum: 0, description: 'The revision that was seen; 0 for none.' },
+        why: { type: 'string', minLength: 1, maxLength: MAX_WHY_CHARS, description: 'Why. Quote nothing.' },
+        at: { type: 'string', description: 'Its time, by default now. A repeat has the same.' },
+        force: { type: 'boolean', description: 'Whatever has come since.' },
+        opinion: { type: 'boolean', description: 'A second opinion: counted, and changes nothing.' },
+      },
+    },
+    example: {
+      ...{ subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1 },
+      why: 'Confirmed by the city, ticket 88',
+    },
+  },
+  response: { status: 200, description: 'Its outcome.', schema: ANSWER },
+  others: [{ status: 202, description: 'It is acknowledged, and was not carried out yet.', schema: ANSWER }],
+}

@@ -1,0 +1,281 @@
+import { randomUUID } from 'node:crypto'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { ApiKey } from '../contracts/facts/api-key.ts'
+import { didYouMean } from '../contracts/facts/did-you-mean.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
+import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
+import { documentOf } from './document.ts'
+import { answerTimes, type Dependency } from './in-time.ts'
+import { callers } from './keys.ts'
+import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
+import { type Caller, json, type Rate, type Route } from './route.ts'
+
+/** Whence a request comes, as the server has seen it. */
+export interface From {
+  readonly address: string
+  /** The Host header, where there is one and the door may be asked for by it. */
+  readonly host: string
+  readonly isKnownHost: boolean
+  /** Counts the request as this tenant's until it is answered; false if the tenant already holds its half of the connections. */
+  countFor(tenant: string): boolean
+}
+
+export interface DoorSettings {
+  readonly publicUrl: string
+  readonly origins: readonly string[]
+  readonly bodyBytes: number
+  readonly bodies: number
+  readonly rate: Rate
+}
+
+export interface DoorParts {
+  readonly settings: DoorSettings
+  readonly routes: readonly Route[]
+  readonly keys: () => ReadonlyMap<string, ApiKey>
+  readonly openAs: string | null
+  /** Whether this is known not to answer now. */
+  readonly isAway: (dependency: Dependency) => boolean
+  /** Aborts when the door is about to close: what waits is answered. */
+  readonly closing: AbortSignal
+  readonly version: string
+  readonly clock: Clock
+  readonly report: Report
+}
+
+type Env = { Bindings: { from: From } }
+
+/** The door as a function of requests, and the document that describes it. */
+export interface Door {
+  fetch(request: Request, from: From): Promise<Response>
+  readonly document: object
+}
+
+/** Every route behind the same checks; `/openapi.json` and `/problems/NAME` ask for no key. */
+export function door(parts: DoorParts): Door {
+  const { settings, closing, report } = parts
+  const routes = [...parts.routes, ...openRoutes(() => document)]
+  const app = new OpenAPIHono<Env>()
+  const document = documentOf(app, parts.routes, parts.version)
+  const room = bodyRoom(settings.bodies)
+  const timeOf = answerTimes(parts.isAway)
+  const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
+
+  async function answer(
+    route: Route,
+    request: Request,
+    from: From,
+    param: (name: string) => string,
+  ): Promise<Response> {
+    const id = requestId(request.headers)
+    let [began, held, holder] = [performance.now(), 0, NOBODY]
+    const refuse = route.refuse ?? refusal
+    const time = timeOf(route.needs?.dependency, request.signal)
+    const respond = async () => {
+      if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
+      const query = new URLSearchParams(queryOf(request.url))
+      const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
+      const charge = (cost: number) => who.charge(caller, cost)
+      if (route.scope !== null) {
+        charge(1)
+        countIn(from, caller)
+      }
+      if (route.takesBody) checkBodyHeaders(request.headers)
+      if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
+      holder = caller
+      const hold = (bytes: number) => {
+        room.take(caller.tenant, bytes)
+        held += bytes
+      }
+      const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
+      began = performance.now()
+      if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
+      return await route.answer({
+        ...{ id, caller, body, query, param, charge },
+        checkKey() {
+          if (route.scope !== null) who.identifyAgain(route, request.headers, query)
+        },
+        base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
+        ...time.ofCall,
+        closing,
+        signal: () => AbortSignal.any([time.ofCall.gone, closing]),
+      })
+    }
+    let response: Response
+    try {
+      response = await time.answer(respond())
+    } catch (error) {
+      const isOurs = !(error instanceof Refused)
+      if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
+      const refused = isOurs ? new Refused('failed', 'something went wrong here') : error
+      response = refuse(refused, id)
+      told(route.path, response.status, refused, id, holder.id)
+    }
+    room.free(holder.tenant, held)
+    const waitedMs = time.waitedMs()
+    const seconds = (performance.now() - began - waitedMs) / 1000
+    const outcome = request.signal.aborted ? 'left' : outcomeOf(response.status)
+    report('door:answered', { route: route.path, outcome, ownSeconds: seconds, waitSeconds: waitedMs / 1000 })
+    response.headers.set('x-request-id', id)
+    return response
+  }
+
+  function told(route: string, status: number, { problem }: Refused, requestId: string, key: string): void {
+    report('door:refused', { requestId, route, status, problem, key })
+  }
+
+  /** Refuses a request that no route takes. */
+  function turnAway(refused: Refused, { headers }: Request): Response {
+    const id = requestId(headers)
+    const response = refusal(refused, id)
+    report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
+    told(NO_ROUTE, response.status, refused, id, '')
+    return response
+  }
+
+  for (const [path, ofPath] of Map.groupBy(routes, (route) => route.path)) {
+    const allow = [...new Set(ofPath.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))].join(
+      ', ',
+    )
+    for (const written of spellings(path)) {
+      for (const route of ofPath)
+        app.on(route.method, written, (context) =>
+          answer(route, context.req.raw, context.env.from, (name) => context.req.param(name) ?? ''),
+        )
+      app.all(written, ({ req }) =>
+        turnAway(new Refused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw),
+      )
+    }
+  }
+  const paths = routes.map(({ path }) => path)
+  app.notFound(({ req }) =>
+    turnAway(new Refused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw),
+  )
+  app.onError((error, { req }) => {
+    report('error', { where: 'door', error })
+    return turnAway(new Refused('failed', 'something went wrong here'), req.raw)
+  })
+
+  return {
+    document,
+    async fetch(request, from) {
+      const response = await checked(request, from)
+      for (const [name, value] of Object.entries(ALWAYS)) response.headers.set(name, value)
+      if (closing.aborted) response.headers.set('connection', 'close')
+      return allowed(response, request, settings.origins)
+    },
+  }
+
+  async function checked(request: Request, from: From): Promise<Response> {
+    if (!from.isKnownHost) return turnAway(new Refused('host', 'the Host header is not allowed'), request)
+    if (!isDecodable(request.url))
+      return turnAway(new Refused('bad-id', 'a percent sign is followed by no escape'), request)
+    const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
+    if (isPreflight && isAllowedOrigin(request, settings.origins))
+      return new Response(null, { status: 204, headers: PREFLIGHT })
+    return app.fetch(request, { from })
+  }
+}
+
+const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
+
+/** Counts the request among those of its tenant. Throws the problem of too many. */
+function countIn(from: From, { tenant }: Caller): void {
+  if (!from.countFor(tenant))
+    throw new Refused('back-pressure', 'other requests of this tenant hold half of the connections', { headers: CLOSE })
+}
+
+/** Where no route takes a request. */
+const NO_ROUTE = 'none'
+
+const ALWAYS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' }
+
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, POST, DELETE',
+  'access-control-allow-headers': 'authorization, content-type, x-request-id',
+  'access-control-max-age': '600',
+}
+
+function isAllowedOrigin(request: Request, origins: readonly string[]): boolean {
+  return origins.includes(request.headers.get('origin') ?? '')
+}
+
+/** The answer, with what lets a web page of an allowed origin read it. */
+function allowed(response: Response, request: Request, origins: readonly string[]): Response {
+  if (origins.length === 0) return response
+  response.headers.append('vary', 'origin')
+  if (!isAllowedOrigin(request, origins)) return response
+  response.headers.set('access-control-allow-origin', request.headers.get('origin') ?? '')
+  response.headers.set('access-control-expose-headers', 'x-request-id, retry-after, location')
+  return response
+}
+
+/** The client's own id of a request, where it is one that may stand in a log and a header; else a new one. */
+function requestId(headers: Headers): string {
+  const given = headers.get('x-request-id') ?? ''
+  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : `req_${randomUUID()}`
+}
+
+function outcomeOf(status: number): DoorOutcome {
+  if (status < 400) return 'answered'
+  if (status === 429) return 'busy'
+  if (status === 503) return 'away'
+  return status < 500 || status === 501 ? 'refused' : 'failed'
+}
+
+/** How a path is written for the router; what stands for a colon in it may be escaped. */
+function spellings(path: string): string[] {
+  const written = path.replace(/\{(\w+)\}/g, ':$1')
+  return path.includes(':') ? [written, written.replace(':', '%3A'), written.replace(':', '%3a')] : [written]
+}
+
+function queryOf(url: string): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
+}
+
+function isDecodable(url: string): boolean {
+  try {
+    decodeURIComponent(url.split('?', 1)[0] ?? '')
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Longer paths are no slip of the pen. */
+const LONGEST_SLIP = 100
+
+/** The path that was probably meant, in words. */
+function nearest(asked: string, paths: readonly string[]): string {
+  if (asked.length > LONGEST_SLIP) return ''
+  return didYouMean(asked, paths) || didYouMean(`/v1${asked}`, paths)
+}
+
+/** Routes that say what the door is. */
+function openRoutes(document: () => object): Route[] {
+  const open = { method: 'GET', scope: null, problems: [] } as const
+  let written: string | undefined
+  const response = { status: 200, description: '', schema: {} }
+  return [
+    {
+      ...open,
+      path: '/openapi.json',
+      operation: { operationId: 'document', summary: 'This document', response },
+      answer() {
+        written ??= `${JSON.stringify(document())}\n`
+        return new Response(written, { headers: { 'content-type': 'application/json' } })
+      },
+    },
+    {
+      ...open,
+      path: '/problems/{name}',
+      operation: { operationId: 'problem', summary: 'A problem, with advice', response },
+      answer({ param }) {
+        const name = PROBLEM_NAMES.find((known) => known === param('name')) as ProblemName | undefined
+        if (name === undefined) throw new Refused('not-found', 'no problem has this name')
+        return json(200, { type: `/problems/${name}`, ...PROBLEMS[name] })
+      },
+    },
+  ]
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { behindSpace, OPEN_LIST } from '../contracts/facts/json-walk.ts'
+import {
+  type CommentMessage,
+  type CounterspeechMessage,
+  commentMessage,
+  counterspeechMessage,
+  keyOf,
+  type MessageType,
+  type PostMessage,
+  postMessage,
+} from '../contracts/facts/messages.ts'
+import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
+import type { Comment, Post } from '../contracts/facts/thread.ts'
+import type { Asked } from '../contracts/ports/answers.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { Outgoing } from '../contracts/ports/topic.ts'
+import { entriesOf, fieldsOf, jsonOf } from './body.ts'
+import { MESSAGE_TYPES, sentAs } from './messages.ts'
+import { Refused } from './problem.ts'
+import { pauses } from './reading.ts'
+import { checkKnown, unknownIn } from './unknown-fields.ts'
+
+/** Longest that a request waits for verdicts, and unless it says how long, in seconds. */
+export const [MOST_WAIT, USUAL_WAIT] = [60, 30]
+
+export interface ReadingParts {
+  readonly topics: Readonly<Record<MessageType, string>>
+  readonly limits: ReadLimits
+  /** Messages as threads keep them. */
+  readonly kept: {
+    post(message: PostMessage): Post
+    comment(message: CommentMessage): Comment
+    reply(message: CounterspeechMessage): Post
+  }
+  /** Most comments of one request. */
+  readonly items: number
+  readonly clock: Clock
+}
+
+/** What a body asks for. */
+export interface Wanted extends Asked {
+  readonly wait: number
+  readonly stream: boolean
+  /** Fields that nobody reads. */
+  readonly ignored: readonly string[]
+  /** The same as messages for the topics. */
+  readonly records: readonly Outgoing[]
+}
+
+const fields = z.object({
+  protocols: z.array(z.string().min(1).max(64)).min(1).max(20).optional(),
+  wait: z.number().min(0).max(MOST_WAIT).default(USUAL_WAIT),
+  stream: z.boolean().default(false),
+  webhook: z.boolean().default(false),
+})
+
+/**
+ * What a body asks for, as this tenant. The post and each comment are read like messages of a topic, by themselves. Throws the problem of what
+ * can't be read.
+ */
+export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Promise<Wanted> {
+  const given = fieldsOf(body)
+  if (given === null) throw noObject(body)
+  checkKnown(given.keys(), FIELDS)
+  const own = smallFields(given)
+  const ignored: string[] = []
+  const now = parts.clock()
+  const at = new Date(now).toISOString()
+  const one = <Message extends { createdAt: number; tenant: string }>(
+    name: string,
+    type: MessageType,
+    bytes: Buffer,
+    schema: z.ZodType<Message>,
+    more: Readonly<Record<string, unknown>>,
+    always: Readonly<Record<string, unknown>> = {},
+  ): { message: Message; json: Readonly<Record<string, unknown>> } => {
+    const whole = z.preprocess((value) => completed(value, { createdAt: at, ...more }, always), schema)
+    const read = readValue(bytes, whole, parts.limits, now)
+    if (!read.ok) {
+      const problem = read.reason === 'too-large' || read.reason === 'not-json' ? read.reason : 'invalid'
+      throw new Refused(problem, `${name}: ${read.detail}`)
+    }
+    const json = completed(read.json, { createdAt: at, ...more }, always) as Readonly<Record<string, unknown>>
+    if ((json.tenant ?? tenant) !== tenant) throw new Refused('tenant', `${name} names another tenant than ${tenant}`)
+    if (ignored.length < MOST_IGNORED)
+      ignored.push(...unknownIn(json, ['type', ...MESSAGE_TYPES[type].fields], `${name}.`))
+    if (json.deleted === true) throw new Refused('invalid', `${name}: a deletion is sent to /v1/messages`)
+    return { message: read.message, json }
+  }
+  const [postBytes, replyBytes] = [given.get('post'), given.get('reply')]
+  if ((postBytes === undefined) === (replyBytes === undefined))
+    throw new Refused('invalid', 'the body has either a post or a reply')
+  const id = `req-${randomBytes(9).toString('base64url')}`
+  const commentBytes = given.get('comments')
+  const entries = commentBytes === undefined ? [] : entriesOf(commentBytes, parts.items)
+  if (entries === null) throw new Refused('invalid', 'comments: a list')
+  if (replyBytes !== undefined) {
+    if (entries.length > 0) throw new Refused('invalid', 'comments: a reply has none')
+    const { message, json } = one('reply', 'counterspeech', replyBytes, counterspeechMessage, { id })
+    return { ...own, post: parts.kept.reply(message), comments: [], ignored, records: [record('counterspeech', json)] }
+  }
+  const { message, json } = one('post', 'post', postBytes ?? Buffer.alloc(0), postMessage, { id })
+  const comments: Comment[] = []
+  const records = [record('post', json)]
+  const pause = pauses()
+  for (const [nth, bytes] of entries.entries()) {
+    const its = { id: `${message.id}-c${nth + 1}` }
+    const comment = one(`comments.${nth}`, 'comment', bytes, commentMessage, its, { postId: message.id })
+    comments.push(parts.kept.comment(comment.message))
+    records.push(record('comment', comment.json))
+    await pause(bytes.length)
+  }
+  return { ...own, post: parts.kept.post(message), comments, ignored, records }
+
+  function record(type: MessageType, json: Readonly<Record<string, unknown>>) {
+    const message = sentAs(type, json, tenant)
+    return { topic: parts.topics[type], key: keyOf(type, message), value: JSON.stringify(message) }
+  }
+}
+
+/** The message with what it leaves out, and what it can't say otherwise. */
+function completed(value: unknown, more: object, always: object): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const given = Object.entries(value).filter(([, one]) => one !== null && one !== undefined)
+  return { ...more, ...Object.fromEntries(given), ...always }
+}
+
+const FIELDS = ['post', 'reply', 'comments', ...Object.keys(fields.shape)]
+/** Once so many are known to be ignored no more are looked for. */
+const MOST_IGNORED = 20
+
+/** Why a body is no object, in words. */
+function noObject(body: Buffer): Refused {
+  const value = body.length > SMALL && body[behindSpace(body, 0)] === OPEN_LIST ? [] : jsonOf(body)
+  const what = Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
+  return new Refused('invalid', `the body is ${what}: send one object, with a post or a reply; one request judges one`)
+}
+
+/** Longest of the other fields of a body, in bytes. */
+const SMALL = 4_000
+
+function smallFields(given: ReadonlyMap<string, Buffer>): Omit<Wanted, 'post' | 'comments' | 'ignored' | 'records'> {
+  const named = Object.keys(fields.shape).flatMap((name) => {
+    const bytes = given.get(name)
+    if (bytes === undefined) return []
+    if (bytes.length > SMALL) throw new Refused('too-large', `${name}: too long`)
+    try {
+      const value: unknown = JSON.parse(bytes.toString('utf8'))
+      return value === null ? [] : [[name, value]]
+    } catch {
+      throw new Refused('not-json', `${name}: not JSON`)
+    }
+  })
+  const read = fields.safeParse(Object.fromEntries(named))
+  if (read.success) return { ...read.data, protocols: read.data.protocols ?? null }
+  const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
+  throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
+}

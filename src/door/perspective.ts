@@ -1,0 +1,373 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import { jsonOf } from './body.ts'
+import { unanswered } from './in-time.ts'
+import { noScore } from './no-score.ts'
+import { headersOf, PROBLEMS, Refused } from './problem.ts'
+import { json, type Operation, type Route, type Schema } from './route.ts'
+import { ATTRIBUTES, type Attribute } from './scoring/attributes.ts'
+import { sentencesOf } from './scoring/pieces.ts'
+import { SCORING_VERSION, type Scorer } from './scoring/score-text.ts'
+import type { Sending } from './sending.ts'
+
+export interface PerspectiveParts {
+  /** Has a comment judged whose verdict follows. */
+  readonly debate: Debate
+  readonly scorer: Scorer
+  readonly sending: Sending
+  readonly feedbackTopic: string
+  /** Languages in which texts are scored. */
+  readonly languages: readonly string[]
+  readonly clock: Clock
+}
+
+/** What may be wrong with an order for a debate. */
+const DEBATED = ['protocol-paused', 'protocol', 'store-away', 'back-pressure'] as const
+
+/** Longest comment, in bytes: Perspective's own. */
+const MOST_BYTES = 20_480
+/** Of the context, so many entries and bytes are read. */
+const [MOST_ENTRIES, MOST_CONTEXT_BYTES] = [10, 20_480]
+
+const text = z.object({ text: z.string().nullish(), type: z.string().nullish() })
+const request = z.object({
+  comment: text.nullish(),
+  context: z
+    .object({
+      entries: z.array(text).nullish(),
+      articleAndParentComment: z.object({ article: text.nullish(), parentComment: text.nullish() }).nullish(),
+    })
+    .nullish(),
+  requestedAttributes: z
+    .record(z.string(), z.object({ scoreType: z.string().nullish(), scoreThreshold: z.number().nullish() }))
+    .nullish(),
+  languages: z.array(z.string()).nullish(),
+  doNotStore: z.boolean().nullish(),
+  clientToken: z.string().nullish(),
+  spanAnnotations: z.boolean().nullish(),
+  dropUnsupportedAttributes: z.boolean().nullish(),
+  debate: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(20)]).nullish(),
+})
+const suggestion = request.extend({
+  attributeScores: z
+    .record(z.string(), z.object({ summaryScore: z.object({ value: z.number().min(0).max(1) }).nullish() }))
+    .nullish(),
+})
+
+/** Has the comment debated by the named protocols, or by those that the routes choose; its verdicts go to the tenant's webhooks. */
+export type Debate = (
+  tenant: string,
+  comment: { readonly text: string; readonly language: string | undefined },
+  protocols: readonly string[] | null,
+) => Promise<{ readonly id: string; readonly until: string; readonly protocols: readonly string[] }>
+
+/** An error of Perspective's own, by the type that its clients look at. */
+class PerspectiveError extends Refused {
+  readonly errorType: string
+  readonly details: object
+  constructor(errorType: string, message: string, details: object = {}) {
+    super('invalid', message)
+    this.errorType = errorType
+    this.details = details
+  }
+}
+
+/** `comments:analyze` and `comments:suggestscore`, as Perspective documents them. */
+export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
+  const shared = { method: 'POST', googleKeys: true, takesBody: true, refuse } as const
+  return [
+    {
+      ...shared,
+      path: '/v1alpha1/comments:analyze',
+      scope: 'judge',
+      operation: ANALYZE,
+      needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
+      problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
+      async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
+        const given = readAs(request, body)
+        const { comment, context } = commentIn(given)
+        const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
+        const asked = given.languages ?? []
+        checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
+        const remember = given.doNotStore !== true
+        const wantsDebate = given.debate != null && given.debate !== false
+        if (wantsDebate && !remember)
+          throw new PerspectiveError(
+            'INVALID_REQUEST',
+            'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
+          )
+        charge(parts.scorer.calls(comment) - 1 + (wantsDebate ? 1 : 0))
+        const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
+        // One sentence is the whole comment.
+        const isSplit = sentences.length > 1
+        if (isSplit) charge(1)
+        const whose = { tenant: caller.tenant, part: caller.id, remember, gone, signal: closing }
+        const scored = { text: comment, context, ...whose }
+        // The summary is asked for by itself, so that it is the same with spans and without.
+        const [{ scores, model }, spans] = await waiting(
+          Promise.all([parts.scorer.attributes(scored), isSplit ? parts.scorer.sentences(scored, sentences) : null]),
+        ).catch(noScore)
+        const detected = scores.language === 'und' ? [] : [scores.language]
+        if (asked.length === 0) checkLanguages(detected, parts.languages, wanted[0]?.name, 'detectedLanguages')
+        const attributeScores = wanted.flatMap(({ name, threshold }) => {
+          const value = scores[ATTRIBUTES[name]] / 100
+          if (value < threshold) return []
+          const probability = (value: number) => ({ value, type: 'PROBABILITY' })
+          const spanScores = sentences.map((part, at) => {
+            const own = spans?.scores.sentences[at] ?? scores
+            return { ...part, score: probability(own[ATTRIBUTES[name]] / 100) }
+          })
+          const spanned = given.spanAnnotations === true ? { spanScores } : {}
+          return [[name, { ...spanned, summaryScore: probability(value) }]]
+        })
+        gone.throwIfAborted()
+        const language = asked[0] ?? detected[0]
+        const protocols = Array.isArray(given.debate) ? given.debate : null
+        if (wantsDebate)
+          ifLate(() => unanswered('redis', 'has not answered in time: whether the debate was begun is not known'))
+        const debate = wantsDebate ? await parts.debate(caller.tenant, { text: comment, language }, protocols) : null
+        return json(200, {
+          attributeScores: Object.fromEntries(attributeScores),
+          languages: asked.length > 0 ? asked : detected,
+          detectedLanguages: detected,
+          ...(given.clientToken == null ? {} : { clientToken: given.clientToken }),
+          gavel: {
+            model,
+            version: `gavel-score-${SCORING_VERSION}`,
+            ...(debate !== null && { debate: { ...debate, url: `${base}/v1/judgements/${debate.id}` } }),
+          },
+        })
+      },
+    },
+    {
+      ...shared,
+      path: '/v1alpha1/comments:suggestscore',
+      scope: 'send',
+      operation: SUGGEST,
+      needs: { dependency: 'kafka', withinMs: parts.sending.withinMs },
+      problems: ['kafka-away', 'back-pressure'],
+      async answer({ body, caller }) {
+        const given = readAs(suggestion, body)
+        const { comment } = commentIn(given)
+        const at = new Date(parts.clock()).toISOString()
+        const scores = Object.entries(given.attributeScores ?? {})
+        if (scores.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No scores were suggested.')
+        const records = scores.map(([name, score]) => {
+          if (entryOf(ATTRIBUTES, name) === undefined) throw unknownAttribute(name)
+          const subjectId = `text~${createHash('sha256').update(comment).digest('hex')}`
+          const label = `${name}=${score.summaryScore?.value ?? 1}`
+          const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
+          return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
+        })
+        const became = await parts.sending.send(caller.tenant, records)
+        if (became.includes('refused')) throw new Refused('too-large', "Kafka's topic does not take it")
+        return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
+      },
+    },
+  ]
+}
+
+function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
+  const read = schema.safeParse(jsonOf(body))
+  if (read.success) return read.data
+  const [fault] = read.error.issues
+  throw new PerspectiveError('INVALID_REQUEST', `Invalid value at '${fault?.path.join('.')}': ${fault?.message}`)
+}
+
+function commentIn({ comment, context }: z.infer<typeof request>): { comment: string; context: readonly string[] } {
+  const written = comment?.text ?? ''
+  if (written.trim() === '') throw new PerspectiveError('COMMENT_EMPTY', 'Comment must be non-empty.')
+  if (Buffer.byteLength(written) > MOST_BYTES)
+    throw new PerspectiveError('COMMENT_TOO_LONG', 'Comment text was too many bytes.')
+  const { article, parentComment } = context?.articleAndParentComment ?? {}
+  const before = [...(context?.entries ?? []), article, parentComment].flatMap((one) => (one?.text ? [one.text] : []))
+  if (before.length > MOST_ENTRIES || Buffer.byteLength(before.join('')) > MOST_CONTEXT_BYTES)
+    throw new PerspectiveError('INVALID_REQUEST', 'Context was too long.')
+  return { comment: written.toWellFormed(), context: before.map((one) => one.toWellFormed()) }
+}
+
+interface Wanted {
+  readonly name: Attribute
+  readonly threshold: number
+}
+
+function attributesIn(asked: z.infer<typeof request>['requestedAttributes'], drops: boolean): Wanted[] {
+  const entries = Object.entries(asked ?? {})
+  if (entries.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No requested attributes.')
+  return entries.flatMap(([written, { scoreType, scoreThreshold }]) => {
+    // `TOXICITY@1` pins the version of the scores; another version is another attribute.
+    const [name = '', version] = written.split('@')
+    const isKnown = Object.hasOwn(ATTRIBUTES, name) && (version === undefined || version === `${SCORING_VERSION}`)
+    if (!isKnown) {
+      if (drops) return []
+      throw unknownAttribute(written)
+    }
+    if (scoreType != null && !/^(?:PROBABILITY|SCORE_TYPE_UNSPECIFIED)$/.test(scoreType))
+      throw new PerspectiveError('INVALID_REQUEST', 'Only the score type PROBABILITY is supported.')
+    return [{ name: name as Attribute, threshold: scoreThreshold ?? 0 }]
+  })
+}
+
+function unknownAttribute(name: string): PerspectiveError {
+  return new PerspectiveError(
+    'INVALID_REQUEST',
+    `Unknown requested attribute: ${/^[\w@.-]{1,64}$/.test(name) ? name : '(no name)'}`,
+  )
+}
+
+function checkLanguages(
+  given: readonly string[],
+  known: readonly string[],
+  attribute: string | undefined,
+  as: 'detectedLanguages' | 'requestedLanguages',
+): void {
+  const isKnown = (language: string) => known.includes(language) || known.includes(language.split('-')[0] ?? '')
+  const unknown = given.filter((language) => !isKnown(language)).map((one) => (/^[\w-]{1,35}$/.test(one) ? one : 'und'))
+  if (unknown.length === 0) return
+  throw new PerspectiveError(
+    'LANGUAGE_NOT_SUPPORTED_BY_ATTRIBUTE',
+    `Attribute ${attribute} does not support request languages: ${unknown.join(',')}`,
+    { languageNotSupportedByAttributeError: { [as]: unknown, attribute } },
+  )
+}
+
+/** Google's names of statuses. */
+const STATUSES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  409: 'ABORTED',
+  408: 'DEADLINE_EXCEEDED',
+  413: 'INVALID_ARGUMENT',
+  415: 'INVALID_ARGUMENT',
+  422: 'FAILED_PRECONDITION',
+  429: 'RESOURCE_EXHAUSTED',
+  500: 'INTERNAL',
+  502: 'UNAVAILABLE',
+  503: 'UNAVAILABLE',
+}
+
+/** Refusals in the form of Google's errors. A wrong key is a 400 there, a missing one a 403. */
+function refuse(refused: Refused, id: string): Response {
+  const { problem } = refused
+  const code = problem === 'key-unknown' ? 400 : problem === 'key-missing' ? 403 : PROBLEMS[problem].status
+  const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', domain: 'googleapis.com' }
+  const details =
+    refused instanceof PerspectiveError
+      ? [{ '@type': TYPE, errorType: refused.errorType, ...refused.details }]
+      : problem === 'key-unknown'
+        ? [{ ...info, reason: 'API_KEY_INVALID' }]
+        : []
+  const message = problem === 'key-unknown' ? 'API key not valid. Please pass a valid API key.' : refused.message
+  const { 'www-authenticate': _, ...headers } = headersOf(refused)
+  return json(
+    code,
+    { error: { code, message, status: STATUSES[code] ?? 'UNKNOWN', details } },
+    { 'x-request-id': id, ...headers },
+  )
+}
+
+const TYPE = 'type.googleapis.com/google.commentanalyzer.v1alpha1.Error'
+
+const COMMENT: Schema = { type: 'object', properties: { text: { type: 'string' }, type: { type: 'string' } } }
+const SCORE: Schema = { type: 'object', properties: { value: { type: 'number' }, type: { type: 'string' } } }
+const PLACE: Schema = { type: 'integer', description: 'In UTF-16 code units of the text; `end` is behind the last.' }
+const EXAMPLE = { comment: { text: 'What a stupid idea.' }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] }
+
+const ANALYZE: Operation = {
+  operationId: 'analyzeComment',
+  summary: "Perspective's analyze: scores of one text",
+  description: "As Perspective's API documents it, errors included; the answer names model and version in `gavel`.",
+  request: {
+    schema: {
+      type: 'object',
+      properties: {
+        comment: COMMENT,
+        requestedAttributes: { type: 'object', description: 'By name, each with `scoreThreshold` if you like.' },
+        languages: {
+          type: ['array', 'null'],
+          items: { type: 'string' },
+          description: 'Detected, where there are none.',
+        },
+        context: { type: ['object', 'null'], description: 'The text that it replies to. It is not scored.' },
+        doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
+        spanAnnotations: {
+          type: ['boolean', 'null'],
+          description: 'true: `spanScores` too, of each sentence, by a second call.',
+        },
+        clientToken: { type: ['string', 'null'], description: 'Comes back in the answer.' },
+        debate: {
+          description:
+            'Ours: true, or names of protocols, also has the comment debated. The verdicts follow by webhook, and at the address in the answer.',
+          anyOf: [
+            { type: ['boolean', 'null'] },
+            { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 20 },
+          ],
+        },
+      },
+    },
+    example: EXAMPLE,
+  },
+  response: {
+    status: 200,
+    description: 'The scores.',
+    schema: {
+      type: 'object',
+      properties: {
+        attributeScores: {
+          type: 'object',
+          additionalProperties: {
+            type: 'object',
+            properties: {
+              summaryScore: SCORE,
+              spanScores: {
+                type: 'array',
+                items: {
+                  type: 'object',
+                  required: ['begin', 'end', 'score'],
+                  properties: { begin: PLACE, end: PLACE, score: SCORE },
+                },
+              },
+            },
+          },
+        },
+        languages: { type: 'array', items: { type: 'string' } },
+        detectedLanguages: { type: 'array', items: { type: 'string' } },
+        clientToken: { type: 'string' },
+        gavel: {
+          type: 'object',
+          required: ['model', 'version'],
+          properties: {
+            model: { type: 'string' },
+            version: { type: 'string' },
+            debate: {
+              type: 'object',
+              description: 'The request, the address of its verdicts, and until when they are kept.',
+              required: ['id', 'url', 'until', 'protocols'],
+              properties: {
+                id: { type: 'string', description: 'The verdicts’ `subjectId`.' },
+                url: { type: 'string' },
+                until: { type: 'string' },
+                protocols: { type: 'array', items: { type: 'string' } },
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+}
+const SUGGEST: Operation = {
+  operationId: 'suggestScore',
+  summary: "Perspective's suggestscore: what a text's scores should have been, as feedback",
+  request: {
+    schema: { type: 'object', properties: { comment: COMMENT, attributeScores: { type: 'object' } } },
+    example: {
+      comment: { text: 'What a stupid idea.' },
+      attributeScores: { TOXICITY: { summaryScore: { value: 0.9 } } },
+    },
+  },
+  response: { status: 200, description: 'It is taken.', schema: { type: 'object' } },
+}

@@ -1,0 +1,268 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { z } from 'zod'
+import type { Ask } from '../../contracts/facts/ask.ts'
+import type { Call } from '../../contracts/facts/case.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
+import type { Fence } from '../../contracts/facts/fence.ts'
+import { fairSlots } from '../../contracts/facts/slots.ts'
+import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import { askContext } from '../../models/context.ts'
+import type { Gateway } from '../../models/gateway.ts'
+import type { Prompts } from '../../protocols/prompts.ts'
+import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
+import type { Part } from './pieces.ts'
+import { piecesOf } from './pieces.ts'
+
+/** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
+export const SCORING_VERSION = 2
+
+/** The prompt files of scores, and the places in each. */
+export const SCORE_PROMPTS = {
+  system: [],
+  perspective: ['context', 'text'],
+  sentences: ['context', 'sentences'],
+  moderation: ['text'],
+  'moderation-images': ['text'],
+} as const
+
+/** The model role that scores words alone. */
+export const MODERATOR = 'moderator'
+
+export interface ScoringSettings {
+  /** Longest time for one score, in ms. */
+  readonly timeout: number
+  /** Most at a time, in this process. */
+  readonly atOnce: number
+}
+
+/** A text to be scored, and for whom. */
+export interface Scored {
+  readonly text: string
+  /** What it answers, the oldest first. */
+  readonly context?: readonly string[]
+  /** What belongs to it, as https or data addresses: a role that sees is asked then. For categories alone. */
+  readonly images?: readonly string[]
+  readonly tenant: string
+  /** One of many who ask for the tenant. */
+  readonly part: string
+  /** False: nothing of the answer is kept. */
+  readonly remember: boolean
+  /** Aborts when whoever asks has gone: the call is stopped, unless others wait for the same score. */
+  readonly gone: AbortSignal
+  /** Aborts when no score is waited for any more. */
+  readonly signal: AbortSignal
+}
+
+/** Why there is no score. */
+export type Unscored = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
+
+export class NoScore extends Error {
+  override readonly name = 'NoScore'
+  readonly why: Unscored
+  constructor(why: Unscored, cause: unknown) {
+    super(why, { cause })
+    this.why = why
+  }
+}
+
+/** Scores and the model that gave them. */
+export interface Score<Answer> {
+  readonly scores: Answer
+  readonly model: string
+}
+
+/**
+ * Scores single texts, some with images, each by one call; of a text that is too long for one question each piece by one, and the
+ * highest counts. Rejects with a `NoScore`.
+ */
+export interface Scorer {
+  /** Longest time for one score, in ms. */
+  readonly withinMs: number
+  /** How many calls it takes to score this text. */
+  calls(text: string): number
+  attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
+  /** The attributes of each of these parts of the text, in their order. */
+  sentences(text: Scored, parts: readonly Part[]): Promise<Score<z.infer<ReturnType<typeof sentencesAnswer>>>>
+  categories(text: Scored): Promise<Score<z.infer<typeof categoriesAnswer>>>
+}
+
+export function scorer(parts: {
+  readonly gateway: Pick<Gateway, 'ask'>
+  readonly prompts: Prompts
+  readonly fence: Fence
+  /** Longest text that a question shows whole, in characters. */
+  readonly maxChars: number
+  readonly settings: ScoringSettings
+  readonly clock: Clock
+}): Scorer {
+  const { gateway, prompts, fence, maxChars, settings, clock } = parts
+  const { atOnce } = settings
+  // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
+  const slots = fairSlots({ all: atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
+  const system = prompts.get('system').render()
+
+  async function score<Answer>(
+    given: Scored,
+    messages: readonly ChatMessage[],
+    answer: z.ZodType<Answer>,
+    maxTokens = TOKENS,
+  ): Promise<Score<Answer>> {
+    const { tenant, part, remember } = given
+    const content = JSON.stringify([given.text, given.images ?? []])
+    const late = AbortSignal.timeout(settings.timeout)
+    const signal = AbortSignal.any([given.signal, late])
+    const wanted = AbortSignal.any([signal, given.gone])
+    const deadline = clock() + settings.timeout
+    const calls: Call[] = []
+    let isImageAwaited = false
+    const context = {
+      ask: {
+        stage: 'score',
+        role: given.images === undefined ? MODERATOR : 'describer',
+        messages: [...system, ...messages],
+        answer,
+        temperature: 0,
+        maxTokens,
+      },
+      protocol: 'score',
+      subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
+      ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, unwanted: given.gone },
+      ...{ deadline, calls },
+    }
+    try {
+      return await slots.run({ name: tenant, part }, wanted, async () => {
+        for (let attempt = 1; ; attempt++)
+          try {
+            const settled = await gateway.ask(askContext({ ...context, attempt }))
+            if (settled.failed !== undefined)
+              throw new NoScore(whyOf(settled.failed.code, given), settled.failed.detail)
+            return { scores: answer.parse(settled.answer), model: settled.model }
+          } catch (error) {
+            if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
+            isImageAwaited = error.code === 'image'
+            const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
+            if (clock() + ms >= deadline) throw error
+            await sleep(ms, undefined, { signal: wanted })
+          }
+      })
+    } catch (error) {
+      if (error instanceof NoScore) throw error
+      if (late.aborted) throw new NoScore(isImageAwaited ? 'image' : 'late', error)
+      if (given.signal.aborted) throw new NoScore('away', error)
+      if (error instanceof PermanentError || error instanceof RetryLaterError)
+        throw new NoScore(whyOf(error.code, given), error)
+      throw error
+    }
+  }
+
+  // Most texts grow by less than that when they are fenced.
+  const most = Math.floor(0.9 * maxChars)
+  /** A text as questions show it whole. */
+  const whole = (text: string): string[] =>
+    text.length < LEAST_CHARS || fence.unread('text', text) === 0
+      ? [text]
+      : piecesOf(text, Math.floor(0.6 * text.length)).flatMap(whole)
+
+  /** Nothing of a text goes unread: it is as bad as the worst of its pieces. */
+  async function scoreAll<Answer extends Readonly<Record<string, unknown>>>(
+    given: Scored,
+    ask: (piece: Scored) => Promise<Score<Answer>>,
+  ): Promise<Score<Answer>> {
+    // Images belong to the text as a whole: they are shown once.
+    const { images: _, ...written } = given
+    const pieces = piecesOf(given.text, most).flatMap(whole)
+    const [first, ...others] = pieces.map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
+    const [score, ...more] = await Promise.all([ask(first ?? given), ...others.map(ask)])
+    const scores = more.reduce((worst, { scores }) => highest(worst, scores), score.scores)
+    return { ...score, scores }
+  }
+
+  const contextOf = ({ context = [] }: Scored) => context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
+
+  return {
+    withinMs: settings.timeout,
+    calls: (text) => piecesOf(text, most).length,
+    attributes: (given) =>
+      scoreAll(given, (piece) => {
+        const messages = prompts
+          .get('perspective')
+          .render({ context: contextOf(piece), text: fence('text', piece.text) })
+        return score(piece, messages, attributesAnswer)
+      }),
+    sentences: (given, parts) => {
+      const lines = parts.map(({ begin, end }, at) => [
+        `${at + 1}: `,
+        { kind: 'text', text: given.text.slice(begin, end) },
+      ])
+      const sentences = fence.list('sentences', lines)
+      const messages = prompts.get('sentences').render({ context: contextOf(given), sentences })
+      return score(given, messages, sentencesAnswer(parts.length), TOKENS + parts.length * TOKENS_A_SENTENCE)
+    },
+    categories: (given) =>
+      scoreAll(given, (piece) => {
+        const { images } = piece
+        const prompt = prompts.get(images === undefined ? 'moderation' : 'moderation-images')
+        const messages = prompt.render({ text: fence('text', piece.text) })
+        const last = messages.length - 1
+        const shown =
+          images === undefined
+            ? messages
+            : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
+        return score(piece, shown, categoriesAnswer)
+      }),
+  }
+}
+
+/** The question of what harm one text does, in the form of the moderation endpoint. */
+export function harmQuestion(prompts: Prompts, fence: Fence, text: string): Ask {
+  return {
+    stage: 'score',
+    role: MODERATOR,
+    messages: [...prompts.get('system').render(), ...prompts.get('moderation').render({ text: fence('text', text) })],
+    answer: categoriesAnswer,
+    temperature: 0,
+    maxTokens: TOKENS,
+  }
+}
+
+/** The higher of each score; what is no score as it stands in the first. */
+function highest<Answer extends Readonly<Record<string, unknown>>>(one: Answer, other: Answer): Answer {
+  const entries = Object.entries(one).map(([name, value]) => {
+    const score = entryOf(other, name)
+    return [name, typeof value === 'number' && typeof score === 'number' ? Math.max(value, score) : value]
+  })
+  return Object.fromEntries(entries) as Answer
+}
+
+const FIRST_WAIT_MS = 200
+/** Shorter texts are taken as they are. */
+const LEAST_CHARS = 200
+
+/** Longest answers. */
+const [TOKENS, TOKENS_A_SENTENCE] = [400, 80]
+
+function whyOf(code: string, { images }: Pick<Scored, 'images'>): Unscored {
+  // A model that takes none refuses the question.
+  if (code === 'rejected' && images !== undefined) return 'image'
+  switch (code) {
+    case 'image':
+      return 'image'
+    case 'content-filter':
+    case 'refused':
+      return 'filtered'
+    case 'unreadable':
+      return 'unreadable'
+    case 'budget':
+    case 'limited':
+    case 'rate-limited':
+      return 'budget'
+    case 'deadline':
+    case 'timeout':
+      return 'late'
+    default:
+      return 'away'
+  }
+}

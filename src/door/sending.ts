@@ -1,0 +1,161 @@
+import type { Report } from '../contracts/ports/report.ts'
+import { type Outgoing, RefusedRecord, type TopicWriter } from '../contracts/ports/topic.ts'
+import { Refused } from './problem.ts'
+
+/** Most records, and bytes of them, that are handed to Kafka at a time. */
+const [MOST_RECORDS, MOST_BYTES] = [2_000, 1_000_000]
+/** Most bytes that wait to be sent, and those of one tenant. */
+const [MOST_WAITING_BYTES, MOST_OF_TENANT] = [32 * 2 ** 20, 16 * 2 ** 20]
+
+/** What became of a record: every in-sync replica has it, or Kafka never takes it. */
+export type Sent = 'acknowledged' | 'refused'
+
+export interface Sending {
+  /** Longest time until that is known or given up, in ms. */
+  readonly withinMs: number
+  /**
+   * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `Refused` where that is not known within
+   * the time: they may arrive all the same, which does no harm, since a repeat of a message counts once.
+   */
+  send(tenant: string, records: readonly Outgoing[]): Promise<Sent[]>
+}
+
+/** Records of one request: what is left of them to send, and what became of the others. */
+interface Request {
+  readonly records: readonly Outgoing[]
+  readonly became: Sent[]
+  /** The first that was not handed over. */
+  next: number
+  isOver: boolean
+  done(error?: unknown): void
+}
+
+/**
+ * One batch at a time is on its way to Kafka; what comes meanwhile goes with the next one, in the order in which it came, so that
+ * messages about one subject stay in order however many clients send them.
+ */
+export function sending({
+  writer,
+  timeoutMs,
+  report,
+}: {
+  writer: Pick<TopicWriter, 'send'>
+  timeoutMs: number
+  report: Report
+}): Sending {
+  const waiting: Request[] = []
+  const waitingOf = new Map<string, number>()
+  let waitingBytes = 0
+  let isSending = false
+
+  async function drain(): Promise<void> {
+    if (isSending) return
+    isSending = true
+    try {
+      for (let batch = nextBatch(waiting); batch.length > 0; batch = nextBatch(waiting)) {
+        const began = performance.now()
+        await sendBatch(batch)
+        report('door:sent', { records: batch.length, seconds: (performance.now() - began) / 1000 })
+      }
+    } finally {
+      isSending = false
+    }
+  }
+
+  async function sendBatch(batch: readonly Part[]): Promise<void> {
+    const settle = (part: Part, became: Sent) => {
+      part.request.became[part.at] = became
+      if (part.at === part.request.records.length - 1) part.request.done()
+    }
+    try {
+      await writer.send(batch.map(({ record }) => record))
+      for (const part of batch) settle(part, 'acknowledged')
+    } catch (error) {
+      if (!(error instanceof RefusedRecord)) {
+        for (const { request } of batch) request.done(error)
+        return
+      }
+      // One of them is refused: by itself each shows which.
+      for (const part of batch) {
+        if (part.request.isOver) continue
+        const became = await writer.send([part.record]).then(
+          () => 'acknowledged' as const,
+          (one: unknown) => (one instanceof RefusedRecord ? ('refused' as const) : one),
+        )
+        if (became === 'acknowledged' || became === 'refused') settle(part, became)
+        else part.request.done(became)
+      }
+    }
+  }
+
+  return {
+    withinMs: timeoutMs,
+    async send(tenant, records) {
+      if (records.length === 0) return []
+      const bytes = records.reduce((sum, record) => sum + sizeOf(record), 0)
+      const own = waitingOf.get(tenant) ?? 0
+      // One request is let in by itself, however large.
+      if ((waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING_BYTES) || (own > 0 && own + bytes > MOST_OF_TENANT))
+        throw new Refused('back-pressure', 'too much waits to be sent to Kafka', { retryAfter: 2 })
+      waitingBytes += bytes
+      waitingOf.set(tenant, own + bytes)
+      const became: Sent[] = []
+      try {
+        await new Promise<void>((resolve, reject) => {
+          const late = setTimeout(() => request.done(new Error('no acknowledgement')), timeoutMs)
+          const request: Request = {
+            records,
+            became,
+            next: 0,
+            isOver: false,
+            done(error) {
+              if (request.isOver) return
+              request.isOver = true
+              clearTimeout(late)
+              // Behind a writer that hangs, what was given up would be held without being counted.
+              const at = waiting.indexOf(request)
+              if (at !== -1) waiting.splice(at, 1)
+              if (error === undefined) resolve()
+              else reject(new Refused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 }))
+            },
+          }
+          waiting.push(request)
+          void drain()
+        })
+        return became
+      } finally {
+        waitingBytes -= bytes
+        const left = (waitingOf.get(tenant) ?? 0) - bytes
+        if (left > 0) waitingOf.set(tenant, left)
+        else waitingOf.delete(tenant)
+      }
+    },
+  }
+}
+
+/** A record of a request, and which of them it is. */
+interface Part {
+  readonly request: Request
+  readonly at: number
+  readonly record: Outgoing
+}
+
+/** The next records to send; requests that nobody waits for any more are left out. */
+function nextBatch(waiting: Request[]): Part[] {
+  const batch: Part[] = []
+  let bytes = 0
+  for (let request = waiting[0]; request !== undefined; request = waiting[0]) {
+    for (const record of request.isOver ? [] : request.records.slice(request.next)) {
+      const size = sizeOf(record)
+      if (batch.length === MOST_RECORDS || (batch.length > 0 && bytes + size > MOST_BYTES)) return batch
+      bytes += size
+      batch.push({ request, at: request.next++, record })
+    }
+    waiting.shift()
+  }
+  return batch
+}
+
+function sizeOf({ key, value }: Outgoing): number {
+  return Buffer.byteLength(key ?? '') + Buffer.byteLength(value) + 100
+}

@@ -1,0 +1,41 @@
+import { didYouMean } from '../contracts/facts/did-you-mean.ts'
+import { Refused } from './problem.ts'
+import type { Schema } from './route.ts'
+
+/** So many are named, and so much of each. */
+const [MOST, LONGEST] = [20, 64]
+
+/** The fields of an object that nobody reads, `under` the name of where it stands. */
+export function unknownIn(given: object, known: readonly string[], under = ''): string[] {
+  const unknown: string[] = []
+  for (const name in given) {
+    if (unknown.length === MOST) break
+    if (!known.includes(name)) unknown.push(`${under}${shown(name)}`)
+  }
+  return unknown
+}
+
+/** What an answer says of them. */
+export function ignoredIn(names: readonly string[]): { ignored?: readonly string[] } {
+  return names.length === 0 ? {} : { ignored: names.slice(0, MOST) }
+}
+
+export const IGNORED: Schema = {
+  type: 'array',
+  items: { type: 'string' },
+  description: `Fields that were sent and that nobody reads; of many the first ${MOST}.`,
+}
+
+/** Throws the problem of a field that a body of the door's own form has not. */
+export function checkKnown(names: Iterable<string>, known: readonly string[]): void {
+  for (const name of names)
+    if (!known.includes(name)) {
+      const message = `is no field here.${didYouMean(shown(name), known)} There are ${known.join(', ')}.`
+      throw new Refused('invalid', `${shown(name)}: ${message}`, { errors: [{ path: shown(name), message }] })
+    }
+}
+
+/** A name that was sent, as it may stand in an answer. */
+export function shown(name: string): string {
+  return /^[\w.$@-]+$/.test(name) ? name.slice(0, LONGEST) : '(odd)'
+}

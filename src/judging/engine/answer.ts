@@ -1,0 +1,200 @@
+import type { Lookup } from '../../contracts/facts/ask.ts'
+import { type CaseRecord, type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
+import { RetryLaterError } from '../../contracts/facts/errors.ts'
+import { noUsage, requestIn } from '../../contracts/facts/verdict.ts'
+import type { Answers } from '../../contracts/ports/answers.ts'
+import type { CaseStore } from '../../contracts/ports/cases.ts'
+import { msSince } from '../../contracts/ports/clock.ts'
+import type { Library } from '../../contracts/ports/library.ts'
+import type { Attempt, AttemptEnd, StagedAsk } from '../../contracts/ports/queues.ts'
+import { type AskContext, askContext, type Settled } from '../../models/context.ts'
+import type { Gateway } from '../../models/gateway.ts'
+import type { Lookups } from '../../models/lookups.ts'
+import type { Deadlines } from './deadline.ts'
+import { failedAttempt } from './failed-attempt.ts'
+import type { LargeCases, Use } from './large-cases.ts'
+import { Closed, type Located, type LocateParts, locate, withheld } from './locate.ts'
+import { callsFor } from './lost-calls.ts'
+import type { Pacing } from './pacing.ts'
+
+export interface AnswerParts extends LocateParts {
+  readonly cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld' | 'answer' | 'loseCalls'>
+  readonly gateway: Pick<Gateway, 'ask'>
+  readonly library: Pick<Library, 'find' | 'embedder'>
+  /** Absent where nobody asks apart from the stream. */
+  readonly answers?: Pick<Answers, 'onDropped'>
+  /** Absent where no lookup is held. */
+  readonly lookups?: Pick<Lookups, 'look'>
+  readonly pace: Pick<Pacing, 'countAsk'>
+  readonly large: LargeCases
+  readonly deadlines: Deadlines
+  /** What is being answered here. A job whose lock has lapsed is run again, perhaps by the process that still runs it. */
+  readonly answering: Set<string>
+}
+
+/** A second attempt at an ask that this process is answering at the moment is made after this time, in ms. */
+const ANSWERING_MS = 1_000
+/** An ask of a large case for which others leave no room is tried again after this time, in ms, or up to twice as long. */
+const LARGE_MS = 2_000
+
+/**
+ * One attempt at an ask: finds its question, sends it to a model or to the library, and journals the result. Calls that
+ * were paid for but left no answer in the journal are recorded as lost.
+ */
+export async function answer(parts: AnswerParts, attempt: Attempt): Promise<AttemptEnd> {
+  const { answering, large, scripts, clock, report } = parts
+  const { protocol, stage, caseId, run, key } = attempt
+  const id = `${caseId}/${run}/${key}`
+  if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
+  answering.add(id)
+  const startedAt = clock()
+  report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
+  let use: Use | null = null
+  const { unwanted, end: endWatch } = unwantedOf(parts, caseId)
+  try {
+    use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
+    let end = use === null ? noRoom() : null
+    while (end === null) end = await answerFound(parts, attempt, startedAt, unwanted)
+    const outcome = end.end === 'done' ? end.outcome : 'retry'
+    report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
+    return end
+  } finally {
+    use?.end()
+    endWatch()
+    answering.delete(id)
+  }
+}
+
+function noRoom(): AttemptEnd {
+  const delayMs = LARGE_MS * (1 + Math.random())
+  return { end: 'held', delayMs, why: 'other large threads are being judged' }
+}
+
+/** For an ask of a request apart from the stream: aborts when that was dropped. */
+function unwantedOf(
+  { answers }: Pick<AnswerParts, 'answers'>,
+  caseId: string,
+): { readonly unwanted?: AbortSignal; end(): void } {
+  const asked = requestIn(caseId)
+  if (asked === null || answers === undefined) return { end() {} }
+  const dropped = new AbortController()
+  return { unwanted: dropped.signal, end: answers.onDropped(asked.request, () => dropped.abort()) }
+}
+
+/** Null if the question turned out to be closed: then it is found anew. */
+async function answerFound(
+  parts: AnswerParts,
+  attempt: Attempt,
+  startedAt: number,
+  unwanted: AbortSignal | undefined,
+): Promise<AttemptEnd | null> {
+  const { cases, gateway, scripts, pace, deadlines, clock } = parts
+  const { caseId, key, heldMs } = attempt
+  const found = await locate(parts, attempt)
+  if ('end' in found) return found
+  const context = contextOf(attempt, found, unwanted)
+  const write = (settled: Settled) => journal(parts, attempt, found, entryOf(context, settled, { startedAt, heldMs }))
+  const isAnswered = pace.countAsk()
+  try {
+    context.deadline = await deadlines.of(found.record)
+    const { lookup } = context.ask
+    return await write(lookup === undefined ? await gateway.ask(context) : await lookUp(parts, context, lookup))
+  } catch (error) {
+    if (error instanceof Closed) {
+      // Read from the store, it is found as it stands.
+      scripts.forget(caseId)
+      return null
+    }
+    if (isHeld(error)) context.deadline = await deadlines.hold(found.record)
+    const failure = failedAttempt(error, attempt, { deadline: context.deadline, now: clock() })
+    if (failure.next === 'throw') throw error
+    if (failure.next === 'fail') return await write(failure.settled)
+    await cases.loseCalls(caseId, callsFor(context.calls, key))
+    return failure.end
+  } finally {
+    isAnswered()
+  }
+}
+
+/** The attempt's context, which everything between here and the model shares. */
+function contextOf(
+  { protocol, caseId, run, key, number, last, signal }: Attempt,
+  { ask, record, remember, mayAsk }: Located,
+  unwanted: AbortSignal | undefined,
+): AskContext {
+  return askContext({
+    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, attempt: number, last, signal, unwanted },
+    subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+    ...{ author: authorOf(record), deadline: record.deadline, calls: [], remember, mayAsk },
+  })
+}
+
+/** The author of the post that is judged, where the protocol's subject has one. */
+function authorOf({ subject }: CaseRecord): string | undefined {
+  const { post } = (subject ?? {}) as { post?: { author?: unknown } }
+  return typeof post?.author === 'string' ? post.author : undefined
+}
+
+/** The library's answer. */
+async function lookUp(
+  { library, lookups, clock, report }: AnswerParts,
+  context: AskContext,
+  wanted: Lookup,
+): Promise<Settled> {
+  const { subject, protocol, caseId, signal } = context
+  const { tenant, postId: id, kind } = subject
+  await context.mayAsk?.()
+  async function find(): Promise<Settled> {
+    const started = clock()
+    const { tokens, shown, ...found } = await library.find(wanted, { tenant, id, kind }, signal)
+    for (const { shelf, neighbours } of found.shelves)
+      report('shelf:searched', { protocol, shelf, found: neighbours.length > 0, caseId })
+    const usage = { ...noUsage(), promptTokens: tokens }
+    const settled = {
+      answer: found,
+      raw: null,
+      model: library.embedder,
+      usage,
+      ms: msSince(clock, started),
+      memo: false,
+    }
+    return shown === undefined ? settled : { ...settled, shown: [...shown] }
+  }
+  return lookups === undefined ? find() : lookups.look(context, find)
+}
+
+/** Writes how the ask ended into the case's journal. */
+async function journal(
+  { cases, scripts }: AnswerParts,
+  staged: StagedAsk,
+  { record, answersInRound }: Located,
+  entry: JournalEntry,
+): Promise<AttemptEnd> {
+  const { caseId, run, key } = staged
+  const { outcome, answers } = await cases.answer(caseId, run, key, entry, record)
+  if (outcome === 'deleted') throw withheld()
+  scripts.answered(staged, outcome === 'stored' ? entry : null)
+  if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(entry.calls, key))
+  return {
+    ...{ end: 'done', outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed' },
+    // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
+    advance: outcome !== 'stale' && answers >= answersInRound,
+  }
+}
+
+function entryOf(
+  { ask, calls }: AskContext,
+  settled: Settled,
+  around: { readonly startedAt: number; readonly heldMs: number },
+): JournalEntry {
+  const { usage } = settled
+  return {
+    ...{ stage: ask.stage, role: ask.role, ...settled, calls: [...calls] },
+    usage: calls.length === 0 ? { ...usage, calls: 0 } : { ...usageOf(calls), memoHits: usage.memoHits },
+    ...around,
+  }
+}
+
+function isHeld(error: unknown): boolean {
+  return error instanceof RetryLaterError && error.awaits !== undefined
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto'
+import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
+import type { Answers, Asked, AskedOutcome, Asking } from '../../contracts/ports/answers.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { Memo } from '../../contracts/ports/memo.ts'
+import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
+import { askedThread } from '../threads/asked.ts'
+import { mayBeAsked, type Router } from './routes.ts'
+import type { Protocol } from './script.ts'
+
+/** Has posts judged apart from the stream: each request is a thread of its own, which is opened at once and never again. */
+export function asking(deps: {
+  readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'paused'>
+  readonly memo: Pick<Memo, 'forget'>
+  readonly answers: Pick<Answers, 'tellDropped'>
+  readonly protocols: readonly Protocol[]
+  readonly routes: Router
+  readonly rules: ThreadRules
+  readonly clock: Clock
+  /** How long an answer can be read, and what was asked about a request is found in the memo, in ms. */
+  readonly settings: { readonly keepAnswers: number; readonly keepMemo: number }
+  /** Opens what is due, once something was asked. */
+  readonly wake: () => void
+}): Asking {
+  const { threads, memo, answers, rules, clock, settings, wake } = deps
+
+  return {
+    async ask(tenant, { post, comments, protocols, webhook }) {
+      const subject: ThreadRef = { tenant, postId: post.id, kind: post.hateSpeech === undefined ? 'post' : 'reply' }
+      const { judges, unjudged } = judgesOf(deps, subject, { post, comments, protocols })
+      if (unjudged.length > 0 || judges.length === 0) {
+        const judging = deps.protocols.filter((one) => mayBeAsked(one, post)).map(({ name }) => name)
+        return { kind: 'unjudged', protocols: unjudged, judging }
+      }
+      const paused = await threads.paused()
+      const names = judges.map(({ name }) => name)
+      const off = names.filter((name) => paused.has(name))
+      if (off.length > 0) return { kind: 'paused', protocols: off }
+      const ref: ThreadRef = { tenant, postId: randomBytes(16).toString('hex'), kind: 'asked' }
+      const now = clock()
+      const postOnly = judges.every(({ subject }) => subject !== 'thread')
+      const asked = { post: { ...post, asked: names }, comments: postOnly ? [] : comments, postOnly }
+      const until = now + settings.keepAnswers
+      const thread = askedThread(ref, asked, now, rules)
+      const put = await threads.putAsked({ thread, subject, protocols: names, webhook, until }, now)
+      if (put === 'deleted') return { kind: 'deleted' }
+      wake()
+      return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies AskedOutcome
+    },
+    async leave(tenant, id) {
+      if (await threads.dropAsked({ tenant, postId: id, kind: 'asked' })) await answers.tellDropped(id)
+    },
+    async erase(tenant, id) {
+      const ref: ThreadRef = { tenant, postId: id, kind: 'asked' }
+      const wasKnown = await threads.dropAsked(ref)
+      if (!wasKnown) return false
+      await answers.tellDropped(id)
+      await memo.forget(ref, settings.keepMemo)
+      return true
+    },
+  }
+}
+
+/** The protocols that are to judge it, and those of the named ones that can't. */
+function judgesOf(
+  { protocols, routes }: { protocols: readonly Protocol[]; routes: Router },
+  subject: ThreadRef,
+  asked: Pick<Asked, 'protocols'> & { post: Post; comments: readonly Comment[] },
+): { judges: readonly Protocol[]; unjudged: readonly string[] } {
+  if (asked.protocols === null) return { judges: routes.at(subject, asked.post, asked.comments.length), unjudged: [] }
+  const judges = protocols.filter((one) => asked.protocols?.includes(one.name) && mayBeAsked(one, asked.post))
+  return { judges, unjudged: asked.protocols.filter((name) => judges.every((judge) => judge.name !== name)) }
+}

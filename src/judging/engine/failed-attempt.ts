@@ -1,0 +1,50 @@
+import { type FailureCode, PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
+import { noUsage } from '../../contracts/facts/verdict.ts'
+import type { Attempt, AttemptEnd } from '../../contracts/ports/queues.ts'
+import type { Settled } from '../../models/context.ts'
+
+/** What follows from an attempt that threw: the ask fails, it is retried, or the error is unexpected. */
+type FailedAttempt =
+  | { readonly next: 'fail'; readonly settled: Settled }
+  | { readonly next: 'retry'; readonly end: Exclude<AttemptEnd, { end: 'done' }> }
+  | { readonly next: 'throw' }
+
+/** Decides which of these. `deadline` is the case's, and `now` is the time of the failure, both in ms since 1970. */
+export function failedAttempt(
+  error: unknown,
+  { signal, last, heldMs }: Attempt,
+  { deadline, now }: { readonly deadline: number; readonly now: number },
+): FailedAttempt {
+  if (error instanceof PermanentError) return { next: 'fail', settled: failed(error.code, error.message) }
+  if (!signal.aborted && !(error instanceof RetryLaterError)) return { next: 'throw' }
+  const retry =
+    error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
+  const delayMs = waitOf(retry, heldMs)
+  if (now + delayMs >= deadline) {
+    const detail = `the case's deadline passes before the next try; last: ${retry.code}`
+    return { next: 'fail', settled: failed('deadline', detail) }
+  }
+  const why = `${retry.code}: ${retry.message}`
+  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'held', delayMs, why } }
+  if (last) return { next: 'fail', settled: failed(retry.code, retry.message) }
+  return { next: 'retry', end: { end: 'again', why } }
+}
+
+function failed(code: FailureCode, detail: string): Settled {
+  return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
+}
+
+/** Shortest wait that an endpoint can impose, in ms. */
+const LEAST_WAIT_MS = 100
+const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unavailable'])
+
+/**
+ * How long to wait before the next try, in ms. A wait imposed by an endpoint costs no attempt, so it lasts at least
+ * half as long as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask is tried some
+ * twenty times, not millions of times. One that is held until a model answers again waits as long as it is told.
+ */
+export function waitOf({ code, delayMs = 0, costsAttempt, awaits }: RetryLaterError, heldMs: number): number {
+  return costsAttempt || awaits !== undefined || !IMPOSED.has(code)
+    ? delayMs
+    : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
+}

@@ -1,0 +1,199 @@
+import type { JournalEntry } from '../../contracts/facts/case.ts'
+import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { Library } from '../../contracts/ports/library.ts'
+import type { Advance, Work } from '../../contracts/ports/queues.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import { withFormat } from '../../models/format.ts'
+import type { Gateway } from '../../models/gateway.ts'
+import type { Lookups } from '../../models/lookups.ts'
+import { type AnswerParts, answer } from './answer.ts'
+import { groupsOf } from './ask-groups.ts'
+import { type Ended, endOf, faithfully } from './conclude.ts'
+import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
+import { hasWaited } from './erase.ts'
+import { type LargeCases, largeCases } from './large-cases.ts'
+import { callsIn } from './lost-calls.ts'
+import { type Pacing, pacing } from './pacing.ts'
+import { type Pending, pendingAsks } from './pending.ts'
+import { prepared } from './prepared.ts'
+import type { KeyedAsk, ReplayState } from './replay.ts'
+import { replayCase } from './replay-case.ts'
+import type { Protocol } from './script.ts'
+import { isHandedBack, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
+import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
+
+export interface JudgeSettings {
+  /**
+   * A case that was taken over this often without finishing is concluded without a label: it may be what kills workers.
+   */
+  readonly maxTakeovers: number
+  /** How long a worker hands back cases of other versions before it restarts one, in ms. */
+  readonly handBack: number
+  /** Longest transcript, in bytes. */
+  readonly transcriptBytes: number
+}
+
+interface JudgeParts {
+  readonly protocols: ReadonlyMap<string, Protocol>
+  readonly cases: CaseStore
+  readonly gateway: Gateway
+  readonly library: Pick<Library, 'find' | 'embedder'>
+  readonly clock: Clock
+  readonly report: Report
+  readonly settings: JudgeSettings
+  /** Set in a service, where asks that no model of their chain answers are held, and lookups. */
+  readonly holding?: DeadlineSettings
+  readonly lookups?: Pick<Lookups, 'look'>
+}
+
+/** What a case is advanced with: the parts, and what this process has in memory. */
+interface JudgeContext extends JudgeParts {
+  readonly scripts: WaitingScripts
+  readonly pace: Pacing
+  readonly large: LargeCases
+}
+
+/**
+ * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end;
+ * `answer` answers one ask of a round and journals the result; `pending` says what a case waits for. Every step may be
+ * repeated, in any process, at any time.
+ */
+export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
+  const scripts = waitingScripts(parts.clock)
+  const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
+  const { holding } = parts
+  const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
+  const answering: AnswerParts = {
+    ...context,
+    ...{ deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() },
+  }
+  return {
+    advance: (caseId, share = caseId) =>
+      advance(context, caseId, share).catch((error: unknown) => {
+        if (error instanceof StoreSuspended || error instanceof CaseWithheld) return LATER
+        throw error
+      }),
+    answer: (attempt) => answer(answering, attempt),
+    pending: pendingAsks(context),
+  }
+}
+
+const DONE: Advance = { next: 'done' }
+/** The job is retried: meanwhile another process may handle the case, or the store may allow it to be taken. */
+const LATER: Advance = { next: 'later', delayMs: 1_000 }
+/** A large case for which others leave no room is tried again after this, in ms, or up to twice as long: there may be a thousand. */
+const LARGE_MS = 3_000
+const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
+
+/** Advances a case to its next round or its end, once it is its turn and there is room for it. */
+async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
+  const { cases, scripts, pace, large } = context
+  const waiting = scripts.of(caseId)
+  if (waiting === undefined) {
+    const putOff = pace.putOff(share)
+    if (putOff > 0) return { next: 'later', delayMs: putOff * (1 + 3 * Math.random()) }
+    await pace.begin(share)
+  }
+  const length = waiting?.subjectCharacters ?? (await cases.recordLength(caseId))
+  if (waiting === undefined) pace.weigh(share, length)
+  const use = await large.use(caseId, length)
+  if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
+  try {
+    return await takeOn(context, caseId, share, waiting)
+  } finally {
+    use.end()
+  }
+}
+
+/** Takes the case over and runs its script on, unless it is left to others. */
+async function takeOn(
+  context: JudgeContext,
+  caseId: string,
+  share: string,
+  waiting: ReturnType<WaitingScripts['of']>,
+): Promise<Advance> {
+  const { protocols, cases, clock, settings, scripts } = context
+  // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
+  const seen = waiting ?? (await cases.peek(caseId))
+  if (seen === null) return DONE
+  const protocol = protocolOf(protocols, seen.record)
+  if (protocol === undefined) return PROTOCOL_OFF
+  if (isWaiting(seen.record, clock())) return LATER
+  if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
+  const taken = await cases.take(caseId, seen)
+  if (taken === null) {
+    scripts.forget(caseId)
+    return DONE
+  }
+  const other = otherVersion(taken.record.versions, protocol)
+  if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
+    // It has restarted meanwhile.
+    scripts.forget(caseId)
+    return advance(context, caseId, share)
+  }
+  if (other !== undefined) return (await restart(context, taken, protocol)) ? advance(context, caseId, share) : DONE
+  const goOn = waiting?.record === taken.record ? waiting.progress : undefined
+  if (goOn === undefined) await prepared(protocol, taken.record.subject)
+  const { replayState, progress } = replayCase(protocol, taken, goOn, context)
+  if (replayState.at === 'end') {
+    scripts.forget(caseId)
+    return (await conclude(context, taken, replayState)) ? DONE : LATER
+  }
+  scripts.keep(taken, progress, replayState.open)
+  return { next: 'asks', groups: groupsOf(taken, replayState) }
+}
+
+/** Restarts a case of other versions under this process's versions. False if another worker has it now, in the same run. */
+async function restart({ cases, clock }: JudgeContext, taken: TakenCase, protocol: Protocol): Promise<boolean> {
+  const { record, epoch, run, journal } = taken
+  // The journal is dropped, but the calls in it were made.
+  await cases.loseCalls(record.id, callsIn(journal))
+  const restarted = { ...record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
+  return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
+}
+
+const FENCED =
+  'another worker took this case over because its lock had lapsed. That worker continues, and this result is dropped. Nothing is lost or published twice'
+
+/** False if the job must be retried: the store accepts no conclusion at the moment, or the case was restarted. */
+async function conclude(
+  { protocols, cases, clock, report, settings }: JudgeContext,
+  taken: TakenCase,
+  end: Extract<ReplayState, { at: 'end' }>,
+): Promise<boolean> {
+  const { record, epoch, run, journal } = taken
+  const { ruling, carry } = end.conclusion
+  const inTranscript = new Set(end.asked.map(({ key }) => key))
+  // The transcript of a case that was given up lacks turns whose calls were made.
+  const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
+  const said = protocolOf(protocols, record)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+  // It may rest on what was learnt from others: the next revision would not know when that is deleted.
+  const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
+  const won = await cases.conclude(record, epoch, {
+    ...endOf(ended, sentAs, settings.transcriptBytes),
+    // No revision follows what was asked apart from the stream.
+    carry: carry === undefined || wasShown || record.kind === 'asked' ? null : JSON.stringify(carry),
+    again: ruling.decidedBy === 'none' && hasWaited(record),
+  })
+  if (won) {
+    report('case:concluded', { caseId: record.id, protocol: record.protocol, rounds: ruling.rounds })
+    return true
+  }
+  const now = await cases.peek(record.id)
+  if (now?.epoch !== epoch) report('case:fenced', { caseId: record.id, why: FENCED })
+  // A worker that took the case over continues it. One that restarted it may not: this one must.
+  return now === null || (now.epoch !== epoch && now.run === run)
+}
+
+/**
+ * The messages of an ask as they were sent; of a batch, only the items that were sent. An ask answered from the memo is
+ * shown as it was asked.
+ */
+function sentAs({ ask }: KeyedAsk, { sent }: JournalEntry): ChatMessage[] {
+  const { batch } = ask
+  if (sent === undefined || sent.length === 0 || batch === undefined) return withFormat(ask)
+  return sent.flatMap((some) => withFormat(batch.subset(some)))
+}

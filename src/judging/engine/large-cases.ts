@@ -1,0 +1,53 @@
+import type { CaseStore } from '../../contracts/ports/cases.ts'
+
+/** From this length of a case's record on, in characters or bytes, it counts: shorter ones in 256 slots together have less than {@link MOST}. */
+const LARGE = 62_500
+/** As many of them may be used at a time in a process, but always one: a process has some 190 MB for all that it does. */
+const MOST = 16_000_000
+
+/** The use of a case, until it ends. */
+export type Use = { end(): void }
+
+/**
+ * The large cases of a process, which it can't have in memory all at once: a thread of as many comments as may be kept, each as
+ * long as may be, is ten megabytes, and a few accounts may write in dozens of threads.
+ */
+export interface LargeCases {
+  /** Begins to use a case; null if others that are used leave no room for it. `length` is its record's, if it is known. */
+  use(caseId: string, length?: number): Promise<Use | null>
+}
+
+const NOTHING: Use = { end: () => {} }
+
+export function largeCases(cases: Pick<CaseStore, 'recordLength'>): LargeCases {
+  const used = new Map<string, { readonly length: number; users: number }>()
+  let total = 0
+
+  function again(caseId: string): Use | null {
+    const known = used.get(caseId)
+    if (known === undefined) return null
+    known.users++
+    return {
+      end() {
+        if (--known.users > 0) return
+        used.delete(caseId)
+        total -= known.length
+      },
+    }
+  }
+
+  return {
+    async use(caseId, given) {
+      const known = again(caseId)
+      if (known !== null) return known
+      const length = given ?? (await cases.recordLength(caseId))
+      if (length < LARGE) return NOTHING
+      const meanwhile = again(caseId)
+      if (meanwhile !== null) return meanwhile
+      if (total > 0 && total + length > MOST) return null
+      used.set(caseId, { length, users: 0 })
+      total += length
+      return again(caseId)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import { COMMENT_CHARACTERS } from '../../contracts/facts/thread.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { WaitingScripts } from './waiting-scripts.ts'
+
+/** So many cases may always be in progress… */
+const LEAST_IN_PROGRESS = 128
+/** …and so many for each ask that is being answered here. */
+const PER_ASK = 2
+/** Of these, one share has at most this part. */
+const OF_SHARE = 0.5
+/** One share begins no more than one case in this time, in ms: as fast as a process can judge them… */
+const BETWEEN_MS = 20
+/** …and so much later for each {@link COMMENT_CHARACTERS} of the case before, in ms: they are read and written at each of its steps. */
+const PER_COMMENT_MS = 4
+/** A case that is to wait longer for its share, in ms, does not wait here, where it would keep a worker from others. */
+const LONGEST_WAIT_MS = 200
+/** Above so many shares, those that may begin are forgotten. */
+const MOST_SHARES = 1_000
+/** A case whose round began longer ago, in ms, waits for something else than for its turn, and counts for nothing. */
+const RECENT_MS = 5_000
+/** When no case could begin for so long, in ms, a few begin all the same. */
+const LONGEST_PAUSE_MS = 2_000
+const A_FEW = 32
+const LOOK_MS = 10
+
+export type Pacing = ReturnType<typeof pacing>
+
+/**
+ * Lets cases begin as fast as this process can judge them, in order, so that those that have begun end before others
+ * begin. More of them would end no sooner, and their scripts would fill the memory. A share that has a part of what may be
+ * in progress waits for its own cases to end, and holds up no other.
+ */
+export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
+  const waiting = new Set<{ readonly share: string; readonly begin: () => void }>()
+  let answering = 0
+  let looking: NodeJS.Timeout | undefined
+  let pausedFor = 0
+  /** When the next case of each share may begin, by a monotonic clock, in ms. */
+  const nextOf = new Map<string, number>()
+
+  function begins(share: string, afterMs = BETWEEN_MS): void {
+    const now = performance.now()
+    nextOf.set(share, Math.max(nextOf.get(share) ?? 0, now + afterMs))
+    if (nextOf.size > MOST_SHARES) for (const [one, at] of nextOf) if (at <= now) nextOf.delete(one)
+  }
+  const waitOf = (share: string) => Math.max(0, (nextOf.get(share) ?? 0) - performance.now())
+
+  /** How many more cases may begin now, and of a share. */
+  function room() {
+    const most = Math.max(LEAST_IN_PROGRESS, PER_ASK * answering)
+    const of = scripts.recent(clock() - RECENT_MS)
+    const all = [...of.values()].reduce((sum, some) => sum + some, 0)
+    return { free: most - all, hasRoom: (share: string) => (of.get(share) ?? 0) < most * OF_SHARE }
+  }
+
+  function look(): void {
+    pausedFor += LOOK_MS
+    const { free, hasRoom } = room()
+    const paused = pausedFor >= LONGEST_PAUSE_MS
+    let left = Math.max(free, paused ? A_FEW : 0)
+    for (const one of waiting) {
+      if (left <= 0) break
+      if (waitOf(one.share) > 0 || !(paused || hasRoom(one.share))) continue
+      waiting.delete(one)
+      begins(one.share)
+      one.begin()
+      left--
+      pausedFor = 0
+    }
+    if (waiting.size > 0) return
+    clearInterval(looking)
+    looking = undefined
+  }
+
+  return {
+    /** How long a case of this share is to be put off, in ms; 0 if it may wait here. */
+    putOff(share: string): number {
+      const wait = waitOf(share)
+      return wait > LONGEST_WAIT_MS ? wait : 0
+    },
+    /** The case that has begun is as long as this. */
+    weigh(share: string, characters: number): void {
+      if (characters > COMMENT_CHARACTERS) begins(share, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
+    },
+    /** Resolves when another case of this share may begin. */
+    async begin(share: string): Promise<void> {
+      const { free, hasRoom } = room()
+      if (free > 0 && waitOf(share) === 0 && hasRoom(share)) return begins(share)
+      const turn = new Promise<void>((begin) => waiting.add({ share, begin }))
+      if (looking === undefined) pausedFor = 0
+      looking ??= setInterval(look, LOOK_MS)
+      return turn
+    },
+    /** Counts an ask that is being answered, until the returned function is called; once. */
+    countAsk(): () => void {
+      answering++
+      return () => {
+        answering--
+      }
+    },
+  }
+}

@@ -1,0 +1,33 @@
+import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
+import type { RememberedThread, ThreadRules } from '../../contracts/ports/threads.ts'
+import { takeComments } from './comments.ts'
+import { takePost } from './post.ts'
+import { atOnce, newThread, type Thread } from './thread.ts'
+
+/**
+ * The thread of a request: its comments belong to it whatever their age, and are cut, shared out and sampled as a stream's are.
+ * With `postOnly` nobody reads them.
+ */
+export function askedThread(
+  ref: ThreadRef,
+  { post, comments, postOnly }: { post: Post; comments: readonly Comment[]; postOnly: boolean },
+  now: number,
+  streamRules: ThreadRules,
+): RememberedThread {
+  const rules: ThreadRules = { ...streamRules, finalAge: Number.MAX_SAFE_INTEGER, counts: [], reopen: false }
+  const arrival = { firstDue: now, now, threaded: !postOnly, atOnce: true }
+  const { thread } = takePost(newThread(ref), { post, arrival }, rules)
+  const changes = comments.map((comment) => ({ kind: 'said' as const, comment, origin: noOrigin }))
+  return { ...takeComments(thread, { changes, now }, rules).thread, post, postOnly }
+}
+
+/** Only comments whose post is missing are asked where they came from. */
+function noOrigin(): never {
+  throw new Error('a comment of a request came from no topic')
+}
+
+/** The thread as its store first has it: due at once. */
+export function putAsked({ postOnly, ...asked }: RememberedThread, now: number): Thread {
+  const status = postOnly ? 'post-only' : 'threaded'
+  return { ...newThread(asked.ref), ...asked, status, due: atOnce(now), dueSince: now, generation: 1 }
+}

@@ -1,0 +1,238 @@
+import type { Outcome } from '../../contracts/facts/messages.ts'
+import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
+import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
+import type { CommentChange, Origin, Place, ThreadRules } from '../../contracts/ports/threads.ts'
+import { dueNow, laterPlace, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
+
+type CommentOutcome = Exclude<Outcome, 'dead-letter'>
+
+/** Applies comments that are new, edited or deleted, in order. */
+export function takeComments(
+  thread: Thread,
+  { changes, now }: { readonly changes: readonly CommentChange[]; readonly now: number },
+  rules: ThreadRules,
+): Step<CommentOutcome[]> {
+  if (thread.status === 'deleted') return { thread, outcome: changes.map(() => 'deleted') }
+  if (thread.status !== 'threaded') return { thread, outcome: changes.map(() => 'unrouted') }
+  const batch = batchOn(thread, rules)
+  const outcome = changes.map((change) => take(batch, change))
+  return { thread: end(batch, now), outcome }
+}
+
+/** The thread's fields while a batch of changes is applied to it. */
+interface Batch {
+  readonly thread: Thread
+  readonly rules: ThreadRules
+  readonly sample: Sample
+  sampledUnder: string | null
+  rekeyed: boolean
+  accepted: number
+  overAuthor: number
+  late: number
+  due: number | null
+  place: Place | undefined
+  /** A comment was added, edited or deleted. */
+  changed: boolean
+  deleted: boolean
+  /** A comment that the final snapshot contains was deleted. */
+  superseded: boolean
+  /** A comment was added or edited after the final snapshot. */
+  reopened: boolean
+}
+
+function batchOn(thread: Thread, rules: ThreadRules): Batch {
+  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, commentPlace } = thread
+  return {
+    ...{ thread, rules, sampledUnder, rekeyed, accepted, overAuthor, late, due },
+    sample: sampleOf(thread),
+    place: commentPlace,
+    changed: false,
+    deleted: false,
+    superseded: false,
+    reopened: false,
+  }
+}
+
+function take(batch: Batch, change: CommentChange): CommentOutcome {
+  // A reader that lags behind another would replace newer text with older.
+  if (takenBefore(batch.place, change.place)) return 'duplicate'
+  if (change.place !== undefined) batch.place = laterPlace(batch.place, change.place)
+  return change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
+}
+
+/**
+ * Leaves a tombstone, also for a comment that was never seen: its deletion may arrive first, and must keep the comment
+ * out.
+ */
+function remove(batch: Batch, { id, createdAt, reached }: CommentChange & { kind: 'deleted' }): CommentOutcome {
+  const { thread, rules, sample } = batch
+  const old = sample.comments.get(id)
+  if (old === null) return 'duplicate'
+  sample.comments.set(id, null)
+  sample.ranks.set(id, rankOfDeleted(rules.rank(thread.ref, id), old !== undefined))
+  sample.orphans.delete(id)
+  batch.changed = true
+  batch.deleted = true
+  if (old !== undefined) {
+    batch.accepted--
+    batch.superseded ||= thread.final
+  }
+  waitForPost(batch, createdAt, reached)
+  return 'deleted'
+}
+
+function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOutcome {
+  const { thread, rules, sample } = batch
+  const { comment } = change
+  const old = sample.comments.get(comment.id)
+  if (old === null) return 'deleted'
+  if (old !== undefined && JSON.stringify(old) === JSON.stringify(comment)) return 'duplicate'
+  if (thread.post !== null && comment.createdAt > thread.post.createdAt + rules.finalAge) {
+    // An edit of a comment that is kept is not one more comment.
+    if (old === undefined) batch.late++
+    return 'late'
+  }
+  batch.changed = true
+  batch.reopened ||= thread.final
+  if (old === undefined) return add(batch, change)
+  // An edited comment keeps its rank and its place.
+  sample.comments.set(comment.id, comment)
+  // If the post never comes, the dead letter is the edit's.
+  if (thread.post === null) sample.orphans.set(comment.id, change.origin())
+  return 'updated'
+}
+
+function add(batch: Batch, { comment, origin, reached }: CommentChange & { kind: 'said' }): CommentOutcome {
+  const { thread } = batch
+  noteKey(batch)
+  batch.accepted++
+  const kept = addToSample(batch, comment)
+  if (thread.post !== null) return thread.final ? 'late' : 'judged'
+  batch.sample.orphans.set(comment.id, kept ? origin() : unseen(origin()))
+  waitForPost(batch, comment.createdAt, reached)
+  return 'orphan'
+}
+
+/** Whether the comment is kept; it counts as accepted either way. */
+function addToSample(batch: Batch, comment: Comment): boolean {
+  const { thread, rules, sample } = batch
+  const rank = rules.rank(thread.ref, comment.id)
+  const room = makeRoom(sample, comment, rank, rules)
+  if (room !== 'within-share') batch.overAuthor++
+  if (room === 'left-out') return false
+  sample.comments.set(comment.id, comment)
+  sample.ranks.set(comment.id, rank)
+  return true
+}
+
+/**
+ * Comments ranked under another key keep their ranks, which are just as random; the verdict says that there were two
+ * keys.
+ */
+function noteKey(batch: Batch): void {
+  const { samplingKeyVersion } = batch.rules
+  if (batch.sampledUnder === samplingKeyVersion) return
+  batch.rekeyed ||= batch.accepted > 0
+  batch.sampledUnder = samplingKeyVersion
+}
+
+/**
+ * While the post is missing, the first comment or deletion sets how long the thread waits for it; one that was read long after
+ * its time waits as long.
+ */
+function waitForPost(batch: Batch, createdAt: number, reached = 0): void {
+  if (batch.thread.post === null) batch.due ??= Math.max(createdAt, reached) + batch.rules.orphanWait
+}
+
+function end(batch: Batch, now: number): Thread {
+  const { thread, rules, sample, changed, deleted, superseded, reopened, ...counts } = batch
+  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, place } = counts
+  // Repeated messages change nothing, not even the position up to which messages were accepted.
+  if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlace: place }
+  trim(sample, rules.maxComments)
+  const after: Thread = {
+    ...thread,
+    ...sample,
+    ...{ sampledUnder, rekeyed, accepted, overAuthor, late, due },
+    commentPlace: place,
+    version: thread.version + 1,
+    deletions: thread.deletions + (deleted ? 1 : 0),
+  }
+  // A final verdict that rests on a deleted comment is superseded, whatever the rules say about late comments.
+  if (superseded || (reopened && rules.reopen)) return dueNow(after, now)
+  return thread.post === null || thread.final ? after : passCounts(after, now, rules)
+}
+
+/** The comments that a thread keeps, as a copy that one batch of changes works on. */
+interface Sample {
+  readonly comments: Map<string, Comment | null>
+  readonly ranks: Map<string, number>
+  readonly orphans: Map<string, Origin>
+}
+
+function sampleOf({ comments, ranks, orphans }: Thread): Sample {
+  return { comments: new Map(comments), ranks: new Map(ranks), orphans: new Map(orphans) }
+}
+
+/**
+ * The rank of a deleted comment: behind all comments, so that it takes no place from them. Ids that were never seen
+ * rank behind those that were: deletions of made-up ids must not push out real tombstones, or their comments could
+ * return.
+ */
+function rankOfDeleted(rank: number, known: boolean): number {
+  return rank + (known ? RANK_LIMIT : 2 * RANK_LIMIT)
+}
+
+/**
+ * Whether there is room for another comment by this author. Of each author's comments those with the smallest ranks are
+ * kept, whatever their order, so the new one may replace another. Comments that name no author count as one author's,
+ * with a limit of their own.
+ */
+function makeRoom(
+  sample: Sample,
+  { id, author }: Comment,
+  rank: number,
+  { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
+): 'within-share' | 'in-place-of-another' | 'left-out' {
+  const most = author === undefined ? maxUnnamed : maxPerAuthor
+  if (most === null) return 'within-share'
+  const own = [...sample.comments].flatMap(([key, comment]) =>
+    comment !== null && comment.author === author ? [key] : [],
+  )
+  if (own.length < most) return 'within-share'
+  const last = byRank(sample, own).at(-1)
+  if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, id])) return 'left-out'
+  leaveOut(sample, last)
+  return 'in-place-of-another'
+}
+
+/**
+ * Drops comments beyond `maxComments`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
+ */
+function trim(sample: Sample, maxComments: number): void {
+  const ids = byRank(sample, sample.comments.keys())
+  const isDeleted = (id: string) => sample.comments.get(id) === null
+  const over = ids.filter((id) => !isDeleted(id)).slice(maxComments)
+  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * maxComments)]) leaveOut(sample, id)
+}
+
+/** Where a comment without room came from, without its text: kept for its dead letter while the post is missing. */
+function unseen(origin: Origin): Origin {
+  return { ...origin, raw: '' }
+}
+
+function leaveOut({ comments, ranks, orphans }: Sample, id: string): void {
+  comments.delete(id)
+  ranks.delete(id)
+  const origin = orphans.get(id)
+  if (origin !== undefined) orphans.set(id, unseen(origin))
+}
+
+function byRank({ ranks }: Sample, ids: Iterable<string>): string[] {
+  return [...ids].sort((a, b) => (isBefore([ranks.get(a) ?? 0, a], [ranks.get(b) ?? 0, b]) ? -1 : 1))
+}
+
+/** Smaller ranks come first; if ranks are equal, which hardly ever happens with a keyed hash, the smaller id. */
+function isBefore([rank, id]: readonly [number, string], [otherRank, otherId]: readonly [number, string]): boolean {
+  return rank === otherRank ? id < otherId : rank < otherRank
+}

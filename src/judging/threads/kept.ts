@@ -1,0 +1,103 @@
+import { type CutAway, cut } from '../../contracts/facts/cut.ts'
+import type { CommentMessage, CounterspeechMessage, PostMessage } from '../../contracts/facts/messages.ts'
+import type { Comment, Medium, Post } from '../../contracts/facts/thread.ts'
+import type { ThreadRules } from '../../contracts/ports/threads.ts'
+import { placeholders } from './rules.ts'
+
+type Kept = Pick<ThreadRules, 'maxTextChars' | 'isPlaceholder'>
+
+/** How messages are kept under these settings. */
+export function keeping(settings: { readonly maxTextChars: number; readonly placeholders: readonly string[] }) {
+  const kept: Kept = { maxTextChars: settings.maxTextChars, isPlaceholder: placeholders(settings.placeholders) }
+  return {
+    post: (message: PostMessage) => keptPost(message, kept),
+    comment: (message: CommentMessage) => keptComment(message, kept),
+    reply: (message: CounterspeechMessage) => keptReply(message, kept),
+  }
+}
+
+/** A post as its thread keeps it; `described`: what a vision model saw in its images. */
+export function keptPost(
+  { id, text, author, authorSince, lang, createdAt, media, odd }: PostMessage,
+  { maxTextChars: textChars, isPlaceholder }: Kept,
+  described: readonly string[] = [],
+): Post {
+  return {
+    id,
+    ...shortened(text ?? '', textChars),
+    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
+    ...(authorSince === undefined ? {} : { authorSince }),
+    ...(lang === undefined ? {} : { lang }),
+    createdAt,
+    ...(media === undefined
+      ? {}
+      : {
+          media: media.map((medium, at) =>
+            mediumOf(
+              medium,
+              described[at],
+              Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / media.length)),
+            ),
+          ),
+        }),
+    ...(odd === undefined ? {} : { odd }),
+  }
+}
+
+/**
+ * Longest image description that is kept, in characters: longer than social networks allow. A post may have sixteen, and they
+ * are cleaned in one piece with its text: of many each may be shorter.
+ */
+const MAX_ALT_CHARS = { each: 4_000, all: 16_000 }
+
+function mediumOf(
+  { kind, url, alt }: NonNullable<PostMessage['media']>[number],
+  description: string | undefined,
+  altChars: number,
+): Medium {
+  const words = description ?? alt
+  const { text, cut } = shortened(words ?? '', altChars)
+  return {
+    kind,
+    ...(url === undefined ? {} : { url }),
+    ...(words === undefined ? {} : description === undefined ? { alt: text } : { description: text }),
+    ...(cut === undefined ? {} : { cut }),
+  }
+}
+
+/** A comment as its thread keeps it. */
+export function keptComment(
+  { id, parentId, text, author, authorSince, createdAt, odd }: CommentMessage,
+  { maxTextChars: textChars, isPlaceholder }: Kept,
+): Comment {
+  return {
+    id,
+    ...(parentId === undefined ? {} : { parentId }),
+    ...shortened(text ?? '', textChars),
+    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
+    ...(authorSince === undefined ? {} : { authorSince }),
+    createdAt,
+    ...(odd === undefined ? {} : { odd }),
+  }
+}
+
+/** A reply as its thread keeps it. */
+export function keptReply(
+  { id, text, hateSpeech, createdAt }: CounterspeechMessage,
+  { maxTextChars: textChars }: Pick<Kept, 'maxTextChars'>,
+): Post {
+  const answered = shortened(hateSpeech ?? '', textChars)
+  return {
+    id,
+    ...shortened(text ?? '', textChars),
+    hateSpeech: answered.text,
+    ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
+    createdAt,
+  }
+}
+
+/** A text shortened to this many characters, with the numbers of characters left out and in all if any are left out. */
+export function shortened(text: string, characters: number): { text: string; cut?: CutAway } {
+  const { text: kept, left } = cut(text, characters)
+  return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }
+}

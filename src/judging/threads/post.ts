@@ -1,0 +1,72 @@
+import type { Outcome } from '../../contracts/facts/messages.ts'
+import type { Post } from '../../contracts/facts/thread.ts'
+import type { Arrival, ThreadRules } from '../../contracts/ports/threads.ts'
+import { atOnce, dueNow, laterPlace, newThread, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
+
+/** Applies a post that is new, repeated or edited. */
+export function takePost(
+  thread: Thread,
+  { post, arrival }: { readonly post: Post; readonly arrival: Arrival },
+  rules: ThreadRules,
+): Step<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
+  if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
+  const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
+  if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
+  const routed = route(thread, arrival)
+  // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
+  // changed.
+  if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
+  const taken: Thread = {
+    ...routed,
+    post,
+    postPlace: arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place),
+    version: thread.version + 1,
+    postVersion: thread.postVersion + 1,
+  }
+  if (thread.post !== null) return { thread: dueNow(taken, arrival.now), outcome: 'updated' }
+  return { thread: start(taken, post, arrival, rules), outcome: 'judged' }
+}
+
+/** Which part of the thread is judged from now on: an edited post may be routed differently. */
+function route(thread: Thread, { threaded, atOnce: alone, firstDue }: Arrival): Thread {
+  if (threaded) {
+    // Its comments are read again: their checkpoints start at this edit.
+    const again = thread.status === 'post-only' ? { final: false, nextAge: firstDue } : {}
+    return { ...thread, ...again, status: 'threaded' }
+  }
+  if (!alone && thread.post === null) return { ...withoutComments(thread), status: 'unrouted', due: null }
+  return { ...withoutComments(thread), status: 'post-only' }
+}
+
+/** Nobody reads the comments: neither they nor their counts are kept. */
+function withoutComments(thread: Thread): Thread {
+  const { comments, ranks, orphans, sampledUnder, rekeyed, ...counts } = newThread(thread.ref)
+  const { accepted, overAuthor, late, missing, countStage } = counts
+  return { ...thread, comments, ranks, orphans, sampledUnder, rekeyed, accepted, overAuthor, late, missing, countStage }
+}
+
+/** The post arrives for the first time: comments that waited for it join it. */
+function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
+  const due: Thread = alone
+    ? { ...thread, due: atOnce(now), dueSince: thread.dueSince ?? now }
+    : { ...thread, due: firstDue }
+  if (!threaded) return { ...due, orphans: new Map() }
+  return passCounts(
+    { ...withoutLate(due, post.createdAt + rules.finalAge), orphans: new Map(), nextAge: firstDue },
+    now,
+    rules,
+  )
+}
+
+/** Comments that waited for the post but were posted later than `finalAge` after it no longer count as accepted. */
+function withoutLate(thread: Thread, end: number): Thread {
+  const late = [...thread.comments].flatMap(([id, comment]) =>
+    comment !== null && comment.createdAt > end ? [id] : [],
+  )
+  const [comments, ranks] = [new Map(thread.comments), new Map(thread.ranks)]
+  for (const id of late) {
+    comments.delete(id)
+    ranks.delete(id)
+  }
+  return { ...thread, comments, ranks, accepted: thread.accepted - late.length, late: thread.late + late.length }
+}

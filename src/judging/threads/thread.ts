@@ -1,0 +1,165 @@
+import { byTimeThenId, type Post, type ThreadRef } from '../../contracts/facts/thread.ts'
+import type { DecidedRevision } from '../../contracts/ports/decisions.ts'
+import type {
+  Origin,
+  Place,
+  SaidThread,
+  ThreadRules,
+  ThreadState,
+  ThreadStatus,
+} from '../../contracts/ports/threads.ts'
+
+/**
+ * A thread as its rules see it. Production runs the same rules in Lua (`src/store/thread`); these are their twin,
+ * which the memory store, `gavel judge` and tests run. `test/judging/threads/histories.test.ts` holds one to the other by random histories.
+ *
+ * Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files beside this one; none has a clock
+ * or reads a store.
+ */
+export interface Thread extends SaidThread {
+  readonly status: ThreadStatus
+  /** Null while only comments have arrived. */
+  readonly post: Post | null
+  /** While the post is missing: where each accepted comment came from. */
+  readonly orphans: ReadonlyMap<string, Origin>
+  /**
+   * When the thread is next looked at: stream time in ms; below zero: at once, see {@link file://./due.ts}; null:
+   * never.
+   */
+  readonly due: number | null
+  readonly dueSince: number | null
+  readonly generation: number
+  readonly observedGeneration: number
+  readonly nextAge: number | null
+  readonly final: boolean
+  readonly revisions: ReadonlyMap<string, Revision>
+  /** By protocol: what people decided. */
+  readonly decided: ReadonlyMap<string, DecidedRevision>
+  /** By protocol that was off when the thread was due for it: the thread's version at that time. */
+  readonly absent: ReadonlyMap<string, number>
+  /** Protocols that were paused when the thread was due for them, until they are resumed. */
+  readonly dormantFor: readonly string[]
+}
+
+/** What a protocol has done with the thread so far. */
+export interface Revision {
+  readonly revision: number
+  /** The version of the thread, or of its post, that the revision has seen. */
+  readonly seen: number
+  readonly final: boolean
+  /** Its case, from its opening until its verdict is published. */
+  readonly openId: string | null
+  /** The thread became due again while that case was open: it is due at once when the verdict is published. */
+  readonly again: boolean
+  readonly carry: unknown
+  /** The last one that was published; absent as long as none was since this is noted. */
+  readonly published?: number
+  /** The machines' last ruling, JSON. */
+  readonly ruling?: string | null
+}
+
+/** The result of a rule: the thread after it, and what the caller is told. */
+export interface Step<Outcome, After = Thread> {
+  readonly thread: After
+  readonly outcome: Outcome
+}
+
+export function newThread(ref: ThreadRef): Thread {
+  return {
+    ref,
+    status: 'threaded',
+    post: null,
+    comments: new Map(),
+    ranks: new Map(),
+    orphans: new Map(),
+    sampledUnder: null,
+    rekeyed: false,
+    accepted: 0,
+    overAuthor: 0,
+    late: 0,
+    missing: 0,
+    version: 0,
+    postVersion: 0,
+    deletions: 0,
+    due: null,
+    dueSince: null,
+    generation: 0,
+    observedGeneration: 0,
+    nextAge: null,
+    countStage: 0,
+    final: false,
+    revisions: new Map(),
+    decided: new Map(),
+    absent: new Map(),
+    dormantFor: [],
+    postPlace: undefined,
+    commentPlace: undefined,
+  }
+}
+
+/** The thread as the port shows it; null if it is deleted, or nobody judges it. */
+export function stateOf(thread: Thread): ThreadState | null {
+  if (thread.status === 'deleted' || thread.status === 'unrouted') return null
+  const { ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions } = thread
+  const { nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor } = thread
+  return {
+    ...{ ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions },
+    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor },
+    comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
+    // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are
+    // gone.
+    base: 0,
+    expired: false,
+    revisions: new Map(
+      [...thread.revisions].map(([protocol, { again: _, ruling: __, ...revision }]) => [protocol, revision]),
+    ),
+  }
+}
+
+/** The place up to which messages have been taken once this one is: times may fall from one message to the next. */
+export function laterPlace(last: Place | undefined, place: Place): Place {
+  if (last === undefined || last.partition !== place.partition) return place
+  return { ...place, timestamp: Math.max(last.timestamp, place.timestamp) }
+}
+
+/**
+ * Whether a message at this place was taken before the one at `last` was. A topic that was recreated begins with lower
+ * offsets and later times; places in different partitions can't be compared.
+ */
+export function takenBefore(last: Place | undefined, place: Place | undefined): boolean {
+  if (last === undefined || place === undefined || last.partition !== place.partition) return false
+  return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
+}
+
+/** A due time below all stream times; these sort by when the threads became due. `now` is wall time, ms. */
+export function atOnce(now: number): number {
+  return now - 1e15
+}
+
+/**
+ * Makes the thread due at once. If it already is, it keeps its turn and the time since when it has waited. The
+ * generation rises anyway, so that an opener that read the thread before leaves it due.
+ */
+export function dueNow(thread: Thread, now: number): Thread {
+  return {
+    ...thread,
+    due: Math.min(atOnce(now), thread.due ?? Number.POSITIVE_INFINITY),
+    dueSince: thread.dueSince ?? now,
+    generation: thread.generation + 1,
+  }
+}
+
+/**
+ * Makes the thread due at once if it has passed more count checkpoints; comments beyond an author's share don't count.
+ */
+export function passCounts(thread: Thread, now: number, { counts }: Pick<ThreadRules, 'counts'>): Thread {
+  const passed = counts.filter((count) => thread.accepted - thread.overAuthor >= count).length
+  return passed <= thread.countStage ? thread : dueNow({ ...thread, countStage: passed }, now)
+}
+
+/** A protocol that was paused or off is on again: a thread that waited for it is due at once, unless it has no post. */
+export function wake(dormant: Thread, protocol: string, now: number): Step<'woken' | 'gone'> {
+  const thread = { ...dormant, dormantFor: dormant.dormantFor.filter((other) => other !== protocol) }
+  if (thread.post === null) return { thread, outcome: 'gone' }
+  return { thread: dueNow(thread, now), outcome: 'woken' }
+}

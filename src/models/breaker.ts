@@ -1,0 +1,365 @@
+import type { AwayReason, CallOutcome, ToMend } from '../contracts/facts/errors.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { BreakerState } from '../contracts/ports/report.ts'
+import { type ProbeOrder, probeOrder } from './probe-order.ts'
+
+export interface BreakerSettings {
+  /** How many of the latest calls count. */
+  readonly window: number
+  /** The breaker never opens on fewer calls than this. */
+  readonly minCalls: number
+  /** Opens when at least this share of them failed, 0 to 1. */
+  readonly failureShare: number
+  /** How long it stays open the first time, in ms; doubles after each failed probe… */
+  readonly coolDown: number
+  /** …up to this. */
+  readonly maxCoolDown: number
+  /** Parallel calls while it is half-open. */
+  readonly probes: number
+  /** Successful probes after which it closes. */
+  readonly successes: number
+}
+
+export interface BreakerChange {
+  readonly model: string
+  readonly from: BreakerState
+  readonly to: BreakerState
+  /** Set if `to` is `open`: the time until the first probe, in ms. */
+  readonly coolDownMs?: number
+  /** Why the model is, or was, left alone, and since when, in ms since 1970. */
+  readonly away: Away
+}
+
+/** Why a model is left alone; `why`: what its last failed call said. */
+export interface Away {
+  readonly reason: AwayReason
+  readonly why: string
+  readonly since: number
+}
+
+/** Permission to make one call to a model. */
+export interface Pass {
+  readonly model: string
+}
+
+/** How the call for which a pass was given ended; `not-made`: there was no call. */
+export type PassEnd = CallOutcome | 'not-made'
+
+/** What is known of a call that failed. */
+export interface PassFailure {
+  /** Whose question it was. */
+  readonly asker?: string | undefined
+  /** What the operator has to mend before the model answers; set only if the model may be left alone for it. */
+  readonly mend?: ToMend | undefined
+  /** What the call said, for the log; never what was sent or received. */
+  readonly why?: string | undefined
+}
+
+export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
+
+/** The model to ask, and in how many ms it may be called: above 0 only if no model of its chain may be called now. */
+export interface Preferred {
+  readonly model: string
+  readonly retryInMs: number
+}
+
+/**
+ * Circuit breakers, one per model: closed, open for a while after many failures, then half-open for a few probes. Each
+ * process counts only its own calls, and starts with closed breakers.
+ */
+export interface Breaker {
+  /**
+   * Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. While the model is tried
+   * again, who has had a call fail waits until those have had their turn who wait and have not: what one account's questions
+   * bring about says nothing of the model, and must not keep it from being tried with another's.
+   */
+  allow(model: string, asker?: string): Allowed
+  /** In how many ms this model may be called for this asker; 0 if now. */
+  waitMs(model: string, asker?: string): number
+  /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
+  preferred(chain: readonly string[], attempt: number, asker?: string): Preferred
+  /**
+   * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
+   * that the endpoint answers with counts for one asker once only, as long as others are answered: it is the question's
+   * doing, and one account's questions must not keep all others from the model. So does a refused permission or model, and a probe
+   * once another was answered. A model that says a few times in a row that the operator has to mend something is left alone, but
+   * for a probe now and then.
+   */
+  note(pass: Pass, end: PassEnd, failure?: PassFailure): void
+  /** Every model's state as of now. */
+  states(): ReadonlyMap<string, BreakerState>
+  /** Why this model is left alone; null if it is not. */
+  away(model: string): Away | null
+}
+
+/**
+ * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass without a noted call says
+ * nothing about the model. If the model may not be called, runs `refused` instead, with the time until it may be, in ms.
+ */
+export async function withPass<Result>(
+  breakers: Pick<Breaker, 'allow' | 'note'>,
+  model: string,
+  work: (pass: Pass) => Promise<Result>,
+  refused: (retryInMs: number) => Result,
+  asker?: string,
+): Promise<Result> {
+  const allowed = breakers.allow(model, asker)
+  if (!allowed.ok) return refused(allowed.retryInMs)
+  try {
+    return await work(allowed.pass)
+  } finally {
+    // Only the first note of a pass counts: this one, if no call was made.
+    breakers.note(allowed.pass, 'not-made')
+  }
+}
+
+/** The endpoint answered, even if the answer is unusable. */
+const WORKED: ReadonlySet<PassEnd> = new Set<PassEnd>(['answered', 'unreadable', 'refused', 'content-filter'])
+/**
+ * The endpoint did not answer. Ends in neither set say nothing about that: a busy endpoint (`rate-limited`) works and is
+ * handled by the limits; a wrong key or request (`rejected`) must fail at once, with its name, instead of being waited
+ * for.
+ */
+const FAILED: ReadonlySet<PassEnd> = new Set<PassEnd>(['unavailable', 'timeout'])
+
+/** Compared by identity: a pass from an earlier state no longer counts. */
+type State =
+  | {
+      readonly is: 'closed'
+      readonly out: Set<Pass>
+      readonly failures: boolean[]
+      /** Whose error has been counted. */
+      readonly blamed: Set<string>
+      /** Calls that have failed since one worked, infinite before one has, and whose they were. */
+      inARow: number
+      readonly failedAskers: Set<string>
+      /** Calls since one was answered that were refused for something that the operator has to mend: those that count, and all. */
+      refusals: number
+      refused: number
+    }
+  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number; readonly away: Away }
+  | {
+      readonly is: 'half-open'
+      readonly out: Set<Pass>
+      worked: number
+      readonly coolDownMs: number
+      readonly away: Away
+    }
+
+export function breaker(deps: {
+  settings: BreakerSettings
+  clock: Clock
+  changed?: (change: BreakerChange) => void
+  /** From 0 to 1, so that processes do not probe together. */
+  random?: () => number
+}): Breaker {
+  const { settings, clock, changed, random = Math.random } = deps
+  const states = new Map<string, State>()
+  const orders = new Map<string, ProbeOrder>()
+
+  function orderOf(model: string): ProbeOrder {
+    const order = orders.get(model) ?? probeOrder(clock)
+    orders.set(model, order)
+    return order
+  }
+
+  function enter(model: string, from: State, to: State, away: Away): State {
+    states.set(model, to)
+    const coolDown = to.is === 'open' ? { coolDownMs: to.until - clock() } : {}
+    changed?.({ model, from: from.is, to: to.is, ...coolDown, away })
+    return to
+  }
+
+  /** `coolDownMs` is for a model that does not answer; one that refuses is probed at an even pace. */
+  function open(model: string, from: State, coolDownMs: number, { mend, why = '' }: PassFailure): void {
+    const now = clock()
+    const away = { reason: mend ?? 'unreachable', why, since: from.is === 'closed' ? now : from.away.since } as const
+    const wait = mend === undefined ? coolDownMs : PROBE_MS.least + random() * (PROBE_MS.most - PROBE_MS.least)
+    enter(model, from, { is: 'open', until: now + wait, coolDownMs, away }, away)
+  }
+
+  /** The current state: an open one whose time has passed is half-open. */
+  function stateOf(model: string, now: number): State {
+    const state = states.get(model)
+    if (state === undefined) {
+      const fresh = closed()
+      states.set(model, fresh)
+      return fresh
+    }
+    if (state.is !== 'open') return state
+    // One that lies further ahead than any cool-down does was set before the clock was set back.
+    const isAhead = now < state.until && state.until - now <= Math.max(settings.maxCoolDown, PROBE_MS.most)
+    if (isAhead) return state
+    const { coolDownMs, away } = state
+    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
+  }
+
+  /** How long it must not be called for this asker, in ms; 0 if it may be. */
+  function waitFor(model: string, now: number, asker?: string): number {
+    const state = stateOf(model, now)
+    switch (state.is) {
+      case 'closed':
+        return 0
+      case 'open':
+        return state.until - now
+      case 'half-open':
+        return state.out.size < placesFor(model, state, asker) ? 0 : settings.coolDown
+    }
+  }
+
+  /** At once. Of a model that refuses, one until it has answered. */
+  function probesOf({ away, worked }: HalfOpen): number {
+    return away.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
+  }
+
+  /** How many probes there may be for this asker; of several, the last is for who has had no call fail. */
+  function placesFor(model: string, state: HalfOpen, asker?: string): number {
+    const order = orderOf(model)
+    if (order.isBehind(asker)) return 0
+    return order.hasFailed(asker) ? Math.max(1, probesOf(state) - 1) : probesOf(state)
+  }
+
+  /** The same for an ask that comes back after it. */
+  function waitOf(model: string, asker?: string): number {
+    const retryInMs = waitFor(model, clock(), asker)
+    if (retryInMs > 0) orderOf(model).waits(asker, retryInMs)
+    return retryInMs
+  }
+
+  function allow(model: string, asker?: string): Allowed {
+    const retryInMs = waitOf(model, asker)
+    const state = stateOf(model, clock())
+    if (retryInMs > 0 || state.is === 'open') return { ok: false, retryInMs }
+    const pass: Pass = { model }
+    state.out.add(pass)
+    return { ok: true, pass }
+  }
+
+  /** The model whose turn it is, or another that may be called; if none may, the first, with its remaining wait. */
+  function preferred(chain: readonly string[], attempt: number, asker?: string): Preferred {
+    const now = clock()
+    const at = Math.min(attempt, chain.length) - 1
+    const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
+      return { model, is: stateOf(model, now).is, retryInMs: waitFor(model, now, asker) }
+    })
+    const [first] = inTurn
+    if (first === undefined) throw new Error('a chain without models')
+    // The first may be half-open: its probes are left to asks that prefer it.
+    const free = inTurn.filter(({ retryInMs }) => retryInMs === 0)
+    const chosen = free.find((each) => each === first || each.is === 'closed') ?? free[0]
+    if (chosen !== undefined) return { model: chosen.model, retryInMs: 0 }
+    return { model: first.model, retryInMs: Math.min(...inTurn.map(({ retryInMs }) => retryInMs)) }
+  }
+
+  return {
+    allow,
+    waitMs: waitOf,
+    preferred,
+
+    note(pass, end, failure = {}) {
+      const { model } = pass
+      const { asker, mend } = failure
+      const state = states.get(model)
+      if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
+      const failed = mend !== undefined || FAILED.has(end)
+      if (!failed && !WORKED.has(end)) return
+      const order = orderOf(model)
+      const hadFailed = order.hasFailed(asker)
+      if (failed) order.failed(asker)
+      else order.answered(asker)
+      if (state.is === 'half-open') {
+        if (!failed) {
+          state.worked++
+          if (state.worked >= settings.successes) enter(model, state, closed(0), state.away)
+        } else if (!hadFailed || state.worked === 0 || mend === 'quota' || mend === 'key') {
+          const longest = hadFailed ? Math.max(PROBE_MS.most, state.coolDownMs) : Number.POSITIVE_INFINITY
+          const doubled = Math.min(2 * state.coolDownMs, settings.maxCoolDown, longest)
+          open(model, state, mend === undefined ? doubled : settings.coolDown, failure)
+        }
+      } else if (mend === undefined ? isDown(state, end, asker, settings) : isRefusing(state, mend, hadFailed)) {
+        open(model, state, settings.coolDown, failure)
+      }
+    },
+
+    states() {
+      const now = clock()
+      return new Map([...states.keys()].map((model) => [model, stateOf(model, now).is]))
+    },
+
+    away(model) {
+      const state = states.get(model)
+      return state === undefined || state.is === 'closed' ? null : state.away
+    },
+  }
+}
+
+type Closed = Extract<State, { is: 'closed' }>
+type HalfOpen = Extract<State, { is: 'half-open' }>
+
+/** Notes one more refusal; returns whether the model is to be left alone for it. */
+function isRefusing(state: Closed, mend: ToMend, hadFailed: boolean): boolean {
+  const itsOwn = hadFailed && (mend === 'permission' || mend === 'model')
+  if (!itsOwn) state.refusals++
+  state.refused++
+  return state.refusals >= MOST_REFUSALS || state.refused >= ALONE_FAILS
+}
+
+/** Notes one more call that was answered or not; returns whether too many were not. */
+function isDown(state: Closed, end: PassEnd, asker: string | undefined, settings: BreakerSettings): boolean {
+  const failed = FAILED.has(end)
+  if (!failed) {
+    state.refusals = 0
+    state.refused = 0
+    state.failedAskers.clear()
+  } else if (asker !== undefined && state.failedAskers.size < 2) state.failedAskers.add(asker)
+  const mostInARow = state.failedAskers.size < 2 ? ALONE_FAILS : OTHERS_WORK
+  const itsOwn = end === 'unavailable' && asker !== undefined && state.blamed.has(asker) && state.inARow < mostInARow
+  state.inARow = failed ? state.inARow + 1 : 0
+  if (itsOwn) return false
+  if (failed && asker !== undefined) blame(state.blamed, asker)
+  state.failures.push(failed)
+  if (state.failures.length > settings.window) state.failures.shift()
+  return failed && tooMany(state.failures, settings)
+}
+
+function closed(inARow = Number.POSITIVE_INFINITY): State {
+  return {
+    is: 'closed',
+    out: new Set(),
+    failures: [],
+    blamed: new Set(),
+    inARow,
+    failedAskers: new Set(),
+    refusals: 0,
+    refused: 0,
+  }
+}
+
+/**
+ * After so many refusals in a row a model is left alone. Not after a few: of several keys or servers behind an endpoint one may
+ * refuse while the others answer, and a permission may be refused to one kind of question, or be a filter's word for something
+ * else.
+ */
+const MOST_REFUSALS = 10
+/** A model that refuses is tried again after a time between these, in ms. */
+const PROBE_MS = { least: 10_000, most: 30_000 }
+
+/** With fewer failed calls in a row than this, a model is taken to answer others… */
+const OTHERS_WORK = 10
+/** …and with fewer than this where all of them are of one asker: nobody else has asked meanwhile. */
+const ALONE_FAILS = 40
+/** Most askers that are remembered for their errors; the first go first. */
+const MOST_BLAMED = 1_000
+
+function blame(blamed: Set<string>, asker: string): void {
+  blamed.add(asker)
+  for (const oldest of blamed) {
+    if (blamed.size <= MOST_BLAMED) return
+    blamed.delete(oldest)
+  }
+}
+
+function tooMany(failures: readonly boolean[], { minCalls, failureShare }: BreakerSettings): boolean {
+  if (failures.length < minCalls) return false
+  return failures.filter((failed) => failed).length / failures.length >= failureShare
+}

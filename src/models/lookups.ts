@@ -1,0 +1,107 @@
+import { type CallOutcome, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
+import { placeOf } from '../contracts/facts/model-name.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { Report } from '../contracts/ports/report.ts'
+import { type BreakerSettings, breaker, withPass } from './breaker.ts'
+import { breakerReport } from './breaker-report.ts'
+import { type AskContext, ModelAvoided } from './context.ts'
+import { holding } from './held.ts'
+
+/** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
+const EMBEDDER_ROLE = 'embedder'
+
+/** The embedder's chain by its role; none where it is part of the process. */
+export function embedderRoles({
+  library: { embedder },
+}: EmbedderSettings): Readonly<Record<string, readonly string[]>> {
+  return embedder === 'local' ? {} : { [EMBEDDER_ROLE]: [embedder] }
+}
+
+interface EmbedderSettings {
+  readonly library: { readonly embedder: string }
+}
+
+/** Lookups of the library, which have to wait where its embedder does not answer. */
+export interface Lookups {
+  /**
+   * Makes a lookup, unless the embedder is left alone. One that it does not answer is held, as an ask is that no model of its
+   * chain answers (`Holding`).
+   */
+  look<Found>(
+    context: Pick<AskContext, 'caseId' | 'asker' | 'askId' | 'last' | 'deadline'>,
+    find: () => Promise<Found>,
+  ): Promise<Found>
+  /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
+  tick(): void
+}
+
+/** What holds lookups while the settings' embedder does not answer; null where it is part of the process. */
+export function lookupsOf(
+  settings: EmbedderSettings & {
+    readonly breaker: BreakerSettings
+    readonly endpoints: Readonly<Record<string, unknown>>
+  },
+  parts: { readonly clock: Clock; readonly report: Report },
+): Lookups | null {
+  const [embedder] = embedderRoles(settings)[EMBEDDER_ROLE] ?? []
+  if (embedder === undefined) return null
+  const { endpoint } = placeOf(embedder, settings.endpoints)
+  return lookups({ ...parts, embedder, endpoint, settings: settings.breaker })
+}
+
+export function lookups(deps: {
+  embedder: string
+  /** Its endpoint, by its name in the settings. */
+  endpoint: string
+  settings: BreakerSettings
+  clock: Clock
+  report: Report
+}): Lookups {
+  const { embedder, endpoint, settings, clock, report } = deps
+  const away = breakerReport(report, clock, () => endpoint, 'library.embedder')
+  const breakers = breaker({ settings, clock, changed: away.changed })
+  const hold = holding({ breakers, clock })
+  const chain = [embedder]
+  return {
+    async look(context, find) {
+      const began = clock()
+      const { asker } = context
+      try {
+        const found = await withPass(
+          breakers,
+          embedder,
+          async (pass) => {
+            try {
+              const made = await find()
+              breakers.note(pass, 'answered')
+              return made
+            } catch (error) {
+              const mend = error instanceof PermanentError ? error.mend : undefined
+              const why = error instanceof Error ? error.message : ''
+              breakers.note(pass, outcomeOf(error), { asker, mend, why })
+              throw error
+            }
+          },
+          (retryInMs) => {
+            throw new ModelAvoided('unavailable', 'the embedder is left alone (circuit breaker open)', {
+              ...{ delayMs: retryInMs, costsAttempt: false },
+            })
+          },
+          asker,
+        )
+        hold.answered(chain, context, began)
+        return found
+      } catch (error) {
+        throw hold.errorFor(error, chain, context)
+      }
+    },
+    tick() {
+      breakers.states()
+      away.look()
+    },
+  }
+}
+
+function outcomeOf(error: unknown): CallOutcome {
+  return error instanceof PermanentError || error instanceof RetryLaterError ? error.code : 'error'
+}

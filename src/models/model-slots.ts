@@ -1,0 +1,75 @@
+import { slots } from '../contracts/facts/slots.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { ModelCapacity } from '../contracts/ports/report.ts'
+import { type AdaptiveLimit, adaptiveLimit } from './adaptive.ts'
+import { type TimeLimits, timeLimits } from './time-limits.ts'
+
+export interface SlotSettings {
+  /** Most calls in flight from this process. */
+  readonly slots: number
+  /**
+   * A stage's calls are never cut off before this, in ms, however fast they usually are; null: only `callTimeout`
+   * counts.
+   */
+  readonly minTimeout: number | null
+  /** Fewer calls are sent to a model when they take this many times as long as usual; null: never adapt. */
+  readonly latencyTolerance: number | null
+}
+
+/** A slot, and what this process has learnt about its model: how many parallel calls it sustains, and how long they take. */
+export interface Slot {
+  readonly adaptive: AdaptiveLimit
+  readonly times: TimeLimits
+  /** Gives it back; once. */
+  free(): void
+}
+
+/** Slots for calls from this process: for all models together, and for each model. */
+export interface ModelSlots {
+  /** Waits for one of the model's slots and one of the process's. Rejects with the signal's reason if it is aborted meanwhile. */
+  take(model: string, signal: AbortSignal): Promise<Slot>
+  readonly busy: number
+  readonly waiting: number
+  /** How many calls to each model may be in flight now; models that nobody has asked yet are not in it. */
+  limits(): ModelCapacity[]
+}
+
+export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
+  const all = slots(() => settings.slots)
+  const byModel = new Map<string, ReturnType<typeof made>>()
+
+  function made() {
+    const tolerance = settings.latencyTolerance ?? Number.POSITIVE_INFINITY
+    const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
+    const limit = () => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)
+    const own = slots(limit)
+    const free = () => {
+      all.release()
+      own.release()
+    }
+    const slot: Slot = { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), free }
+    return { slot, own, limit }
+  }
+
+  return {
+    async take(model, signal) {
+      const known = byModel.get(model) ?? made()
+      byModel.set(model, known)
+      await known.own.acquire(signal)
+      try {
+        await all.acquire(signal)
+      } catch (error) {
+        known.own.release()
+        throw error
+      }
+      return known.slot
+    },
+    get busy() {
+      return all.busy
+    },
+    get waiting() {
+      return [...byModel.values()].reduce((sum, { own }) => sum + own.waiting, all.waiting)
+    },
+    limits: () => [...byModel].map(([model, { limit }]) => ({ model, limit: limit() })),
+  }
+}

@@ -1,0 +1,54 @@
+import type { Clock } from '../contracts/ports/clock.ts'
+
+/** Whose turn it is to try a model again that is left alone: of those that wait, first who has had no call fail. */
+export interface ProbeOrder {
+  /** A call of this asker failed; or one was answered. */
+  failed(asker: string | undefined): void
+  answered(asker: string | undefined): void
+  hasFailed(asker: string | undefined): boolean
+  /** This asker may not call the model for so long, in ms, and will then ask again. */
+  waits(asker: string | undefined, forMs: number): void
+  /** Whether this asker has to wait for others. */
+  isBehind(asker: string | undefined): boolean
+}
+
+/** An ask that has to wait comes back within this after its wait, in ms, or has ended elsewhere. */
+const BACK_MS = 65_000
+/** Most askers that are remembered for failures, and for waiting; those that were noted first go first. */
+const MOST_CASES = 1_000
+
+export function probeOrder(clock: Clock): ProbeOrder {
+  const failures = new Set<string>()
+  /** Who waits and has not failed, by when they have come back at the latest, in ms since 1970. */
+  const waiting = new Map<string, number>()
+  return {
+    failed(asker) {
+      if (asker === undefined) return
+      waiting.delete(asker)
+      failures.delete(asker)
+      failures.add(asker)
+      for (const first of failures) if (failures.size > MOST_CASES) failures.delete(first)
+    },
+    answered(asker) {
+      if (asker === undefined) return
+      waiting.delete(asker)
+      failures.delete(asker)
+    },
+    hasFailed: (asker) => asker !== undefined && failures.has(asker),
+    waits(asker, forMs) {
+      if (asker === undefined || failures.has(asker)) return
+      waiting.delete(asker)
+      waiting.set(asker, clock() + forMs + BACK_MS)
+      for (const first of waiting.keys()) if (waiting.size > MOST_CASES) waiting.delete(first)
+    },
+    isBehind(asker) {
+      if (asker === undefined || !failures.has(asker)) return false
+      const now = clock()
+      for (const [other, until] of waiting) {
+        if (now <= until) return true
+        waiting.delete(other)
+      }
+      return false
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import { PermanentError } from '../contracts/facts/errors.ts'
+import { type Amount, NOTHING, type Refused } from '../contracts/ports/budgets.ts'
+import type { LimitKind, Ticket } from '../contracts/ports/limits.ts'
+import { type AskContext, CallDeferred } from './context.ts'
+import { upperBound } from './cost.ts'
+import type { GatewayState } from './parts.ts'
+import { longestCallMs, tierOf } from './time-limits.ts'
+
+/** What budgets and limits granted to one call, or why they refused. */
+export interface Reservation {
+  readonly callId: string
+  /** An upper bound of what the call can use. */
+  readonly atMost: Amount
+  readonly refused: readonly unknown[]
+  /** It must be settled with the budgets. */
+  readonly money: boolean
+  readonly ticket: Ticket | null
+  /** What the call has used as far as is known, and whether limits count it: providers also count calls that they reject. */
+  spent: Amount
+  counted: boolean
+}
+
+/** Reserves room under every budget and limit for what the model is to be asked. Throws if the case's deadline has passed. */
+export async function reserve(
+  gateway: GatewayState,
+  context: AskContext,
+  model: string,
+  asking: Pick<AskContext['now'], 'ask' | 'messages' | 'thinkingTokens'>,
+): Promise<Reservation> {
+  const { settings, clock } = gateway
+  if (context.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
+  const callId = randomUUID()
+  const { imageTokens, prices } = settings
+  const { ask, messages, thinkingTokens } = asking
+  const tier = tierOf(settings, context.protocol, ask.role)
+  const atMost = upperBound(ask, messages, entryOf(prices, model), { imageTokens, tier, thinkingTokens })
+  // Both in one round trip: if only one of them granted room, it is given back.
+  const [money, room] = await Promise.allSettled([
+    reserveMoney(gateway, context, callId, atMost),
+    reserveRoom(gateway, context, model, atMost),
+  ])
+  return {
+    ...{ callId, atMost, spent: NOTHING, counted: false },
+    refused: [money, room].flatMap((one) => (one.status === 'rejected' ? [one.reason] : [])),
+    money: money.status === 'fulfilled' && money.value,
+    ticket: room.status === 'fulfilled' ? room.value : null,
+  }
+}
+
+/** Throws the first refusal (budget first): `CallDeferred` or `PermanentError`. */
+export function mustBeGranted({ refused }: Reservation): void {
+  if (refused.length > 0) throw refused[0]
+}
+
+/**
+ * Replaces the reservation by the real usage; a call that is not counted is given back to the limits in full. Errors are
+ * reported: what is not given back expires.
+ */
+export function settle(gateway: GatewayState, { caseId }: AskContext, reservation: Reservation): void {
+  const { limits, budgets, report } = gateway
+  const { callId, ticket, money, spent, counted } = reservation
+  const failed = (where: 'limits' | 'budgets') => (error: unknown) => report('error', { where, error, caseId, callId })
+  if (ticket !== null)
+    void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch(failed('limits'))
+  if (money) void budgets.settle(callId, spent).catch(failed('budgets'))
+}
+
+/** Throws like `reserve` and `mustBeGranted` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
+export async function checkRoom(
+  gateway: GatewayState,
+  context: AskContext,
+  model: string,
+  asking: Parameters<typeof reserve>[3],
+): Promise<void> {
+  const { limits, budgets, report } = gateway
+  const reservation = await reserve(gateway, context, model, asking)
+  const { callId, ticket, money } = reservation
+  try {
+    mustBeGranted(reservation)
+  } finally {
+    // Awaited, so that the call itself does not find its own room still taken.
+    const released = await Promise.allSettled([
+      ticket === null ? null : limits.refund(ticket),
+      money ? budgets.settle(callId, NOTHING) : null,
+    ])
+    for (const one of released)
+      if (one.status === 'rejected')
+        report('error', { where: 'gateway', error: one.reason, caseId: context.caseId, callId })
+  }
+}
+
+/** True if it must be settled. */
+async function reserveMoney(
+  { budgets, settings, spentBudgets, report }: GatewayState,
+  { caseId, subject: { tenant } }: AskContext,
+  ticket: string,
+  atMost: Amount,
+): Promise<boolean> {
+  const leaseMs = longestCallMs(settings) + LEASE_SPARE_MS
+  const reserved = await budgets.reserve({ ticket, caseId, tenant, atMost, leaseMs })
+  if (reserved.granted) {
+    spentBudgets.granted(tenant)
+    return reserved.unlimited !== true
+  }
+  report('budget:refused', { scope: reserved.scope, unit: reserved.unit, why: reserved.why, caseId })
+  spentBudgets.refused(reserved, tenant)
+  throw refusalOf(reserved, settings.whenSpent)
+}
+
+async function reserveRoom(
+  { limits, settings, report }: GatewayState,
+  { caseId, askId, subject: { tenant } }: AskContext,
+  model: string,
+  { tokens }: Amount,
+): Promise<Ticket | null> {
+  const { models, tenants } = settings.limits
+  const scopes = [
+    { kind: 'model' as const, name: `model:${model}`, limits: entryOf(models, model) ?? models.default ?? {} },
+    { kind: 'tenant' as const, name: `tenant:${tenant}`, limits: entryOf(tenants, tenant) ?? tenants.default ?? {} },
+  ].filter(({ limits: of }) => Object.values(of).some((limit) => limit !== undefined))
+  if (scopes.length === 0) return null
+  const reserved = await limits.reserve(
+    scopes.map(({ name, limits: of }) => ({ name, limits: of })),
+    { asker: askId, tokens },
+  )
+  if (reserved.granted) return reserved.ticket
+  const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'
+  report('call:limited', { scope: kind, waitMs: reserved.waitMs, caseId })
+  const wait = { delayMs: reserved.waitMs, costsAttempt: false }
+  throw new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
+}
+
+/** A reservation lives longer than the longest call by this much. */
+const LEASE_SPARE_MS = 30_000
+/**
+ * A deferred ask is retried at least this often: a limit may have been raised meanwhile, and no deferral may last until
+ * the deadline.
+ */
+const LONGEST_HOLD_MS = 30_000
+
+function refusalOf({ scope, unit, why, renewsInMs }: Refused, whenSpent: GatewayState['settings']['whenSpent']): Error {
+  const what = `the ${scope} budget in ${unit} (${why})`
+  if (renewsInMs === null || (whenSpent === 'degrade' && why !== 'in-flight')) return new PermanentError('budget', what)
+  return new CallDeferred('budget', what, { delayMs: Math.min(renewsInMs, LONGEST_HOLD_MS), costsAttempt: false })
+}

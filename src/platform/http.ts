@@ -1,0 +1,148 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { OperatorError } from '../contracts/facts/errors.ts'
+import { PortConnections } from './port-connections.ts'
+
+/** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
+export interface Health {
+  readonly ok: boolean
+  readonly checks: Readonly<Record<string, string>>
+  /** Which process answers. */
+  readonly process?: object
+}
+
+export interface HttpParts {
+  /** The metrics in a form that this `Accept` header names. */
+  readonly metrics: (accept: string | undefined) => Promise<{ readonly type: string; readonly text: string }>
+  readonly live: () => Promise<Health>
+  readonly ready: () => Promise<Health>
+}
+
+export interface HttpSettings {
+  readonly host: string
+  readonly port: number
+  /** Extra host names that may be used for a port on loopback. */
+  readonly hosts: readonly string[]
+  /** The bearer token that `/metrics` requires; empty: none. Health pages need no token. */
+  readonly token: string
+}
+
+/** No scraper needs more than this: slow, flooding or endless connections are cut off. */
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000, connections: 128 }
+
+/** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
+export async function serveHttp(
+  { host, port: wanted, hosts, token }: HttpSettings,
+  parts: HttpParts,
+): Promise<{ readonly port: number; close(): Promise<void> }> {
+  const knows = bearer(token)
+  // Known once the port is open: a host name may resolve to loopback too.
+  let answersTo: (headers: readonly string[]) => boolean = () => false
+  const limits = {
+    maxHeaderSize: LIMITS.headerBytes,
+    headersTimeout: LIMITS.headersMs,
+    requestTimeout: LIMITS.requestMs,
+    connectionsCheckingInterval: 1_000,
+  }
+  const open = new PortConnections(LIMITS.connections)
+  const server = createServer(limits, (request, response) => {
+    if (!open.begin({ incoming: request, outgoing: response })) return
+    const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
+      response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
+    const health = ({ ok, ...said }: Health) =>
+      send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', ...said })}\n`)
+    const metrics = ({ type, text }: { type: string; text: string }) => send(200, type, text)
+    const answer = async () => {
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
+      if (!answersTo(request.headersDistinct.host ?? []))
+        return send(421, 'text/plain', 'Host header not allowed: add it to http.hosts\n')
+      switch ((request.url ?? '').split('?', 1)[0]) {
+        case '/metrics':
+          if (!knows(request.headers.authorization))
+            return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
+          return metrics(await parts.metrics(request.headers.accept))
+        case '/health/live':
+          return health(await parts.live())
+        case '/health/ready':
+          return health(await parts.ready())
+        default:
+          return send(404, 'text/plain', 'see /metrics, /health/live and /health/ready\n')
+      }
+    }
+    answer().catch(() => send(500, 'text/plain', 'failed\n'))
+  })
+  server.setTimeout(LIMITS.silenceMs)
+  server.on('connection', (socket) => open.admit(socket))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE'
+          ? 'is taken; set GAVEL_HTTP_PORT to another, or to 0 for a free one'
+          : String(error.code)
+      reject(new OperatorError(`Port ${wanted} on ${host} ${why}.`, { cause: error }))
+    })
+    server.listen(wanted, host, resolve)
+  })
+  const { port, address } = server.address() as AddressInfo
+  answersTo = namesOf(address, [host, ...hosts])
+  return {
+    port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** A warning for a port that other machines can reach without a token; null for any other. */
+export function exposure({
+  host,
+  token,
+}: Pick<HttpSettings, 'host' | 'token'>): { host: string; advice: string } | null {
+  return isLoopbackAddress(host) || token !== ''
+    ? null
+    : { host, advice: 'anyone who can reach this port can read /metrics: set http.token' }
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i
+
+/** Whether only this machine reaches it. */
+export function isLoopbackAddress(address: string): boolean {
+  return LOOPBACK.test(address)
+}
+
+/**
+ * Checks a request's `Host` headers. A web page can point a host name of its own at loopback and then read the answers
+ * (DNS rebinding): on loopback only known names are allowed. Elsewhere any name is, since containers and pods have many,
+ * and a token keeps others out; with `elsewhere` only known names there too. A request without the header is HTTP/1.0, which no browser uses.
+ */
+export function namesOf(
+  address: string,
+  hosts: readonly string[],
+  { elsewhere = false }: { elsewhere?: boolean } = {},
+): (headers: readonly string[]) => boolean {
+  const isLoopback = isLoopbackAddress(address)
+  if (!isLoopback && !elsewhere) return () => true
+  const known = new Set(hosts.map((name) => name.toLowerCase()))
+  return (headers) =>
+    headers.length <= 1 &&
+    headers.every((header) => {
+      const name = header
+        .toLowerCase()
+        .replace(/:\d{1,5}$/, '')
+        .replace(/\.$/, '')
+      if (known.has(name)) return true
+      return isLoopback && (isLoopbackAddress(name.replace(/^\[(.*)\]$/, '$1')) || name.endsWith('.localhost'))
+    })
+}
+
+/** Checks an `Authorization` header for the token, in constant time. */
+function bearer(token: string): (header: string | undefined) => boolean {
+  if (token === '') return () => true
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  const known = digest(token)
+  return (header = '') => timingSafeEqual(digest(/^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''), known)
+}

@@ -1,0 +1,97 @@
+import { isBlank } from '../../contracts/facts/blank.ts'
+import type { Reading } from '../../contracts/facts/reading.ts'
+import { snapshot } from '../../contracts/facts/thread.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import { both } from '../faults.ts'
+import type { CalibrationParts, ProtocolParts, Said } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
+import { voicesIn } from '../voices.ts'
+import { scoreIn, scoreOf } from './answers.ts'
+import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
+import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
+import { COUNTERSPEECH_PROMPTS } from './questions.ts'
+import { autoCsEval } from './script.ts'
+import { applyPreset, COUNTERSPEECH_SAVINGS, counterspeechSettings } from './settings.ts'
+import { stepsFrom } from './steps.ts'
+
+/** Raise this whenever the script's rounds or its asks change shape. */
+const VERSION = 3
+
+/** Auto-CSEval (how good a reply to hate speech is) as a protocol of the engine. */
+export const counterspeech = {
+  name: 'counterspeech',
+  reading: {
+    labels: { suitable: 'A good answer to the hateful text.', unsuitable: 'No good answer to the hateful text.' },
+    tells: ({ [UNIFIED]: unified }) =>
+      unified === undefined
+        ? []
+        : [`All in all ${Math.round(unified * 100) / 100}, from 1 (a bad answer) to 5 (a good one).`],
+    voices: 'score',
+  } satisfies Reading,
+  roles: ['scorer', 'steps-writer'],
+  folders: ['aspects'],
+  settings: counterspeechSettings,
+  paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
+  savings: COUNTERSPEECH_SAVINGS,
+  ablations: {
+    'zero-shot': { steps: 'zero-shot' },
+    'model-written steps': { steps: 'model-written' },
+    'shipped steps': { steps: 'shipped', stepsFor: 'default' },
+  },
+  voices: (turns: readonly Said[]) =>
+    voicesIn(turns, 'score', scoreIn, (answer, _, name) => scoreIn(scoreOf(answer, name))),
+  make(parts: ProtocolParts) {
+    const { settings, prompts, aspects, steps } = filesOf(parts)
+    const { fence } = parts
+    const protocol: Protocol = {
+      name: 'counterspeech',
+      version: VERSION,
+      stages: ['steps', 'score'],
+      subject: 'reply',
+      accepts: ({ text, hateSpeech }) => !isBlank(text) && !isBlank(hateSpeech ?? ''),
+      paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
+      faithful: settings.preset === 'paper',
+      labels: [],
+      peopleLabels: ['suitable', 'unsuitable'],
+      decides: ['scores'],
+      scales: scalesOf(aspects.list),
+      steps: Object.fromEntries(steps.used),
+      promptsHash: shortHash([prompts.hash, aspects.hash, ...steps.texts]),
+      settingsHash: shortHash(settings),
+      script: (subject) =>
+        autoCsEval(snapshot.parse(subject), { settings, aspects: aspects.list, steps, prompts, fence }),
+    }
+    return protocol
+  },
+  calibration(name: string, parts: CalibrationParts) {
+    const { settings, prompts, aspects, steps } = filesOf(parts)
+    const aspect = aspects.list.find((one) => one.name === name)
+    if (aspect === undefined)
+      throw new Error(
+        `there is no aspect ${name}, but ${aspects.list.map((one) => one.name).join(', ')}; one of your own is named in protocols.counterspeech.aspects`,
+      )
+    return stepsCalibration(aspect, {
+      ...{ settings, prompts, fence: parts.fence, stepsNow: steps.texts.get(name) },
+      sourceNow: steps.texts.has(name) ? (steps.used.get(name)?.source ?? 'none') : 'none',
+      calibrationPrompts: readPrompts(parts.calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
+    })
+  },
+}
+
+/** The protocol's settings with its prompts, aspects and steps; throws one error that names every fault in its files. */
+function filesOf({
+  settings: given,
+  prompts: files,
+  files: folder,
+}: Pick<ProtocolParts, 'settings' | 'prompts' | 'files'>) {
+  const settings = applyPreset(counterspeechSettings.parse(given))
+  const [prompts, { aspects, steps }] = both(
+    () => readPrompts(files, COUNTERSPEECH_PROMPTS, settings.preset),
+    () => {
+      const aspects = readAspects(settings.aspects, folder, settings.preset)
+      return { aspects, steps: stepsFrom(settings, aspects.list, folder) }
+    },
+  )
+  return { settings, prompts, aspects, steps }
+}

@@ -1,0 +1,114 @@
+import type { Ask } from '../../contracts/facts/ask.ts'
+import type { Fence } from '../../contracts/facts/fence.ts'
+import { formUnder } from '../preset.ts'
+import type { Prompts } from '../prompts.ts'
+import { keptScoreOn, type Score, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
+import type { Aspect } from './aspects.ts'
+import type { CounterspeechSettings } from './settings.ts'
+
+/** The prompt files of this protocol and the placeholders in each. Criteria stand in the aspects' files. */
+export const COUNTERSPEECH_PROMPTS = {
+  system: [],
+  steps: ['criterion'],
+  score: ['criterion', 'steps', 'hateSpeech', 'counterspeech'],
+  'score-without-steps': ['criterion', 'hateSpeech', 'counterspeech'],
+  'system-several': [],
+  scores: ['metrics', 'hateSpeech', 'counterspeech', 'steps?'],
+  metric: ['name', 'criterion', 'steps?'],
+} as const
+
+/** Longest steps, in tokens: twelve steps of some sixty words. */
+export const STEPS_TOKENS = 1_600
+
+/** A reply and what it answers. */
+export interface Pair {
+  readonly hateSpeech: string
+  readonly counterspeech: string
+}
+
+/** The questions of the paper, each an ask of its stage, for one aspect each. */
+export interface Questions {
+  /** G-EVAL: the model writes the evaluation steps itself, from instruction and criterion; it sees no reply. */
+  steps(aspect: Aspect): Ask<WrittenSteps>
+  /** Figure 5: instruction, criterion, evaluation steps if there are any, and the reply with what it answers. */
+  score(aspect: Aspect, steps: string | undefined, pair: Pair): Ask<Score>
+  /** Several aspects in one call; answered by name. */
+  scores(several: readonly ScoredBy[], pair: Pair): Ask<Readonly<Record<string, Score>>>
+}
+
+/** An aspect, and the steps by which it is scored; undefined where there are none. */
+export interface ScoredBy {
+  readonly aspect: Aspect
+  readonly steps: string | undefined
+}
+
+export function questions(parts: { settings: CounterspeechSettings; prompts: Prompts; fence: Fence }): Questions {
+  const { settings, prompts, fence } = parts
+  const system = prompts.get('system').render()
+  const render = (name: keyof typeof COUNTERSPEECH_PROMPTS, values: Record<string, string>) => [
+    ...system,
+    ...prompts.get(name).render(values),
+  ]
+  const several = prompts.get('system-several').render()
+  const blocksOf = ({ hateSpeech, counterspeech }: Pair) => ({
+    hateSpeech: fence('hate-speech', hateSpeech),
+    counterspeech: fence('counterspeech', counterspeech),
+  })
+  const asked = {
+    temperature: settings.temperature,
+    maxTokens: settings.answerTokens,
+    ...formUnder(settings.preset),
+  }
+
+  return {
+    steps: ({ name, criterion }) => ({
+      ...asked,
+      maxTokens: Math.max(settings.answerTokens, STEPS_TOKENS),
+      stage: 'steps',
+      role: 'steps-writer',
+      label: name,
+      shared: true,
+      messages: render('steps', { criterion }),
+      answer: stepsAnswer,
+    }),
+    score({ name, criterion, answer, lowest, highest }, steps, pair) {
+      const values = { criterion, ...blocksOf(pair) }
+      return {
+        ...asked,
+        stage: 'score',
+        role: 'scorer',
+        label: name,
+        messages: steps === undefined ? render('score-without-steps', values) : render('score', { ...values, steps }),
+        answer,
+        ...(settings.score === 'weighted' && {
+          kept: keptScoreOn(lowest, highest),
+          expected: { field: 'score', lowest, highest },
+        }),
+      }
+    },
+    scores(all, pair) {
+      const metrics = all.flatMap(({ aspect: { name, criterion }, steps = '' }) =>
+        prompts
+          .get('metric')
+          .render({ name, criterion, steps })
+          .map(({ content }) => content),
+      )
+      return {
+        ...asked,
+        // As much for each as if it were asked alone.
+        maxTokens: settings.answerTokens * all.length,
+        stage: 'score',
+        role: 'scorer',
+        label: all.map(({ aspect }) => aspect.name).join(', '),
+        messages: [
+          ...several,
+          ...prompts.get('scores').render({
+            ...{ metrics: metrics.join('\n\n'), ...blocksOf(pair) },
+            steps: all.some(({ steps }) => steps !== undefined) ? 'yes' : '',
+          }),
+        ],
+        answer: scoresOf(all.map(({ aspect }) => aspect)),
+      }
+    },
+  }
+}

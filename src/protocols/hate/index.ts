@@ -1,0 +1,96 @@
+import type { Reading } from '../../contracts/facts/reading.ts'
+import { snapshot } from '../../contracts/facts/thread.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import { both } from '../faults.ts'
+import { wordsOf } from '../images-told.ts'
+import type { Judged, ProtocolParts, Said } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
+import { withheldIfFiltered } from '../unread.ts'
+import { voicesIn } from '../voices.ts'
+import { labelIn, nthIn } from './answers.ts'
+import { shelvesOf } from './examples.ts'
+import { meaningsOf, readPerspectives } from './perspectives.ts'
+import { HATE_PROMPTS } from './questions.ts'
+import { predict } from './script.ts'
+import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
+
+/** Raise this whenever the script's rounds or its asks change shape. */
+const VERSION = 5
+
+/** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
+export const hate = {
+  name: 'hate',
+  labels: { harmful: 'hate', harmless: 'non-hate' },
+  reading: {
+    labels: {
+      hate: 'It attacks people for a group that they belong to.',
+      'non-hate': 'It attacks nobody for a group that they belong to.',
+    },
+    tells: ({ hate = 0, nonHate = 0 }) =>
+      hate + nonHate === 0 ? [] : [`Of ${hate + nonHate} perspectives that took a side, ${hate} find it hateful.`],
+    debate: {
+      sides: [
+        { speaker: 'non-hate', title: 'It is not hateful' },
+        { speaker: 'hate', title: 'It is hateful' },
+      ],
+      stages: ['debate'],
+    },
+    judge: 'judge',
+    voices: 'perspective',
+    disturbing: ['hate'],
+  } satisfies Reading,
+  roles: ['perspective', 'debater', 'judge'],
+  folders: ['perspectives'],
+  settings: hateSettings,
+  paperModels: {
+    roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
+    embedder: 'text-embedding-ada-002',
+  },
+  savings: HATE_SAVINGS,
+  ablations: {
+    'round 1 alone': { rounds: 1 },
+    'criteria alone': { show: 'criteria' },
+    'examples alone': { show: 'examples' },
+    'majority of the perspectives': { decide: 'majority' },
+    'base agent': { decide: 'zero-shot' },
+  },
+  /** The share, among the perspectives that took a side, of those on the verdict's side; null if none took one. */
+  confidence({ label, scores: { hate = 0, nonHate = 0 } }: Judged) {
+    if (label === null || hate + nonHate === 0) return null
+    return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
+  },
+  votes: ({ scores: { hate = 0, nonHate = 0 } }: Judged) => [hate, nonHate],
+  voices: (turns: readonly Said[]) =>
+    voicesIn(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
+  make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
+    const settings = applyPreset(hateSettings.parse(given))
+    const [prompts, perspectives] = both(
+      () => readPrompts(files, HATE_PROMPTS, settings.preset),
+      () => readPerspectives(folder('perspectives'), settings.perspectives),
+    )
+    const protocol: Protocol = {
+      name: 'hate',
+      version: VERSION,
+      stages: ['retrieve', 'perspective', 'debate', 'judge'],
+      subject: 'post',
+      accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
+      paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
+      faithful: settings.preset === 'paper',
+      labels: ['hate', 'non-hate'],
+      decides: [settings.decide === 'majority' ? 'majority' : 'judge'],
+      shelves: shelvesOf(perspectives.list, settings),
+      shelfLabels: perspectives.shelfLabels,
+      meanings: meaningsOf(perspectives.list),
+      promptsHash: shortHash([prompts.hash, perspectives.hash]),
+      // Draws affect what is asked: workers with another key have other settings.
+      settingsHash: shortHash([settings, samplingRank('hate', '')]),
+      script(subject) {
+        const parts = { settings, perspectives: perspectives.list, prompts, fence, samplingRank }
+        const script = predict(snapshot.parse(subject), parts)
+        return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate')
+      },
+    }
+    return protocol
+  },
+}

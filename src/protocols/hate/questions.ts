@@ -1,0 +1,284 @@
+import type { z } from 'zod'
+import type { Ask } from '../../contracts/facts/ask.ts'
+import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
+import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { inOrder } from '../order.ts'
+import { formUnder } from '../preset.ts'
+import { inTurns, type Prompts } from '../prompts.ts'
+import {
+  ABSTAIN,
+  type judgeAnswer,
+  judgementIn,
+  type StanceAnswer,
+  stancesAnswer,
+  turnAnswer,
+  type zeroShotAnswer,
+  zeroShotIn,
+} from './answers.ts'
+import { type Perspective, SIDES, type Side } from './perspectives.ts'
+import { asksForPlatforms, type HateSettings } from './settings.ts'
+
+/** The prompt files of this protocol and the placeholders in each. */
+export const HATE_PROMPTS = {
+  system: [],
+  perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
+  perspectives: ['annotators', 'text', 'count?'],
+  annotator: ['number', 'criteria', 'examples?', 'similar?'],
+  'perspective-criteria': ['criteria', 'text', 'labels?'],
+  'perspective-examples': ['examples', 'text', 'labels?'],
+  'zero-shot': ['text', 'platforms?'],
+  'debater-non-hate': ['rules', 'text'],
+  'debater-hate': ['rules', 'text'],
+  'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?'],
+  'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?'],
+  'round-2-non-hate': ['argument', 'heard?', 'own?'],
+  'round-2-hate': ['argument', 'heard?', 'own?'],
+  judge: ['history', 'missing?', 'text', 'labels?', 'platforms?'],
+  'judge-memories': ['memories', 'missing?', 'text', 'labels?', 'platforms?'],
+} as const
+
+/** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
+export interface Example {
+  readonly id: string
+  readonly text: string
+  readonly label: string
+}
+
+/** A perspective that is asked, and the examples that it is shown. */
+interface Shown {
+  readonly perspective: Perspective
+  readonly similar: readonly Example[]
+}
+
+/** What a debater said, or null if the turn failed. */
+export type Argument = z.infer<typeof turnAnswer> | null
+
+/** One turn of the debate: what the speaker had heard of the other before it, and what it said. */
+export interface Turn {
+  readonly side: Side
+  readonly round: number
+  /** Undefined for the first speaker. */
+  readonly heard: Argument | undefined
+  readonly argument: Argument
+}
+
+/** The reasons of those who took a side, by side. */
+export type References = Readonly<Record<Side, readonly string[]>>
+
+/** The questions of the paper about one text, each an ask of its stage. */
+export interface Questions {
+  perspective(perspective: Perspective, similar: readonly Example[]): Ask<z.infer<Perspective['answer']>>
+  /** Several perspectives in one call, each an annotator by its criteria; answered by number. */
+  perspectives(asked: readonly Shown[]): Ask<Readonly<Record<string, StanceAnswer>>>
+  zeroShot(): Ask<z.infer<typeof zeroShotAnswer>>
+  /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
+  argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
+  /**
+   * Round 2: after its own turn, refutes or agrees with what it heard. In Algorithm 2 it no longer sees its reference;
+   * in the published code it still sees all of round 1.
+   */
+  respond(own: Turn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
+  /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
+  judge(turns: readonly Turn[], references: References): Ask<z.infer<typeof judgeAnswer>>
+}
+
+const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
+const SPEAKER = { 'non-hate': 'Non-hate side', hate: 'Hate side' } as const
+
+/** Shown in place of a reference or of examples if there are none. */
+const NONE = 'none'
+/**
+ * Shown in place of a turn that failed: that debater was not heard, which does not mean that it had nothing to say, nor
+ * that it was beaten.
+ */
+const MISSING = '(this turn did not arrive)'
+/** The same under `paper`. */
+const LOST = '(this turn was lost)'
+/** The value of a place that only decides about a section. */
+const YES = 'yes'
+
+/** What questions about one text are made of. */
+interface QuestionParts {
+  readonly settings: HateSettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+  /** Whether what is otherwise second comes first. */
+  readonly turned: boolean
+  /** What is said of the post's images, after its words. */
+  readonly images: string
+}
+
+export function questions(words: string, parts: QuestionParts): Questions {
+  const { settings, prompts, fence, turned } = parts
+  const paper = settings.preset === 'paper'
+  const text = `${fence('text', words)}${parts.images}`
+  const system = prompts.get('system').render()
+  const platforms = asksForPlatforms(settings) ? YES : ''
+  const rules = contentOf(system)
+  const render = (name: keyof typeof HATE_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
+  const asked = (stage: string, role: string) => ({
+    stage,
+    role,
+    temperature: settings.temperature,
+    maxTokens: settings.answerTokens,
+    ...formUnder(settings.preset),
+  })
+  const turn = (side: Side, told: readonly ChatMessage[]) => ({
+    ...asked('debate', 'debater'),
+    label: side,
+    messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
+    answer: turnAnswer,
+  })
+  const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
+  const several = (kind: string, texts: readonly Labelled[]) =>
+    texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
+  const reasonOf = (reason: string): Labelled => ({ text: reason })
+  const reference = (reasons: readonly string[]) => several('reason', reasons.map(reasonOf))
+  const opening = (side: Side, heard: Argument | undefined, references: References) =>
+    render(`round-1-${side}`, {
+      reference: reference(references[side]),
+      reasons: references[side].length > 0 ? YES : '',
+      argument: heard === undefined ? '' : argument(heard),
+      heard: heard ? YES : '',
+      missing: heard === null ? YES : '',
+    })
+  const memory = (side: Side, turns: readonly Turn[], references: References) =>
+    [
+      `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
+      ...turns
+        .filter((turn) => turn.side === side)
+        .flatMap(({ round, heard, argument: given }) => [
+          ...(heard === undefined ? [] : [`${SPEAKER[side]}, round ${round}, heard:\n${argument(heard)}`]),
+          `${SPEAKER[side]}, round ${round}, said:\n${argument(given)}`,
+        ]),
+    ].join('\n\n')
+
+  return {
+    perspective: (perspective, similar) => {
+      const offered = inOrder(perspective.labels, turned)
+      const values = {
+        criteria: criteriaOf(perspective, offered, paper),
+        examples: several('example', similar),
+        similar: similar.length > 0 ? YES : '',
+        text,
+        labels: choice([...offered.map(({ name }) => name), ABSTAIN]),
+      }
+      return {
+        ...asked('perspective', 'perspective'),
+        label: perspective.name,
+        messages: [...system, ...render(SHOWN[settings.show], values)],
+        answer: turned ? perspective.turnedAnswer : perspective.answer,
+      }
+    },
+    perspectives: (all) => ({
+      ...asked('perspective', 'perspective'),
+      // As much for each as if it were asked alone.
+      maxTokens: settings.answerTokens * all.length,
+      label: all.map(({ perspective }) => perspective.name).join(', '),
+      messages: [...system, ...render('perspectives', { ...annotatorsIn(all, parts), text })],
+      answer: stancesAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
+    }),
+    zeroShot: () => ({
+      ...asked('perspective', 'perspective'),
+      label: 'zero-shot',
+      messages: [...system, ...render('zero-shot', { text, platforms })],
+      answer: zeroShotIn(turned),
+    }),
+    argue: (side, heard, references) => turn(side, opening(side, heard, references)),
+    respond: (own, heard, references) => {
+      const begun = settings.history === 'code' ? opening(own.side, own.heard, references) : []
+      const answered = render(`round-2-${own.side}`, {
+        argument: argument(heard),
+        heard: heard === null ? '' : YES,
+        own: own.argument === null ? '' : YES,
+      })
+      return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
+    },
+    judge: (turns, references) => {
+      const who = ({ side, round }: Turn) => `${SPEAKER[side]}, round ${round}:`
+      const history = () =>
+        paper
+          ? turns.map((one) => `${who(one)}\n${argument(one.argument)}`).join('\n\n')
+          : fence.list(
+              'turns',
+              turns.map((one): ListItem => {
+                const said = one.argument === null ? MISSING : { kind: 'argument', text: one.argument.argument }
+                return [`${who(one)} `, said]
+              }),
+            )
+      const memories = () =>
+        inOrder(SIDES, turned)
+          .map((side) => memory(side, turns, references))
+          .join('\n\n')
+      const missing = turns.some((turn) => turn.argument === null) ? YES : ''
+      const told = { text, missing, labels: choice(inOrder(SIDES, turned)), platforms }
+      return {
+        ...asked('judge', 'judge'),
+        messages: [
+          ...system,
+          ...(settings.history === 'code'
+            ? render('judge-memories', { memories: memories(), ...told })
+            : render('judge', { history: history(), ...told })),
+        ],
+        answer: judgementIn(turned),
+      }
+    },
+  }
+}
+
+/** Each perspective under its number, with what it would be shown alone; and how many they are. */
+function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned }: QuestionParts) {
+  const annotators = all
+    .map(({ perspective, similar }, at) => {
+      const shown = settings.show === 'both' ? similar : []
+      const values = {
+        number: String(at + 1),
+        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned), false),
+        examples: list(fence, 'example', shown),
+        similar: shown.length > 0 ? YES : '',
+      }
+      return contentOf(prompts.get('annotator').render(values))
+    })
+    .join('\n\n')
+  return { annotators, count: String(all.length) }
+}
+
+function contentOf(messages: readonly ChatMessage[]): string {
+  return messages.map(({ content }) => content).join('\n\n')
+}
+
+type Labelled = { readonly text: string; readonly label?: string }
+
+/** A block for each text, under its label. */
+function blocks(fence: Fence, kind: string, texts: readonly Labelled[]): string {
+  return texts
+    .map(({ text, label }, at) => `${label === undefined ? '' : `Label: ${label}\n`}${fence(kind, text, at + 1)}`)
+    .join('\n')
+}
+
+/** All texts in one block, each after its label. */
+function list(fence: Fence, kind: string, texts: readonly Labelled[]): string {
+  const items = texts.map(({ text, label }, at): ListItem => {
+    return [`${at + 1}${label === undefined ? '' : ` (${label})`}: `, { kind, text }]
+  })
+  return fence.list(`${kind}s`, items)
+}
+
+/** A debater's own turn in its conversation; empty if the turn failed. */
+function spoken(own: Argument): ChatMessage[] {
+  return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
+}
+
+function criteriaOf(
+  { terms, tie }: Perspective,
+  labels: readonly Perspective['labels'][number][],
+  paper: boolean,
+): string {
+  const pointsOf = (one: Perspective['labels'][number]) => (paper ? (one.paper ?? one.criteria) : one.criteria)
+  const lists = labels.map((one) => [`${one.name}:`, ...pointsOf(one).map((point) => `- ${point}`)].join('\n'))
+  return [...(terms === undefined ? [] : [terms]), ...lists, ...(tie === undefined ? [] : [tie])].join('\n')
+}
+
+function choice(labels: readonly string[]): string {
+  return labels.map((label) => JSON.stringify(label)).join(' or ')
+}

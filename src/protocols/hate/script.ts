@@ -1,0 +1,113 @@
+import { failure } from '../../contracts/facts/ask.ts'
+import type { Snapshot } from '../../contracts/facts/thread.ts'
+import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
+import { ABSTAIN } from './answers.ts'
+import { type Asked, concluded, count, type Decision, nothingToJudge, undecided } from './conclusion.ts'
+import { Debate } from './debate.ts'
+import { similarContexts } from './examples.ts'
+import { type HateParts, type Hearing, hearing } from './hearing.ts'
+import type { Side } from './perspectives.ts'
+import { answersOf, type Stance, stanceOf } from './stances.ts'
+
+/** The base agent: no perspective, no similar contexts. */
+const ONE_AGENT: Asked = { asked: 1, sided: 1, stances: [], examples: [] }
+
+/**
+ * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
+ * debaters argue from the reasons of either side, and a judge decides (DICT, Algorithm 2).
+ */
+export function* predict({ post }: Snapshot, parts: HateParts): Script {
+  const heard = hearing(post, parts)
+  if (heard === null) return nothingToJudge()
+  const { decide, unanimous } = heard.settings
+  if (decide === 'zero-shot') return concluded(heard, yield* zeroShot(heard), ONE_AGENT)
+  const asked = yield* pre(heard)
+  if (decide === 'majority') return concluded(heard, majority(asked), asked)
+  const agreed = unanimous === 'decided' ? agreement(asked) : null
+  return concluded(heard, agreed ?? (yield* dict(heard, asked.stances)), asked)
+}
+
+/**
+ * Algorithm 1, PRE (Perspective-based REasoning): each perspective's stance on the text t, and its reason. Those of one side are
+ * its reference.
+ */
+function* pre(heard: Hearing): SubScript<Asked> {
+  const { perspectives } = heard
+  // Lines 4–6: a perspective is its criteria and its similar contexts.
+  const similar = yield* similarContexts(heard)
+  // Lines 7–11: each agent's stance S and reason R. None waits for another.
+  const answers = yield* answersOf(heard, similar)
+  // Lines 12–17: R goes to h_Ref or to nh_Ref, as S says.
+  const stances = perspectives.flatMap((one) => stanceOf(heard, one, answers.get(one)))
+  return { asked: perspectives.length, sided: stances.length, stances, examples: [...similar.values()].flat() }
+}
+
+/**
+ * Algorithm 2, DICT (Debate using InCongruent references): two rounds over the references, then the judge, however the stances
+ * fell.
+ */
+function* dict(
+  { ask, settings, sides: [first = 'non-hate', second = 'hate'] }: Hearing,
+  stances: readonly Stance[],
+): SubScript<Decision> {
+  const reasonsOf = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
+  const references = { 'non-hate': reasonsOf('non-hate'), hate: reasonsOf('hate') }
+  // Lines 2–4: the history H, and a debater for each side.
+  const debate = new Debate(ask, references)
+
+  // Round 1, lines 7–10: arguments, each from its own reference.
+  const opening = yield* debate.argues(first)
+  const reply = yield* debate.argues(second, opening)
+
+  // Round 2, lines 13–16: refute or agree.
+  if (settings.rounds === 2) {
+    const response = yield* debate.responds(opening, reply)
+    yield* debate.responds(reply, response)
+  }
+
+  // Lines 18–20: the judge's outcome.
+  const [judged] = yield* round([ask.judge(debate.history, references)])
+  const { lost } = debate
+  const ended = { rounds: settings.rounds, lostTurns: lost.length }
+  if (!judged.ok) return { ...undecided(...lost, `judge failed: ${failure(judged)}`), rounds: settings.rounds }
+  const { label, reason } = judged.answer
+  return { ...ended, label, rationale: reason, decidedBy: 'judge', wrong: lost }
+}
+
+/** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */
+function majority({ asked, stances }: Asked): Decision {
+  if (stances.length === 0) return undecided('majority: no perspective took a side')
+  const { hate, nonHate } = count(stances)
+  if (Math.max(hate, nonHate) * 2 <= asked)
+    return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
+  const label: Side = hate > nonHate ? 'hate' : 'non-hate'
+  return { label, rationale: reasonsFor(label, stances), decidedBy: 'majority', rounds: 0, wrong: [] }
+}
+
+/**
+ * The side that every perspective asked took of its own accord, where there are two at least; else null. A perspective that
+ * failed, or could not tell, agrees with nobody.
+ */
+function agreement({ asked, stances }: Asked): Decision | null {
+  const [first] = stances
+  if (first === undefined || stances.length < Math.max(2, asked)) return null
+  if (stances.some(({ side, abstained }) => side !== first.side || abstained === true)) return null
+  const rationale = reasonsFor(first.side, stances)
+  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, wrong: [] }
+}
+
+function reasonsFor(label: Side, stances: readonly Stance[]): string {
+  const theirs = stances.filter(({ side }) => side === label)
+  return theirs.map(({ perspective, reason }) => `${perspective.title}: ${reason}`).join('\n')
+}
+
+/** Table 1, the base agent: one call, without criteria and similar contexts. */
+function* zeroShot({ ask, settings }: Hearing): SubScript<Decision> {
+  const [reply] = yield* round([ask.zeroShot()])
+  if (!reply.ok) return undecided(`zero-shot failed: ${failure(reply)}`)
+  const { label, reason } = reply.answer
+  if (label !== ABSTAIN) return { label, rationale: reason, decidedBy: 'judge', rounds: 0, wrong: [] }
+  if (settings.abstentions === 'apart') return undecided('zero-shot abstained')
+  const wrong = ['zero-shot abstained: filed under non-hate']
+  return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
+}

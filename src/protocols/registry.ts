@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { labelsForPeople, type Protocol } from '../judging/engine/script.ts'
+import * as all from './all.ts'
+import type { ProtocolKind } from './kind.ts'
+
+/** All protocols. A new one is a folder beside `rumor/` and one line in `all.ts`. */
+export const PROTOCOLS: readonly ProtocolKind[] = Object.values<ProtocolKind>(all)
+
+/** A path that is null is not set. */
+function withoutUnsetPaths<Own extends object>(own: Own): Own {
+  return Object.fromEntries(
+    Object.entries(own).filter(([key, value]) => !key.endsWith('Path') || value !== null),
+  ) as Own
+}
+
+const folder = z
+  .string()
+  .min(1)
+  .nullable()
+  .default(null)
+  .describe('A folder of your own, whose files replace the shipped ones of the same name. null: none.')
+
+/**
+ * The settings' block `protocols`: the switches that each protocol brings, whether it is on, and folders of the user's own in
+ * place of shipped files.
+ */
+export const protocolsSettings = z.strictObject(
+  Object.fromEntries(
+    PROTOCOLS.map(({ name, settings, folders = [] }) => [
+      name,
+      settings
+        .extend({
+          enabled: z.boolean().default(true).describe('Whether it judges.'),
+          ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder])),
+        })
+        .transform(withoutUnsetPaths)
+        .prefault({}),
+    ]),
+  ),
+)
+
+/** What these protocols say of themselves to people, by name. */
+export function sayingsForPeople(protocols: readonly Protocol[]) {
+  const said = protocols.map((protocol) => {
+    const { labels, reading } = PROTOCOLS.find(({ name }) => name === protocol.name) ?? {}
+    const { name, meanings } = protocol
+    const own = { ...(reading === undefined ? {} : { reading }), ...(meanings === undefined ? {} : { meanings }) }
+    return [name, { labels: labelsForPeople(protocol), ...labels, ...own }] as const
+  })
+  return new Map(said)
+}

@@ -1,0 +1,106 @@
+import type { Comment } from '../../contracts/facts/thread.ts'
+import type { Ruling, WeighedCounts } from '../../contracts/facts/verdict.ts'
+import type { Conclusion } from '../../judging/engine/script.ts'
+import type { Weighed } from './brigading.ts'
+import { carriedScores, claimHash, type Decision, type RumorCarry } from './carry.ts'
+import { type Evidence, type Scored, sizeOf } from './evidence.ts'
+import type { Hearing } from './hearing.ts'
+import type { Utterance } from './near-identical.ts'
+import { withParents } from './parents.ts'
+import type { RumorSettings } from './settings.ts'
+import type { Sides } from './sides.ts'
+import { mostCommon } from './stance.ts'
+
+/** A decision; its last three fields may be left out if there is nothing to say. */
+export type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
+  Partial<Pick<Decision, 'degraded' | 'again' | 'models'>>
+
+export function undecided(...why: string[]): Reached & { degraded: string[] } {
+  return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
+}
+
+/** A post that has only undescribed images contains no claim that could be read. */
+export function nothingToJudge(): Conclusion {
+  const decided = undecided('no words to judge: images without a description are left out')
+  return {
+    ruling: { ...decided, scores: { support: 0, oppose: 0 }, evidence: { support: [], oppose: [], precedents: [] } },
+  }
+}
+
+/** The decision of the revision before, which stands: its evidence is what was debated then, also where a little has changed. */
+export function kept(hearing: Hearing, found: Scored, evidence: Evidence, before: RumorCarry): Conclusion {
+  const conclusion = concluded(hearing, found, evidence, before.decision)
+  const { debated } = before
+  if (before.evidence === evidence.hash || debated === undefined) return conclusion
+  const idsOf = (side: typeof debated.support) => side.map(([id]) => id)
+  const says = 'the debate of an earlier revision stands: little of its evidence has changed since'
+  const { ruling, carry } = conclusion
+  return {
+    ruling: {
+      ...ruling,
+      evidence: { support: idsOf(debated.support), oppose: idsOf(debated.oppose), precedents: [] },
+      degraded: [...ruling.degraded, says],
+    },
+    // What the decision may quote, and what the next change is measured by, is what was debated.
+    carry: { ...(carry as RumorCarry), evidence: before.evidence, shown: before.shown, debated } satisfies RumorCarry,
+  }
+}
+
+/** The ruling, with all that was left out or lost on the way, and what the next revision may build on. */
+export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, reached: Reached): Conclusion {
+  const { thread, settings, parentOf } = hearing
+  const { weighed, sides, full } = evidence
+  const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
+  const decision: Decision = {
+    ...reached,
+    degraded: reached.degraded ?? [],
+    again: reached.again === true,
+    models: { ...reached.models, ...(scorer === undefined ? {} : { scorer }) },
+  }
+  return {
+    ruling: {
+      ...rulingOf(decision, sides, weighed),
+      degraded: [...hearing.says, ...found.says, ...evidence.says, ...decision.degraded],
+      ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
+      comments: countsOf(weighed, sides, found.unasked, settings),
+    },
+    carry: {
+      under: hearing.under,
+      claim: claimHash(thread.post),
+      kind: found.kindFailed ? null : found.kind,
+      scores: carriedScores(found.scores, settings, parentOf),
+      evidence: evidence.hash,
+      shown: withParents([...sides.support, ...sides.oppose], parentOf),
+      decision,
+      ...(evidence.debated === undefined ? {} : { debated: evidence.debated }),
+    } satisfies RumorCarry,
+  }
+}
+
+function rulingOf(
+  { label, rationale, decidedBy, rounds, models }: Decision,
+  { support, oppose }: Sides,
+  { comments }: Weighed,
+): Omit<Ruling, 'degraded'> {
+  const idsOf = (side: readonly Comment[]) => side.map(({ id }) => id)
+  return {
+    ...{ label, rationale, decidedBy, rounds, models },
+    scores: {
+      support: comments.filter(({ score }) => score !== null && score > 0).length,
+      oppose: comments.filter(({ score }) => score !== null && score < 0).length,
+    },
+    evidence: { support: idsOf(support), oppose: idsOf(oppose), precedents: [] },
+  }
+}
+
+/** What happened to the snapshot's comments. */
+function countsOf(
+  { comments, folded, author }: Weighed,
+  sides: Sides,
+  unasked: readonly Utterance[],
+  settings: RumorSettings,
+): WeighedCounts {
+  const judged = settings.stance ? comments.length : sizeOf(sides)
+  const load = unasked.reduce((sum, utterance) => sum + utterance.comments.length, 0)
+  return { judged, folded, author, cap: comments.length - judged, load }
+}

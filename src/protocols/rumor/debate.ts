@@ -1,0 +1,97 @@
+import { type Answered, type Ask, failure } from '../../contracts/facts/ask.ts'
+import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import type { View } from './answers.ts'
+import type { Questions, Side } from './questions.ts'
+
+/** A debater and its conversation so far: its opening, its own replies, and the other's as it was shown them. */
+interface Debater {
+  readonly side: Side
+  conversation: readonly ChatMessage[]
+  /** The last readable one; null before the opinion. */
+  view: View | null
+  /** The model that spoke last. */
+  model: string
+}
+
+type Both<Value> = readonly [support: Value, oppose: Value]
+
+/** Two debaters, each over its own side's comments, and what they have said. */
+export class Debate {
+  /** How many rounds there have been after the opinions. */
+  rounds = 0
+  /** Turns that failed, in words; and first opinions, without which there is no debate. */
+  readonly lost: string[] = []
+  readonly unopened: string[] = []
+  readonly #ask: Questions
+  readonly #debaters: Both<Debater>
+  /** What each was told of the other before the turn that is asked for. */
+  #told: Both<readonly ChatMessage[]> = [[], []]
+
+  constructor(ask: Questions, openings: Readonly<Record<Side, ChatMessage[]>>) {
+    this.#ask = ask
+    const debater = (side: Side): Debater => ({ side, conversation: openings[side], view: null, model: '' })
+    this.#debaters = [debater('support'), debater('oppose')]
+  }
+
+  /** Equation 3: the first opinions. `last`: no turn follows. */
+  opinions(last: boolean): [Ask<View>, Ask<View>] {
+    const [support, oppose] = this.#debaters
+    return [
+      this.#ask.opinion('support', support.conversation, last),
+      // Where both read the same, the memo must not answer for the second.
+      { ...this.#ask.opinion('oppose', oppose.conversation, last), ...(this.#readTheSame() && { draw: 'second' }) },
+    ]
+  }
+
+  /** Equation 4: both answer the other's previous reply. */
+  turns(last: boolean): [Ask<View>, Ask<View>] {
+    const [support, oppose] = this.#debaters
+    const [mine, theirs] = this.views
+    this.rounds++
+    this.#told = [this.#ask.rebuttal(theirs), this.#ask.rebuttal(mine)]
+    return [
+      this.#ask.turn('support', [...support.conversation, ...this.#told[0]], last),
+      this.#ask.turn('oppose', [...oppose.conversation, ...this.#told[1]], last),
+    ]
+  }
+
+  /** Takes the replies in. After a failed one a debater keeps its last readable view. */
+  hear(replies: Both<Answered<View>>): void {
+    for (const [at, debater] of this.#debaters.entries()) {
+      const reply = replies[at as 0 | 1]
+      if (!reply.ok) {
+        const { side, view } = debater
+        if (view === null) this.unopened.push(`opinion (${side}) failed: ${failure(reply)}`)
+        else this.lost.push(`a debate turn (${side}) failed: ${failure(reply)}; the last readable view stands`)
+        continue
+      }
+      const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }
+      debater.conversation = [...debater.conversation, ...this.#told[at as 0 | 1], said]
+      debater.view = reply.answer
+      debater.model = reply.model
+    }
+  }
+
+  /** What each holds now. Throws before both have given an opinion. */
+  get views(): Both<View> {
+    const [support, oppose] = this.#debaters
+    if (support.view === null || oppose.view === null)
+      throw new Error('a debater without an opinion entered the debate')
+    return [support.view, oppose.view]
+  }
+
+  get agreed(): boolean {
+    const [support, oppose] = this.views
+    return support.answer === oppose.answer
+  }
+
+  /** The model that spoke last for the opposing side. */
+  get model(): string {
+    return this.#debaters[1].model
+  }
+
+  #readTheSame(): boolean {
+    const [support, oppose] = this.#debaters
+    return JSON.stringify(support.conversation) === JSON.stringify(oppose.conversation)
+  }
+}

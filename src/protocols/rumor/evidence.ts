@@ -1,0 +1,172 @@
+import type { Answered } from '../../contracts/facts/ask.ts'
+import type { Comment } from '../../contracts/facts/thread.ts'
+import type { SubScript } from '../../judging/engine/script.ts'
+import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
+import { claimHash, evidenceHash, remembered } from './carry.ts'
+import type { Hearing } from './hearing.ts'
+import { changeOf, type Debated, debatedOf } from './material-change.ts'
+import type { Utterance } from './near-identical.ts'
+import type { PromptKind } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
+import { halve, type Sides, sample, separate } from './sides.ts'
+import { kindIn, type Score, stances } from './stance.ts'
+
+/** If a smaller share of the comments is scored, the evidence is called thin. */
+const THIN = 0.5
+
+/** What was found out about the comments and the claim. */
+export interface Scored {
+  readonly utterances: readonly Utterance[]
+  readonly scores: ReadonlyMap<Utterance, Score>
+  /** Those that have a score from before, or were asked about. */
+  readonly asked: readonly Utterance[]
+  /** Those that were left out under load. */
+  readonly unasked: readonly Utterance[]
+  readonly kind: PromptKind
+  /** Whether the claim's subjectivity was asked about in vain. */
+  readonly kindFailed: boolean
+  readonly says: readonly string[]
+}
+
+/**
+ * Algorithm 1, lines 2 to 5 and 9: the stance of every comment that has none from the revision before, and whether the
+ * claim is subjective, in one round.
+ */
+export function* scored(hearing: Hearing): SubScript<Scored> {
+  const { settings, depth, ask, parentOf, rankOf, overloaded } = hearing
+  const { post, comments } = hearing.thread
+  const utterances = utterancesOf(comments, settings, parentOf)
+  const known = remembered(post, utterances, hearing.before, settings, parentOf)
+  const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
+  const wanted = sample(unscored, depth.comments, firstOf, rankOf)
+  const unasked = unscored.filter((utterance) => !wanted.includes(utterance))
+  const askKind = settings.promptKind === 'auto' && known.kind === null
+  const { scores, beside, degraded } = yield* stances(
+    wanted,
+    known.scores,
+    ask,
+    { ...settings, oneScorer: settings.oneScorer && !overloaded },
+    askKind ? ask.subjectivity() : undefined,
+  )
+  const subjectivity = beside as Answered<{ answer: 'Yes' | 'No' }> | undefined
+  const says = [...degraded]
+  if (unasked.length > 0)
+    says.push(`under load: ${wanted.length} of ${unscored.length} comments scored, by a fixed sample`)
+  const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, says)
+  return {
+    ...{ utterances, scores, unasked, kind, says },
+    asked: [...known.scores.keys(), ...wanted],
+    kindFailed: subjectivity?.ok === false,
+  }
+}
+
+/** The comments that count, and which of them the debaters are shown. */
+export interface Evidence {
+  readonly weighed: Weighed
+  /** Equation 2, by the settings. */
+  readonly full: Sides
+  /** The same, or fewer under load. */
+  readonly sides: Sides
+  /** What is shown, as one hash. */
+  readonly hash: string
+  /** Whether the decision of the revision before rests on the same, or nearly, and its debate was not cut short. */
+  readonly holds: boolean
+  /** The same without its words, where how much it changes is measured. */
+  readonly debated: Debated | undefined
+  /** Fewer comments have a score than a label needs. */
+  readonly tooThin: boolean
+  readonly says: readonly string[]
+}
+
+/** Equations 2 and 3: which comments count, and which stand on which side. */
+export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
+  const { settings, depth, tie, rankOf, before, overloaded } = hearing
+  const { scores, kind } = found
+  const heard = settings.stance
+    ? [...scores].map(([utterance, { value }]) => ({ utterance, score: value }))
+    : found.utterances.map((utterance) => ({ utterance, score: null }))
+  const weighed = weigh(heard, settings, tie)
+  const sidesOf = ({ k, sampleSize }: Pick<RumorSettings, 'k' | 'sampleSize'>) =>
+    settings.stance
+      ? separate(weighed.comments, k, tie)
+      : halve(
+          weighed.comments.map(({ comment }) => comment),
+          sampleSize,
+          rankOf,
+        )
+  const hashOf = (sides: Sides) => evidenceHash(hearing.thread.post, sides, kind, hearing)
+  const lead = Math.sign(weighed.comments.reduce((sum, { score }) => sum + Math.sign(score ?? 0), 0))
+  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, lead, parentOf: hearing.parentOf })
+  const isNearly = (sides: Sides) =>
+    settings.materialChange > 0 &&
+    before?.debated !== undefined &&
+    // A decision about other words is about another claim.
+    before.claim === claimHash(hearing.thread.post) &&
+    changeOf(before.debated, debatedIn(sides)) < settings.materialChange
+  const holds = (sides: Sides) =>
+    settings.keepUnlessEvidenceChanged &&
+    before !== null &&
+    before.decision.label !== null &&
+    (overloaded || !before.decision.again) &&
+    (before.evidence === hashOf(sides) || isNearly(sides))
+  // A decision that still holds costs nothing, also under overload.
+  const full = sidesOf(settings)
+  const sides = holds(full) ? full : sidesOf(depth)
+  const share = scoredShare(found.asked, scores, settings)
+  return {
+    ...{ weighed, full, sides },
+    hash: hashOf(sides),
+    holds: holds(sides),
+    debated: settings.materialChange > 0 ? debatedIn(sides) : undefined,
+    tooThin: share.scored < settings.minScored * share.asked,
+    says: [
+      ...weighed.says,
+      ...(sizeOf(sides) < sizeOf(full)
+        ? [`under load: ${sizeOf(sides)} of ${sizeOf(full)} comments debated, the strongest of each side`]
+        : []),
+      ...(share.scored < THIN * share.asked
+        ? [`thin evidence: ${share.scored} of ${share.asked} comments have a score`]
+        : []),
+    ],
+  }
+}
+
+/**
+ * How many of the comments have a score; of each author at most as many as may weigh, those with a score first: many
+ * comments by one account that can't be scored are no lack of evidence.
+ */
+function scoredShare(
+  all: readonly Utterance[],
+  scores: ReadonlyMap<Utterance, unknown>,
+  settings: RumorSettings,
+): { scored: number; asked: number } {
+  const capOf = capsOf(all.map(firstOf), settings)
+  const byAuthor = [...Map.groupBy(all, (utterance) => firstOf(utterance).author)]
+  return byAuthor.reduce(
+    (sum, [author, own]) => {
+      const scored = Math.min(own.filter((utterance) => scores.has(utterance)).length, capOf(author))
+      // Of those that name nobody, where others do, as many without a score count as of one author: one may be behind all.
+      const isCapped = author !== undefined || Number.isFinite(capOf())
+      const most = isCapped ? (settings.perAuthor ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+      const unscored = Math.min(
+        own.filter((utterance) => !scores.has(utterance)).length,
+        Math.max(0, most - (author === undefined ? 0 : scored)),
+      )
+      return { scored: sum.scored + scored, asked: sum.asked + scored + unscored }
+    },
+    { scored: 0, asked: 0 },
+  )
+}
+
+function fixedKind(settings: RumorSettings): PromptKind {
+  return settings.promptKind === 'subjective' ? 'subjective' : 'objective'
+}
+
+export function sizeOf({ support, oppose }: Sides): number {
+  return support.length + oppose.length
+}
+
+function firstOf({ comments: [first] }: Utterance): Comment {
+  if (first === undefined) throw new Error('an utterance without comments')
+  return first
+}

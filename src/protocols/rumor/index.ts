@@ -1,0 +1,105 @@
+import type { Reading } from '../../contracts/facts/reading.ts'
+import { snapshot } from '../../contracts/facts/thread.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import type { Judged, ProtocolParts } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
+import { rumorCarry, withoutComments } from './carry.ts'
+import { readAhead } from './near-identical.ts'
+import { RUMOR_PROMPTS } from './questions.ts'
+import { s2mad } from './script.ts'
+import { applyPreset, RUMOR_SAVINGS, rumorSettings } from './settings.ts'
+
+/** Raise this whenever the script's rounds, its asks or its carry change shape. */
+const VERSION = 6
+
+/** S2MAD (rumors in breaking events) as a protocol of the engine. */
+export const rumor = {
+  name: 'rumor',
+  labels: { harmful: 'rumor', harmless: 'non-rumor' },
+  reading: {
+    labels: {
+      rumor: 'Taken for a rumor: what it says seems unfounded.',
+      'non-rumor': 'Not taken for a rumor. That does not make it true.',
+    },
+    tells: ({ support = 0, oppose = 0 }, label) => [
+      support + oppose === 0
+        ? 'None of its comments takes a side: none of them speaks for this label.'
+        : `Of its comments, ${support} support what it says and ${oppose} oppose it.`,
+      ...((label === 'rumor' && support > oppose) || (label === 'non-rumor' && oppose > support)
+        ? ['The label goes against that count: the argument says why.']
+        : []),
+    ],
+    debate: {
+      sides: [
+        { speaker: 'support', title: 'From the comments that support it' },
+        { speaker: 'oppose', title: 'From the comments that oppose it' },
+      ],
+      stages: ['opinion', 'debate'],
+      opening: 'opinion',
+      showsComments: true,
+      counts: ['support', 'oppose'],
+    },
+    judge: 'judge',
+    comments: 'stance',
+  } satisfies Reading,
+  roles: ['scorer', 'debater', 'judge'],
+  settings: rumorSettings,
+  paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
+  savings: RUMOR_SAVINGS,
+  ablations: {
+    'without stance': { stance: false },
+    'prompts for objective claims alone': { promptKind: 'objective' },
+    'prompts for subjective claims alone': { promptKind: 'subjective' },
+    'opinions and judge, no debate': { rounds: 0 },
+    'one round of debate': { rounds: 1 },
+    'one agent, no debate': { debate: false },
+    'one prompt over all comments': { decide: 'vanilla' },
+  },
+  /** Debaters and judge choose a label without saying how sure they are. */
+  confidence: () => null,
+  /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
+  contested: ({ decidedBy, models }: Judged) => decidedBy === 'judge' && 'judge' in models,
+  make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
+    const settings = applyPreset(rumorSettings.parse(given))
+    const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
+    // Draws affect what is asked: workers with another key have other settings.
+    const settingsHash = shortHash([settings, samplingRank('rumor', '')])
+    const under = `${VERSION} ${prompts.hash} ${settingsHash}`
+    const protocol: Protocol = {
+      name: 'rumor',
+      version: VERSION,
+      stages: ['stance', 'subjectivity', 'opinion', 'debate', 'judge'],
+      subject: 'thread',
+      accepts: () => true,
+      paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
+      faithful: settings.preset === 'paper',
+      labels: ['rumor', 'non-rumor'],
+      decides: ['consensus', 'judge'],
+      meanings: { fake: 'rumor', real: 'non-rumor' },
+      promptsHash: prompts.hash,
+      settingsHash,
+      withoutComments,
+      *prepare(subject) {
+        const { comments } = snapshot.parse(subject)
+        const answered = new Set(settings.parents ? comments.map(({ parentId }) => parentId) : [])
+        for (const { id, text } of comments) {
+          fence.unread('comment', text)
+          if (settings.foldNearIdentical) readAhead(text)
+          if (answered.has(id)) fence.unread('parent', text)
+          yield text.length
+        }
+      },
+      script: (subject, carry, context) => {
+        const read = rumorCarry.safeParse(carry)
+        const before = read.success && read.data.under === under ? read.data : null
+        return s2mad(snapshot.parse(subject), before, {
+          ...{ settings, prompts, fence, samplingRank, under },
+          overloaded: context?.overloaded === true,
+          tenant: context?.tenant ?? '',
+        })
+      },
+    }
+    return protocol
+  },
+}

@@ -1,0 +1,263 @@
+import type { z } from 'zod'
+import type { Ask } from '../../contracts/facts/ask.ts'
+import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
+import type { Comment, Post } from '../../contracts/facts/thread.ts'
+import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { imagesTold, wordsOf } from '../images-told.ts'
+import { inOrder } from '../order.ts'
+import { formUnder } from '../preset.ts'
+import { inTurns, type Prompts } from '../prompts.ts'
+import {
+  FAKE_REAL,
+  type Stance,
+  type StanceBatchAnswer,
+  type StancesAndKind,
+  stanceAnswerIn,
+  stanceBatchAnswer,
+  subjectivityIn,
+  type View,
+  viewIn,
+  YES_NO,
+} from './answers.ts'
+import { besideStances } from './beside-stances.ts'
+import { noParents, type ParentOf, withParents } from './parents.ts'
+import type { RumorSettings } from './settings.ts'
+import { noTimes, type TimeOf } from './times.ts'
+
+/** The prompt files of this protocol and the placeholders in each. */
+export const RUMOR_PROMPTS = {
+  system: [],
+  stance: ['claim', 'comment', 'parent?', 'reasons?'],
+  'stance-batch': ['claim', 'comments', 'replies?', 'reasons?'],
+  subjectivity: ['claim', 'answers?', 'beside?'],
+  'subjectivity-beside': ['answers'],
+  'opinion-subjective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
+  'opinion-objective': ['claim', 'comments', 'counts?', 'oneSided?', 'lacking?', 'answers?'],
+  debate: ['argument', 'answers?'],
+  judge: [
+    'claim',
+    'supportArgument',
+    'opposeArgument',
+    'supportFirst?',
+    'opinion?',
+    'oneSided?',
+    'counts?',
+    'comments?',
+    'answers?',
+  ],
+  vanilla: ['claim', 'comments', 'answers?'],
+} as const
+
+export type Side = 'support' | 'oppose'
+export type PromptKind = 'subjective' | 'objective'
+
+/** The value of a place that only decides about a section. */
+function yesIf(shown: boolean): string {
+  return shown ? 'yes' : ''
+}
+
+/** Share of the longest answer that a stance answer may use for one comment; under `paper` all of it. */
+const STANCE_SHARE = 80 / 700
+
+/** The questions of the paper about one post, each an ask of its stage. */
+export interface Questions {
+  stance(comment: Comment): Ask<Stance>
+  stanceBatch(comments: readonly Comment[], label: string): Ask<StanceBatchAnswer>
+  /** The same with the claim's subjectivity as its last item. */
+  stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
+  /** `beside`: the answer has a name, as where stances stand beside it. */
+  subjectivity(beside?: boolean): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
+  /**
+   * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
+   * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's;
+   * `lacking`: what nobody says, where the other side has none.
+   */
+  opening(
+    kind: PromptKind,
+    told: { comments: string; counts: string; oneSided: boolean; lacking: string },
+  ): ChatMessage[]
+  /** `last`: no turn of this debater follows, whatever is said. */
+  opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
+  turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
+  /** Equation 4's instruction: the other's last reply, to be answered. */
+  rebuttal(other: View): ChatMessage[]
+  judge(
+    support: View,
+    oppose: View,
+    told: { kind: PromptKind; counts: string; comments: string; oneSided: boolean },
+  ): Ask<View>
+  /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
+  vanilla(comments: readonly Comment[]): Ask<View>
+  /** A side's comments as text for its prompt; the text says so if there are none. */
+  comments(heading: string, comments: readonly Comment[]): string
+}
+
+/** What questions about one thread are made of. */
+export interface QuestionParts {
+  readonly settings: RumorSettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+  readonly parentOf?: ParentOf
+  readonly timeOf?: TimeOf
+  /** Whether what is otherwise second comes first. */
+  readonly turned?: boolean
+}
+
+export function questions(post: Post, parts: QuestionParts): Questions {
+  const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
+  const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : imagesTold(post)}`
+  const system = prompts.get('system').render()
+  const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
+  const asked = (stage: string, role: string, maxTokens: number) => ({
+    stage,
+    role,
+    temperature: settings.temperature,
+    maxTokens,
+    ...formUnder(settings.preset),
+  })
+  const argument = (reply: View) => fence('argument', said(reply))
+  const stanceTokens = (comments: number) => tokensForStances(comments, settings)
+  const view = viewIn(turned)
+  const offered = inOrder(FAKE_REAL, turned).join(', ')
+  const kinds = inOrder(YES_NO, turned).join(' or ')
+  const reasons = yesIf(settings.stanceReasons === 'given')
+  const listed = (comments: readonly Comment[], times: TimeOf) =>
+    settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
+
+  const ask: Questions = {
+    stance: (comment) => ({
+      ...asked('stance', 'scorer', stanceTokens(1)),
+      messages: [
+        ...system,
+        ...render('stance', {
+          ...{ claim, comment: fence('comment', comment.text), parent: parentIn(parentOf(comment), fence), reasons },
+        }),
+      ],
+      answer: stanceAnswerIn(settings.stanceReasons),
+      about: withParents([comment], parentOf),
+    }),
+    stanceBatch: (comments, label) => ({
+      ...asked('stance', 'scorer', stanceTokens(comments.length)),
+      label,
+      messages: [
+        ...system,
+        ...render('stance-batch', {
+          ...{ claim, comments: listed(comments, noTimes), replies: repliesIn(comments, parentOf), reasons },
+        }),
+      ],
+      answer: stanceBatchAnswer(comments.length, settings.stanceReasons),
+      about: withParents(comments, parentOf),
+      batch: {
+        count: comments.length,
+        texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
+        single: stanceBatchAnswer(1, settings.stanceReasons),
+        subset: (items) =>
+          ask.stanceBatch(
+            items.flatMap((item) => comments[item] ?? []),
+            label,
+          ),
+        pick({ scores }, nth) {
+          const score = scores.find(({ comment }) => comment === nth + 1)
+          return score && { scores: [{ ...score, comment: 1 }] }
+        },
+        merge: (answers) => ({
+          scores: [...answers]
+            .sort(([a], [b]) => a - b)
+            .flatMap(([item, { scores }]) => scores.map((score) => ({ ...score, comment: item + 1 }))),
+        }),
+      },
+    }),
+    stancesAndKind: (comments, label) => {
+      const plain = ask.stanceBatch(comments, label)
+      const more = render('subjectivity-beside', { answers: kinds })
+      const messages = inTurns([...plain.messages, ...more])
+      const asked = { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }
+      return besideStances(ask, comments, asked, { reasons: settings.stanceReasons, turned })
+    },
+    subjectivity: (beside = false) => ({
+      ...asked('subjectivity', 'scorer', settings.answerTokens),
+      messages: [...system, ...render('subjectivity', { claim, answers: kinds, beside: yesIf(beside) })],
+      answer: subjectivityIn(turned),
+    }),
+    opening: (kind, { oneSided, lacking, ...told }) => {
+      const also = { oneSided: yesIf(oneSided), answers: offered }
+      return [...system, ...render(`opinion-${kind}`, { claim, lacking, ...told, ...also })]
+    },
+    opinion: (label, messages, last) => ({
+      ...asked('opinion', 'debater', settings.answerTokens),
+      ...{ label, messages, answer: view, repeated: last ? 0 : messages.length },
+    }),
+    turn: (label, messages, last) => ({
+      ...asked('debate', 'debater', settings.answerTokens),
+      ...{ label, messages, answer: view, repeated: messages.length - (last ? 1 : 0) },
+    }),
+    rebuttal: (other) => render('debate', { argument: argument(other), answers: offered }),
+    judge: (support, oppose, { kind, counts, comments, oneSided }) => ({
+      ...asked('judge', 'judge', settings.answerTokens),
+      messages: [
+        ...system,
+        ...render('judge', {
+          claim,
+          supportArgument: argument(support),
+          opposeArgument: argument(oppose),
+          supportFirst: yesIf(!turned),
+          ...{ opinion: yesIf(kind === 'subjective'), oneSided: yesIf(oneSided), counts, comments },
+          answers: offered,
+        }),
+      ],
+      answer: view,
+    }),
+    vanilla: (comments) => ({
+      ...asked('opinion', 'debater', settings.answerTokens),
+      label: 'vanilla',
+      messages: [
+        ...system,
+        ...render('vanilla', { claim, comments: ask.comments('Comments', comments), answers: offered }),
+      ],
+      answer: view,
+    }),
+    comments: (heading, comments) =>
+      comments.length === 0
+        ? `${heading}: there are none.`
+        : `${heading}${comments.some(timeOf) ? ', with the time since the post' : ''}:\n${listed(comments, timeOf)}`,
+  }
+  return ask
+}
+
+/** The longest answer about the stance of so many comments. */
+function tokensForStances(comments: number, { preset, answerTokens }: RumorSettings): number {
+  return preset === 'paper' ? answerTokens : Math.ceil(answerTokens * STANCE_SHARE) * (comments + 1)
+}
+
+/** A view as the other debater and the judge read it. */
+function said(reply: View): string {
+  return `${reply.reasoning}\nAnswer: ${reply.answer}`
+}
+
+function numbered(fence: Fence, comments: readonly Comment[]): string {
+  return comments.map((comment, index) => fence('comment', comment.text, index + 1)).join('\n')
+}
+
+/** All in one block, each with its time and with what it answers, where these are known. */
+function listOf(fence: Fence, comments: readonly Comment[], parentOf: ParentOf, timeOf: TimeOf): string {
+  const items = comments.map((comment, index): ListItem => {
+    const [parent, time] = [parentOf(comment), timeOf(comment)]
+    return [
+      `${index + 1}${time === undefined ? '' : ` (${time})`}: `,
+      { kind: 'comment', text: comment.text },
+      ...(parent === undefined ? [] : [' in answer to ', { kind: 'parent', text: parent.text }]),
+    ]
+  })
+  return fence.list('comments', items)
+}
+
+function repliesIn(comments: readonly Comment[], parentOf: ParentOf): string {
+  return yesIf(comments.some((comment) => parentOf(comment) !== undefined))
+}
+
+function parentIn(parent: Comment | undefined, fence: Fence): string {
+  return parent === undefined ? '' : fence('parent', parent.text)
+}
+
+/** What the post claims. */
+export const claimOf = wordsOf

@@ -1,0 +1,107 @@
+import { isBlank } from '../../contracts/facts/blank.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import type { Reading } from '../../contracts/facts/reading.ts'
+import { snapshot } from '../../contracts/facts/thread.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
+import type { ProtocolKind } from '../kind.ts'
+import { readPrompts } from '../prompts.ts'
+import { shortHash } from '../short-hash.ts'
+import { withheldIfFiltered } from '../unread.ts'
+import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
+import { SAFETY_PROMPTS } from './questions.ts'
+import { aetheria } from './script.ts'
+import { applyPreset, SAFETY_SAVINGS, safetySettings } from './settings.ts'
+
+/** Raise this whenever the script's rounds or its asks change shape. */
+const VERSION = 5
+
+/** Aetheria (content safety of posts and their images) as a protocol of the engine. */
+export const safety: ProtocolKind = {
+  name: 'safety',
+  labels: { harmful: 'unsafe', harmless: 'safe' },
+  reading: {
+    labels: { unsafe: 'A concrete harm was found in it.', safe: 'No concrete harm was found in it.' },
+    rules: {
+      exoneration: 'There is no sign of risk, or a harmless context outweighs it.',
+      confirmation: 'A concrete violation was pointed out, or is plain in the post.',
+      'default-safe': 'It stayed unclear: neither harm nor a harmless context prevailed. It counts as safe then.',
+    },
+    tells(scores) {
+      const said = (['strict', 'loose', 'final'] as const).flatMap((who) => {
+        const risk = entryOf(scores, who)
+        return risk === undefined ? [] : [`${who === 'final' ? 'the arbiter' : `the ${who} debater`} ${risk}`]
+      })
+      return said.length === 0 ? [] : [`Risk from 0 (none) to 1 (grave), at last: ${said.join(', ')}.`]
+    },
+    debate: {
+      sides: [
+        { speaker: 'strict', title: 'Strict: at its worst' },
+        { speaker: 'loose', title: 'Loose: at its best' },
+      ],
+      stages: ['strict', 'loose'],
+    },
+    judge: 'arbitrate',
+    disturbing: ['unsafe'],
+  } satisfies Reading,
+  roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
+  settings: safetySettings,
+  paperModels: {
+    roles: {
+      describer: 'gpt-4.1',
+      supporter: 'gpt-4o-mini',
+      strict: 'gpt-4o-mini',
+      loose: 'gpt-4o-mini',
+      arbiter: 'gpt-4o',
+      curator: 'gpt-4o',
+    },
+  },
+  savings: SAFETY_SAVINGS,
+  ablations: {
+    'without retrieval': { retrieval: false },
+    'without supporter': { supporter: false },
+    'without loose debater': { loose: false },
+    'without strict debater': { strict: false },
+    'arbiter alone': { strict: false, loose: false },
+    // What the row measures is a label without the images.
+    'without images': { images: false, unseen: 'judged' },
+    'all large models': { models: 'all-large' },
+    'all small models': { models: 'all-small' },
+    'one round': { rounds: 1 },
+    'three rounds': { rounds: 3 },
+  },
+  /** The arbiter's risk score for `unsafe`, and 1 minus it for `safe`; null where there is no such score. */
+  confidence({ label, scores: { final } }) {
+    if (label === null || final === undefined) return null
+    return label === 'unsafe' ? final : 1 - final
+  },
+  /** At their last words the debaters stand on two sides of an even risk. */
+  contested: ({ scores: { strict, loose } }) =>
+    strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,
+  make({ settings: given, prompts: files, fence, samplingRank }) {
+    const settings = applyPreset(safetySettings.parse(given))
+    const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
+    const protocol: Protocol = {
+      name: 'safety',
+      version: VERSION,
+      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
+      subject: 'post',
+      accepts: ({ text, media = [], hateSpeech }) => hateSpeech === undefined && (!isBlank(text) || media.length > 0),
+      paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
+      faithful: settings.preset === 'paper',
+      labels: ['unsafe', 'safe'],
+      decides: ['arbiter'],
+      shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
+      learns: settings.shelf,
+      promptsHash: prompts.hash,
+      // Draws affect what is asked: workers with another key have other settings.
+      settingsHash: shortHash([settings, samplingRank('safety', '')]),
+      script(subject) {
+        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence, samplingRank })
+        return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe')
+      },
+    }
+    return protocol
+  },
+  curation: ({ fence, prompts, preset }) =>
+    safetyCuration({ fence, preset, prompts: readPrompts(prompts, CURATOR_PROMPTS, preset) }),
+}

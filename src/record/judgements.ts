@@ -1,0 +1,36 @@
+import type { Verdict } from '../contracts/facts/verdict.ts'
+import type { SubjectRecord } from '../contracts/ports/record.ts'
+import type { Judgement } from '../contracts/ports/review.ts'
+
+/** People's standing verdicts on one subject. */
+export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): Judgement[] {
+  return verdicts.flatMap(({ verdict: human, standing }) => {
+    const { label, protocol, revision, decision } = human
+    if (!standing || human.decidedBy !== 'human' || label === null || decision === undefined) return []
+    const beneath = verdicts
+      .filter(({ verdict: one }) => one.protocol === protocol && one.revision < revision && isMachines(one))
+      .sort((a, b) => b.verdict.revision - a.verdict.revision)[0]
+    const opinions = new Map<string, string>()
+    for (const one of said) {
+      const { opinion, against } = one.message as { opinion?: unknown; against?: unknown }
+      const isOfThis = one.said === 'decision' && opinion === true && against === revision && one.protocol === protocol
+      if (isOfThis && one.label !== null && one.by !== decision.by) opinions.set(one.by, one.label)
+    }
+    return [
+      {
+        ...{ subject, protocol, lang, label, by: decision.by },
+        machine: beneath === undefined ? null : machineOf(beneath.verdict),
+        audited: beneath?.sampled ?? false,
+        opinions: [...opinions].map(([by, own]) => ({ by, label: own })),
+      },
+    ]
+  })
+}
+
+function isMachines({ decidedBy }: Verdict): boolean {
+  return decidedBy !== 'human' && decidedBy !== 'deleted'
+}
+
+function machineOf({ label, models, versions }: Verdict): Judgement['machine'] {
+  return label === null ? null : { label, models: [...new Set(Object.values(models))], prompts: versions.prompts }
+}

@@ -1,0 +1,170 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { withoutWords } from '../../contracts/facts/without-words.ts'
+import type { CommentDeletionEntry, Entry } from '../../contracts/ports/record.ts'
+import { keysOf, unsealed } from './seals.ts'
+import { indexed, unindexed } from './texts.ts'
+import { subjectsOf, touch, type Writing } from './writing.ts'
+
+/** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
+export async function erase(writing: Writing, of: ThreadRef, at: number): Promise<void> {
+  const { sql, counters, seals, hashes } = writing
+  const { s, deletedAt } = (await subjectsOf(writing, [of]))(of)
+  if (deletedAt < at) {
+    const [before] = await sql.rows<{ k: number | null }>('SELECT k FROM subjects WHERE s = ?', s)
+    await seals.shred([before?.k ?? null])
+    await sql.run(
+      'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, k = NULL, sealed = NULL WHERE s = ?',
+      ...[at, counters.next('arrivals'), s],
+    )
+  }
+  const docs = await sql.rows<{ doc: number }>(
+    "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
+    ...[s, at],
+  )
+  await drop(
+    writing,
+    docs.map(({ doc }) => doc),
+  )
+  await dropSaid(writing, 's = ? AND at <= ?', s, at)
+  await dropTranscripts(
+    writing,
+    `s = ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.id = transcripts.id)
+     AND NOT EXISTS (SELECT 1 FROM said WHERE said.id = transcripts.id)`,
+    s,
+  )
+  const unread = await sql.rows<{ k: number }>(
+    'DELETE FROM unread WHERE subject = ? AND at <= ? RETURNING k',
+    ...[hashes.key(of.postId), at],
+  )
+  counters.add('unread', -unread.length)
+  await seals.shred(unread.map(({ k }) => k))
+  // What was judged since stays in the queue, whoever has claimed it.
+  const queued = await sql.rows<{ protocol: string }>(
+    'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
+    ...[s, s],
+  )
+  for (const { protocol } of queued) touch(writing, s, protocol)
+  if (of.kind !== 'post') return
+  const quotes = await sql.rows<{ reply: string }>(
+    'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+    ...[of.tenant, of.postId],
+  )
+  for (const { reply } of quotes) await erase(writing, { tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+}
+
+/** Removes these verdicts with their transcripts. */
+export async function drop(writing: Writing, docs: readonly number[]): Promise<void> {
+  const { sql, counters, seals } = writing
+  if (docs.length === 0) return
+  await unindexed(writing, docs)
+  await sql.run('DELETE FROM marks WHERE doc = ANY (?::bigint[])', docs)
+  await dropTranscripts(writing, 'id IN (SELECT id FROM rulings WHERE doc = ANY (?::bigint[]))', docs)
+  const gone = await sql.rows<{ k: number }>('DELETE FROM rulings WHERE doc = ANY (?::bigint[]) RETURNING k', docs)
+  counters.add('verdicts', -gone.length)
+  await seals.shred(gone.map(({ k }) => k))
+}
+
+type Values = readonly (string | number | readonly number[])[]
+
+export async function dropTranscripts({ sql, counters, seals }: Writing, where: string, ...values: Values) {
+  const gone = await sql.rows<{ k: number | null; t: number; at: number; s: number }>(
+    `DELETE FROM transcripts WHERE ${where} RETURNING k, t, at, s`,
+    ...values,
+  )
+  if (gone.length === 0) return []
+  counters.add('transcripts', -gone.length)
+  await unheld(sql, gone)
+  await seals.shred(gone.map(({ k }) => k))
+  return gone.map(({ s }) => s)
+}
+
+async function unheld(sql: Writing['sql'], gone: readonly { t: number; at: number }[]): Promise<void> {
+  await sql.run(
+    'DELETE FROM held USING unnest(?::bigint[], ?::bigint[]) AS gone (at, t) WHERE held.at = gone.at AND held.t = gone.t',
+    ...[gone.map(({ at }) => at), gone.map(({ t }) => t)],
+  )
+}
+
+export async function dropSaid({ sql, counters, seals }: Writing, where: string, ...values: Values) {
+  const gone = await sql.rows<{ k: number; s: number }>(`DELETE FROM said WHERE ${where} RETURNING k, s`, ...values)
+  counters.add('said', -gone.length)
+  await seals.shred(gone.map(({ k }) => k))
+  return gone.map(({ s }) => s)
+}
+
+/** Deleted comments of one post are looked for together: what rests on its transcripts is read once. */
+export async function commentsGone(writing: Writing, entries: readonly Entry[]): Promise<void> {
+  const { sql, seals } = writing
+  const gone = entries.filter((entry): entry is CommentDeletionEntry => entry.what === 'comment-deletion')
+  if (gone.length === 0) return
+  const last = [...new Map(gone.map((one) => [`${one.post.tenant}\n${one.post.postId}\n${one.comment}`, one])).values()]
+  const columns = [
+    last.map(({ post }) => post.tenant),
+    last.map(({ post }) => post.postId),
+    last.map(({ comment }) => comment),
+  ] as const
+  await sql.run(
+    `INSERT INTO gone_comments SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::bigint[])
+     ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at`,
+    ...[...columns, last.map(({ at }) => at)],
+  )
+  const held = await sql.rows<{ t: number; id: string; s: number; k: number | null; at: number }>(
+    `SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM unnest(?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment)
+     JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'post' AND subjects.id = gone.post
+     JOIN transcripts t ON t.s = subjects.s AND t.comments IS NOT NULL AND (t.cut = 1 OR t.comments @> ARRAY[gone.comment])
+     ORDER BY t.t`,
+    ...columns,
+  )
+  if (held.length === 0) return
+  await sql.run(
+    'UPDATE transcripts SET comments = NULL, k = NULL WHERE t = ANY (?::bigint[])',
+    held.map(({ t }) => t),
+  )
+  await unheld(sql, held)
+  await seals.shred(held.map(({ k }) => k))
+  for (const { id } of held) await strip(writing, id)
+  // Those that are found by the words of another's transcript.
+  const docs = await sql.rows<{ doc: number }>(
+    'SELECT doc FROM rulings WHERE s = ANY (?::bigint[]) AND standing = 1 AND indexed = 1',
+    [...new Set(held.map(({ s }) => s))],
+  )
+  const others = docs.map(({ doc }) => doc)
+  await unindexed(writing, others)
+  await indexed(writing, others)
+}
+
+/** A verdict, or a proposal, without what it says in words. */
+export async function strip(writing: Writing, id: string): Promise<void> {
+  const { sql, counters, seals } = writing
+  await seals.save()
+  const without = async (table: 'rulings' | 'said', own: string, condition = 'true') => {
+    const [row] = await sql.rows<{ k: number; sealed: Buffer }>(
+      `SELECT k, sealed FROM ${table} WHERE id = ? AND ${condition}`,
+      own,
+    )
+    const key = row === undefined ? undefined : (await keysOf(sql, [row.k])).get(row.k)
+    if (row === undefined || key === undefined) return
+    const fresh = seals.seal(withoutWords(unsealed(key, row.sealed).toString('utf8')))
+    await sql.run(`UPDATE ${table} SET k = ?, sealed = ? WHERE id = ?`, fresh.k, fresh.sealed, own)
+    await seals.shred([row.k])
+  }
+  const [of] = await sql.rows<{ s: number }>(
+    'SELECT s FROM transcripts WHERE id = ? UNION ALL SELECT s FROM rulings WHERE id = ?',
+    ...[id, id],
+  )
+  // What a withdrawal published again says the same words.
+  const rulings = await sql.rows<{ doc: number; id: string }>(
+    'SELECT doc, id FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR restores = ?)',
+    ...[of?.s ?? null, id, id],
+  )
+  for (const ruling of rulings) {
+    await unindexed(writing, [ruling.doc])
+    await without('rulings', ruling.id)
+    await sql.run(
+      'UPDATE rulings SET erased = 1, indexed = 0, seq = ? WHERE doc = ?',
+      ...[counters.next('arrivals'), ruling.doc],
+    )
+    if (ruling.id !== id) await strip(writing, ruling.id)
+  }
+  await without('said', id, "said = 'proposal'")
+}

@@ -1,0 +1,55 @@
+import { setImmediate as others } from 'node:timers/promises'
+import type { RecordBatch, RulingEntry, TranscriptEntry } from '../../contracts/ports/record.ts'
+import { folded, gramsOf } from '../grams.ts'
+import type { Hashing } from './grams-key.ts'
+import { type Sealed, sealed } from './seals.ts'
+import { heldBytes } from './transcript-bytes.ts'
+
+/** A text as it is searched, and its grams as the database has them. */
+export interface Searched {
+  readonly text: string
+  readonly grams: readonly number[]
+}
+
+export function searchedOf(words: string, hashes: Hashing): Searched {
+  const text = folded(words)
+  return { text, grams: text === '' ? [] : hashes.grams(gramsOf(text)) }
+}
+
+export interface TranscriptReady {
+  readonly sealed: Sealed
+  readonly shown: Sealed | null
+  readonly words: Searched
+}
+
+/** How long it is worked at a time, in ms: whoever has the turn waits for this thread with each answer of the server. */
+const WORKED_MS = 2
+
+/** What of a batch can be made before its step begins: the most work of all, for which nothing of the tables is needed. */
+export interface Ready {
+  readonly rulings: ReadonlyMap<RulingEntry, Sealed>
+  readonly transcripts: ReadonlyMap<TranscriptEntry, TranscriptReady>
+}
+
+export async function readyOf(entries: RecordBatch['entries'], hashes: Hashing): Promise<Ready> {
+  const rulings = new Map<RulingEntry, Sealed>()
+  const transcripts = new Map<TranscriptEntry, TranscriptReady>()
+  let until = performance.now() + WORKED_MS
+  for (const { entry } of entries) {
+    if (performance.now() > until) {
+      await others()
+      until = performance.now() + WORKED_MS
+    }
+    if (entry.what === 'ruling') rulings.set(entry, sealed(entry.json))
+    else if (entry.what === 'transcript')
+      transcripts.set(entry, {
+        sealed: sealed(heldBytes(entry.json, entry.words)),
+        shown:
+          entry.shown === null
+            ? null
+            : sealed(JSON.stringify({ author: entry.shown.author, begins: entry.shown.begins })),
+        words: searchedOf(entry.words ?? '', hashes),
+      })
+  }
+  return { rulings, transcripts }
+}

@@ -1,0 +1,207 @@
+import { randomBytes } from 'node:crypto'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { RecordDamaged } from '../../contracts/ports/record.ts'
+import { PER_DAY } from '../documents.ts'
+import { GRAMS_VERSION } from '../grams.ts'
+import type { Database, Sql } from './connection.ts'
+
+/** Raised when the tables change: a record of another form is rebuilt from the topics. */
+const FORM = 'postgres-2'
+/** Partitions of the keys, which are written anew one by one after deletions. */
+export const KEY_PARTS = 16
+
+/**
+ * What people wrote stands in `sealed` alone, each value under a key of its own (`src/record/postgres/seals.ts`). The
+ * texts that are searched, and what verdicts rest on, lie in a partition for each day: the newest are searched first, and the oldest
+ * go at once. Neighbouring texts have one row together in the index of grams, which holds what they share once.
+ */
+const TABLES = `
+  CREATE TABLE meta (k text PRIMARY KEY, v text NOT NULL);
+  CREATE TABLE counters (k text PRIMARY KEY, n bigint NOT NULL);
+  CREATE TABLE offsets (topic text, part int, next bigint NOT NULL, PRIMARY KEY (topic, part));
+  CREATE TABLE holes (topic text, part int, lo bigint, hi bigint, at bigint);
+  CREATE TABLE keys (part int, k bigint, key bytea NOT NULL, PRIMARY KEY (part, k)) PARTITION BY LIST (part);
+  CREATE TABLE erasing (one int PRIMARY KEY, since bigint NOT NULL, last bigint NOT NULL);
+  CREATE TABLE subjects (
+    s bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text NOT NULL, kind text NOT NULL, id text NOT NULL,
+    author text, lang text, k bigint, sealed bytea, deleted_at bigint, gone_seq bigint, UNIQUE (tenant, kind, id)
+  );
+  CREATE INDEX subjects_id ON subjects (tenant, id);
+  CREATE INDEX subjects_deleted ON subjects (deleted_at, s) WHERE deleted_at IS NOT NULL;
+  CREATE INDEX subjects_gone ON subjects (gone_seq) WHERE gone_seq IS NOT NULL;
+  CREATE TABLE rulings (
+    doc bigint PRIMARY KEY, s bigint NOT NULL, id text NOT NULL UNIQUE, tenant text NOT NULL, protocol text NOT NULL,
+    number bigint NOT NULL, label text, decided_by text NOT NULL, decider text, degraded smallint NOT NULL,
+    contested smallint NOT NULL, confidence double precision, accepted bigint NOT NULL, sampled smallint NOT NULL, restores text,
+    opened_at bigint NOT NULL, decided_at bigint NOT NULL, standing smallint NOT NULL, conflicting smallint NOT NULL DEFAULT 0,
+    erased smallint NOT NULL, indexed smallint NOT NULL DEFAULT 0, seq bigint, hash text NOT NULL, k bigint NOT NULL,
+    sealed bytea NOT NULL
+  );
+  CREATE INDEX rulings_subject ON rulings (s, protocol, number);
+  CREATE INDEX rulings_seq ON rulings (seq) WHERE seq IS NOT NULL;
+  CREATE INDEX rulings_tenant ON rulings (tenant, doc);
+  CREATE INDEX rulings_protocol ON rulings (protocol, doc);
+  CREATE INDEX rulings_label ON rulings (label, doc);
+  CREATE INDEX rulings_unindexed ON rulings (doc) WHERE standing = 1 AND indexed = 0 AND erased = 0;
+  CREATE TABLE marks (mark text, value text, doc bigint, PRIMARY KEY (mark, value, doc));
+  CREATE INDEX marks_doc ON marks (doc);
+  CREATE TABLE transcripts (
+    t bigint PRIMARY KEY, id text NOT NULL UNIQUE, s bigint NOT NULL, at bigint NOT NULL, bare smallint NOT NULL, comments text[],
+    cut smallint NOT NULL, k bigint
+  );
+  CREATE INDEX transcripts_subject ON transcripts (s, at);
+  CREATE INDEX transcripts_at ON transcripts (at);
+  CREATE TABLE held (at bigint, t bigint, sealed bytea, PRIMARY KEY (at, t)) PARTITION BY RANGE (at);
+  ALTER TABLE held ALTER sealed SET STORAGE EXTERNAL;
+  CREATE TABLE texts (
+    doc bigint PRIMARY KEY, hi bigint NOT NULL, block bigint NOT NULL, k bigint, grams int[] NOT NULL, sealed bytea NOT NULL
+  ) PARTITION BY RANGE (doc);
+  ALTER TABLE texts ALTER grams SET STORAGE EXTERNAL, ALTER sealed SET STORAGE EXTERNAL;
+  CREATE TABLE blocks (
+    hi bigint, block bigint, lo bigint NOT NULL, docs bigint[] NOT NULL, grams int[] NOT NULL, PRIMARY KEY (hi, block)
+  ) PARTITION BY RANGE (hi);
+  ALTER TABLE blocks ALTER docs SET STORAGE PLAIN, ALTER grams SET STORAGE EXTERNAL;
+  CREATE INDEX blocks_grams ON blocks USING gin (grams) WITH (gin_pending_list_limit = 4096);
+  CREATE TABLE said (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, s bigint NOT NULL, said text NOT NULL,
+    protocol text NOT NULL, label text, by text NOT NULL, at bigint NOT NULL, why text, verdict text, against bigint,
+    opinion smallint NOT NULL, k bigint NOT NULL, sealed bytea NOT NULL
+  );
+  CREATE INDEX said_subject ON said (s, at);
+  CREATE INDEX said_at ON said (at);
+  CREATE TABLE gone_comments (tenant text, post text, comment text, at bigint, PRIMARY KEY (tenant, post, comment));
+  CREATE INDEX gone_comments_at ON gone_comments (at);
+  CREATE TABLE quotes (tenant text, post text, reply text, at bigint, PRIMARY KEY (tenant, post, reply));
+  CREATE INDEX quotes_at ON quotes (at);
+  CREATE TABLE unread (
+    topic text, part int, at_offset bigint, subject text, at bigint, k bigint NOT NULL, sealed bytea NOT NULL,
+    PRIMARY KEY (topic, part, at_offset)
+  );
+  CREATE INDEX unread_subject ON unread (subject);
+  CREATE INDEX unread_at ON unread (at);
+  CREATE TABLE queue (
+    s bigint, protocol text, verdict text NOT NULL, tenant text NOT NULL, number bigint NOT NULL, label text,
+    reasons text NOT NULL, weight double precision NOT NULL, since bigint NOT NULL, decider text, holder text, until bigint,
+    PRIMARY KEY (s, protocol)
+  );
+  CREATE INDEX queue_heaviest ON queue (weight DESC, since);
+  CREATE INDEX queue_oldest ON queue (since);
+  CREATE INDEX queue_tenant ON queue (tenant, protocol);
+  CREATE INDEX queue_holder ON queue (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
+  CREATE INDEX queue_protocol ON queue (protocol, since);
+  CREATE INDEX queue_verdict ON queue (verdict);
+  CREATE TABLE agreement (s bigint, protocol text, beside text, agrees smallint NOT NULL, PRIMARY KEY (s, protocol, beside));
+`
+
+/** Makes the tables where there are none, and tells what stands beside them. Throws `RecordDamaged` if they are of another version. */
+export async function prepared(db: Database, schema: string, drawKey: string | undefined): Promise<Meta> {
+  const drawn = {
+    ...{ form: FORM, grams: String(GRAMS_VERSION), name: randomBytes(6).toString('hex') },
+    ...{ file: randomBytes(6).toString('hex'), draws: drawKey ?? randomBytes(16).toString('hex') },
+    secret: randomBytes(16).toString('hex'),
+  }
+  await db.transaction(async (sql) => {
+    // Of processes that start at a time one makes the tables.
+    await sql.rows('SELECT pg_advisory_xact_lock(hashtext(?))', `gavel ${schema}`)
+    const [found] = await sql.rows<{ made: string | null; there: string | null; other: string | null }>(
+      `SELECT to_regclass(?)::text AS made, to_regnamespace(?)::text AS there,
+         (SELECT min(relname::text) FROM pg_class WHERE relnamespace = to_regnamespace(?)) AS other`,
+      ...[`${schema}.meta`, schema, schema],
+    )
+    if (found?.made) return
+    if (found?.other)
+      throw new OperatorError(
+        `The schema ${schema} has tables of others (${found.other}), which "gavel record rebuild" would remove: give the record one of its own (record.postgres.schema).`,
+      )
+    // Who may not create schemas may have been given this one.
+    if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
+    for (const statement of TABLES.split(';')) if (statement.trim() !== '') await sql.run(statement)
+    await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
+    for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
+    for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)
+    for (const [k, v] of Object.entries(drawn)) await sql.run('INSERT INTO meta VALUES (?, ?)', k, v)
+  })
+  return metaOf(db, schema)
+}
+
+/** Makes a partition of the keys. The planner's statistics would copy some of them. */
+export async function keyPart(sql: Sql, part: number): Promise<void> {
+  await sql.run(`CREATE TABLE keys_${part} PARTITION OF keys FOR VALUES IN (${part})`)
+  await sql.run(`ALTER TABLE keys_${part} ALTER key SET STATISTICS 0`)
+}
+
+/** What is counted beside the rows, in the transaction that changes them. */
+export const COUNTERS = ['arrivals', 'keys', 'heard', 'blocks', 'verdicts', 'transcripts', 'said', 'unread'] as const
+
+export interface Meta {
+  readonly draws: string
+  /** By what grams and authors are hashed. */
+  readonly secret: string
+}
+
+/** What stands beside the tables. Throws `RecordDamaged` if they are of another version; another error if there are none. */
+export async function metaOf(sql: Sql, schema: string): Promise<Meta> {
+  const [found] = await sql.rows<{ made: string | null }>("SELECT to_regclass('meta')::text AS made")
+  if (!found?.made) throw new NoRecord(`there is no schema ${schema} with a record in it`)
+  const meta = new Map((await sql.rows<{ k: string; v: string }>('SELECT k, v FROM meta')).map(({ k, v }) => [k, v]))
+  const read = (k: string) => meta.get(k) ?? ''
+  if (read('form') !== FORM || read('grams') !== String(GRAMS_VERSION))
+    throw new RecordDamaged(`The schema ${schema} was written by another version. Run "gavel record rebuild".`)
+  return { draws: read('draws'), secret: read('secret') }
+}
+
+/** Nobody has made a record there yet. */
+export class NoRecord extends Error {
+  override readonly name = 'NoRecord'
+}
+
+const DAY_MS = 86_400_000
+
+/** What has a partition for each day: of documents, or of times. */
+type ByDay = 'texts' | 'blocks' | 'held'
+const widthOf = (table: ByDay) => (table === 'held' ? DAY_MS : PER_DAY)
+
+/** The partitions by day that are there already, as far as this process knows. */
+export class Days {
+  readonly #made = new Set<string>()
+
+  /** Makes those of these documents and times where they are missing. */
+  async make(sql: Sql, table: ByDay, values: readonly number[]): Promise<void> {
+    const width = widthOf(table)
+    for (const day of new Set(values.map((value) => Math.floor(value / width)))) {
+      const name = `${table}_${day}`
+      if (this.#made.has(name)) continue
+      const bounds = `FROM (${day * width}) TO (${(day + 1) * width})`
+      await sql.run(`CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES ${bounds}`)
+      if (table !== 'held') {
+        await sql.run(`ALTER TABLE ${name} SET (toast_tuple_target = 128)`)
+        // Nor those of texts, which would outlive them.
+        await sql.run(`ALTER TABLE ${name} ALTER grams SET STATISTICS 0`)
+      }
+      this.#made.add(name)
+    }
+  }
+
+  /** After a step that was not written nothing is known. */
+  forget(): void {
+    this.#made.clear()
+  }
+
+  /** Removes those that end at or before this value, the oldest; or the oldest of all. Returns how many. */
+  async drop(sql: Sql, table: ByDay, before: number | null): Promise<number> {
+    const width = widthOf(table)
+    const all = await sql.rows<{ name: string }>(
+      'SELECT c.relname AS name FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = to_regclass(?)',
+      table,
+    )
+    const days = all.map(({ name }) => Number(name.slice(table.length + 1))).sort((a, b) => a - b)
+    const old =
+      before === null ? days.slice(0, days.length > 1 ? 1 : 0) : days.filter((day) => (day + 1) * width <= before)
+    for (const day of old) {
+      await sql.run(`DROP TABLE ${table}_${day}`)
+      this.#made.delete(`${table}_${day}`)
+    }
+    return old.length
+  }
+}

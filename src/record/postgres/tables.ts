@@ -1,0 +1,338 @@
+import { randomBytes } from 'node:crypto'
+import { hmac } from '../../contracts/facts/hmac.ts'
+import { slots } from '../../contracts/facts/slots.ts'
+import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import type {
+  Applied,
+  Entry,
+  RecordBatch,
+  RecordedTopic,
+  RulingEntry,
+  SaidEntry,
+  TranscriptEntry,
+} from '../../contracts/ports/record.ts'
+import { docAt, inOrderOfTime } from '../documents.ts'
+import { saidOf } from '../said-of.ts'
+import type { Database, Sql } from './connection.ts'
+import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
+import type { Hashing } from './grams-key.ts'
+import { PendingGrams } from './pending-grams.ts'
+import { settle } from './queue.ts'
+import { type Ready, readyOf } from './ready.ts'
+import { takeRulings } from './rulings.ts'
+import { Days } from './schema.ts'
+import { indexed, thinned } from './texts.ts'
+import { takeTranscripts } from './transcripts.ts'
+import { subjectsOf, touch, type Writing, writingOf } from './writing.ts'
+
+export interface TableSettings {
+  /** How long anything is kept, in ms. */
+  readonly keep: number
+  readonly maxBytes: number
+  /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
+  readonly sourceKeep: number
+  /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
+  readonly auditShare: number
+  readonly blindShare: number
+}
+
+/** Steps of this process under way: one is written while the next waits for it in the database. */
+export const STEPS = 2
+const NEVER = new AbortController().signal
+/** Rows of each kind that one step of tidying removes. */
+const STEP = 500
+const FROM_THE_FIRST = [-1, -1] as const
+/** A verdict whose transcript has not come within this time is searched without it, in ms. */
+const ALONE_AFTER_MS = 60_000
+
+/** The record's tables, written by any number of processes, one step at a time. */
+export class RecordTables {
+  readonly #db: Database
+  readonly #settings: TableSettings
+  readonly #own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>
+  readonly #days = new Days()
+  readonly #pending: PendingGrams
+  /** A step may wait for long: not for a connection, which is given up soon. */
+  readonly #turns = slots(() => STEPS)
+  /** Up to which deleted subject it was looked whether anything is left of them. */
+  #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
+  /** A step that was not written leaves its keys on their pages all the same; so may one of the process before this. */
+  #isAfterFailure = true
+
+  constructor(db: Database, settings: TableSettings, { draws, hashes }: { draws: string; hashes: Hashing }) {
+    this.#db = db
+    this.#pending = new PendingGrams(db)
+    this.#settings = settings
+    this.#own = { hashes, days: this.#days, draw: hmac(draws), shares: settings }
+  }
+
+  async rename(): Promise<string> {
+    const name = randomBytes(6).toString('hex')
+    await this.#db.run("UPDATE meta SET v = ? WHERE k = 'name'", name)
+    return name
+  }
+
+  async positions(): Promise<Map<string, number>> {
+    const rows = await this.#db.rows<{ topic: string; part: number; next: number }>(
+      'SELECT * FROM offsets ORDER BY 1, 2',
+    )
+    return new Map(rows.map(({ topic, part, next }) => [`${topic}/${part}`, next]))
+  }
+
+  async restart(topic: RecordedTopic, partition: number): Promise<void> {
+    await this.#step(async ({ sql }) => {
+      const next = (await nextOf(sql, topic, partition)) ?? 0
+      await sql.run('INSERT INTO holes VALUES (?, ?, ?, -1, ?)', topic, partition, next, Date.now())
+      await sql.run('UPDATE offsets SET next = 0 WHERE topic = ? AND part = ?', topic, partition)
+    })
+  }
+
+  async apply(batch: RecordBatch): Promise<Applied> {
+    // Before it waits for its turn: meanwhile the server does what others have begun.
+    const ready = await readyOf(batch.entries, this.#own.hashes)
+    return await this.#step((writing) => applied(writing, batch, ready))
+  }
+
+  /** One transaction, while nobody else writes. */
+  async #step<Result>(work: (writing: Writing) => Promise<Result>): Promise<Result> {
+    await this.#turns.acquire(NEVER)
+    try {
+      const isAfterFailure = this.#isAfterFailure
+      const { result, grams } = await this.#db.transaction(async (sql) => {
+        const writing = await writingOf(sql, this.#own)
+        const result = await work(writing)
+        if (isAfterFailure) await writing.seals.shredDead()
+        await thinned(writing)
+        await settle(writing)
+        await writing.seals.save()
+        await writing.counters.save()
+        return { result, grams: writing.indexed }
+      })
+      if (isAfterFailure) this.#isAfterFailure = false
+      this.#pending.add(grams)
+      return result
+    } catch (error) {
+      this.#isAfterFailure = true
+      this.#days.forget()
+      throw error
+    } finally {
+      this.#turns.release()
+    }
+  }
+
+  async tidy(now: number): Promise<void> {
+    const { keep, sourceKeep } = this.#settings
+    await this.#step(async (writing) => {
+      const { sql } = writing
+      const alone = await sql.rows<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? ORDER BY doc LIMIT ?',
+        ...[docAt(now - ALONE_AFTER_MS), STEP],
+      )
+      await indexed(
+        writing,
+        alone.map(({ doc }) => doc),
+      )
+      const old = await sql.rows<{ doc: number; s: number; protocol: string }>(
+        'SELECT doc, s, protocol FROM rulings WHERE doc < ? ORDER BY doc LIMIT ?',
+        ...[docAt(now - keep), STEP],
+      )
+      await drop(
+        writing,
+        old.map(({ doc }) => doc),
+      )
+      for (const { s, protocol } of old) touch(writing, s, protocol)
+      const left = [
+        ...old.map(({ s }) => s),
+        ...(await dropTranscripts(
+          writing,
+          't IN (SELECT t FROM transcripts WHERE at < ? ORDER BY at LIMIT ?)',
+          ...[now - keep, STEP],
+        )),
+        ...(await dropSaid(
+          writing,
+          'n IN (SELECT n FROM said WHERE at < ? ORDER BY at LIMIT ?)',
+          ...[now - keep, STEP],
+        )),
+      ]
+      const unread = await sql.rows<{ k: number }>(
+        'DELETE FROM unread WHERE (topic, part, at_offset) IN (SELECT topic, part, at_offset FROM unread WHERE at < ? LIMIT ?) RETURNING k',
+        ...[now - keep, STEP],
+      )
+      writing.counters.add('unread', -unread.length)
+      await writing.seals.shred(unread.map(({ k }) => k))
+      await sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
+      await sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      const deleted = await sql.rows<{ s: number; deleted_at: number }>(
+        `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)
+         ORDER BY deleted_at, s LIMIT ?`,
+        ...[now - sourceKeep, ...this.#seenDeleted, STEP],
+      )
+      const last = deleted.at(-1)
+      this.#seenDeleted = deleted.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
+      const empty = await sql.rows<{ k: number | null }>(
+        `DELETE FROM subjects WHERE s = ANY (?::bigint[]) AND coalesce(deleted_at, 0) < ?
+         AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING k`,
+        ...[[...left, ...deleted.map(({ s }) => s)], now - sourceKeep],
+      )
+      await writing.seals.shred(empty.map(({ k }) => k))
+      // A step has removed at most so many rows: a day goes when none of its rows is left.
+      if (old.length < STEP) {
+        await this.#days.drop(sql, 'texts', docAt(now - keep))
+        await this.#days.drop(sql, 'blocks', docAt(now - keep))
+        await this.#days.drop(sql, 'held', now - keep)
+      }
+    })
+    await this.#pending.merge()
+  }
+
+  /** Removes the transcripts of the oldest day; false if there is one day alone. */
+  makeRoom(): Promise<boolean> {
+    return this.#step(async ({ sql }) => (await this.#days.drop(sql, 'held', null)) > 0)
+  }
+}
+
+async function nextOf(sql: Sql, topic: string, partition: number): Promise<number | null> {
+  const [row] = await sql.rows<{ next: number }>(
+    'SELECT next FROM offsets WHERE topic = ? AND part = ?',
+    topic,
+    partition,
+  )
+  return row?.next ?? null
+}
+
+async function applied(writing: Writing, batch: RecordBatch, ready: Ready): Promise<Applied> {
+  const { topic, partition, from, next, entries, pastHole } = batch
+  const { sql } = writing
+  const known = await nextOf(sql, topic, partition)
+  const at = known ?? from ?? 0
+  if (next <= at && known !== null) return 'behind'
+  if (from !== null && from > at) {
+    if (pastHole !== true) return 'gap'
+    await sql.run('INSERT INTO holes VALUES (?, ?, ?, ?, ?)', topic, partition, at, from, Date.now())
+  }
+  const fresh = entries.filter(({ offset }) => offset >= at)
+  await commentsGone(
+    writing,
+    fresh.map(({ entry }) => entry),
+  )
+  for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run, ready)
+  await sql.run(
+    'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
+    ...[topic, partition, next],
+  )
+  return 'applied'
+}
+
+type Placed = RecordBatch['entries'][number]
+
+/** Neighbours of one kind, which are taken together. */
+function runsOf(entries: readonly Placed[]): Placed[][] {
+  const runs: Placed[][] = []
+  for (const one of entries) {
+    const last = runs.at(-1)
+    if (last?.[0]?.entry.what === one.entry.what) last.push(one)
+    else runs.push([one])
+  }
+  return runs
+}
+
+async function take(
+  writing: Writing,
+  { topic, partition }: RecordBatch,
+  run: readonly Placed[],
+  ready: Ready,
+): Promise<void> {
+  const of = <Of extends Entry>(what: Of['what']) =>
+    run.flatMap(({ entry }) => (entry.what === what ? [entry as Of] : []))
+  const rulings = of<RulingEntry>('ruling')
+  if (rulings.length > 0) await takeRulings(writing, rulings, ready)
+  const transcripts = of<TranscriptEntry>('transcript')
+  if (transcripts.length > 0) await takeTranscripts(writing, transcripts, ready)
+  for (const { offset, entry } of run)
+    switch (entry.what) {
+      case 'said':
+        await takeSaid(writing, entry)
+        break
+      case 'deletion':
+        await erase(writing, entry.subject, entry.at)
+        break
+      case 'quote':
+        await takeQuote(writing, entry)
+        break
+      case 'unread': {
+        const { sql, seals, counters, hashes } = writing
+        const subject = hashes.key(entry.subjectId)
+        const [erased] = await sql.rows(
+          'SELECT 1 FROM subjects WHERE id = ? AND deleted_at >= ?',
+          entry.subjectId,
+          entry.at,
+        )
+        if (erased !== undefined) break
+        const key = seals.seal(entry.raw)
+        const added = await sql.run(
+          'INSERT INTO unread VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
+          ...[topic, partition, offset, subject, entry.at, key.k, key.sealed],
+        )
+        counters.add('unread', added)
+        if (added === 0) await seals.forget([key.k])
+        break
+      }
+      case 'ruling':
+      case 'transcript':
+      case 'comment-deletion':
+        // Taken together, before the others.
+        break
+      default:
+        entry satisfies never
+    }
+}
+
+async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
+  const { sql, seals, counters } = writing
+  const { id, said, protocol, label, by, at, json } = entry
+  const { tenant, postId } = entry.subject
+  const judged =
+    said === 'feedback'
+      ? await sql.rows<{ kind: SubjectKind }>(
+          `SELECT kind FROM subjects WHERE tenant = ? AND id = ? AND kind IN ('post', 'reply')
+           AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
+          ...[tenant, postId, protocol],
+        )
+      : []
+  const about = saidOf(entry, () => judged.map(({ kind }) => kind))
+  const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
+  if (at <= deletedAt) return
+  const message = JSON.parse(json) as { why?: unknown; verdict?: unknown; against?: unknown; opinion?: unknown }
+  const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)
+  const against = typeof message.against === 'number' && Number.isSafeInteger(message.against) ? message.against : null
+  const key = seals.seal(json)
+  const added = await sql.run(
+    `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, k, sealed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    ...[id, s, said, protocol, label, by, at, textOf(message.why), textOf(message.verdict), against],
+    ...[Number(message.opinion === true), key.k, key.sealed],
+  )
+  counters.add('said', added)
+  if (added === 0) await seals.forget([key.k])
+  if (said === 'proposal') {
+    const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
+    if (gone !== undefined) await strip(writing, id)
+  }
+  if (said === 'review' || said === 'decision') touch(writing, s, protocol)
+}
+
+async function takeQuote(writing: Writing, { post, reply, at }: Extract<Entry, { what: 'quote' }>): Promise<void> {
+  const [quoted] = await writing.sql.rows<{ deleted_at: number | null }>(
+    "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+    ...[post.tenant, post.postId],
+  )
+  const deletedAt = quoted?.deleted_at ?? null
+  if (deletedAt !== null && deletedAt >= at) await erase(writing, reply, deletedAt)
+  else
+    await writing.sql.run(
+      'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at',
+      ...[post.tenant, post.postId, reply.postId, at],
+    )
+}

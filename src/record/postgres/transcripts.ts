@@ -1,0 +1,145 @@
+import type { TranscriptEntry } from '../../contracts/ports/record.ts'
+import { columnsOf, sendableText } from './connection.ts'
+import { strip } from './erasures.ts'
+import type { Ready, TranscriptReady } from './ready.ts'
+import { indexed } from './texts.ts'
+import { subjectsOf, type Writing } from './writing.ts'
+
+/** Takes transcripts, each that the record does not have yet. */
+export async function takeTranscripts(
+  writing: Writing,
+  entries: readonly TranscriptEntry[],
+  ready: Ready,
+): Promise<void> {
+  const { sql, counters, seals, days, hashes } = writing
+  const subjectOf = await subjectsOf(
+    writing,
+    entries.map(({ subject }) => subject),
+  )
+  const ids = [...new Set(entries.map(({ verdictId }) => verdictId))]
+  const rulings = new Map(
+    (
+      await sql.rows<{ id: string; doc: number; standing: number; indexed: number }>(
+        'SELECT id, doc, standing, indexed FROM rulings WHERE id = ANY (?::text[])',
+        ids,
+      )
+    ).map((row) => [row.id, row]),
+  )
+  const known = await sql.rows<{ id: string }>('SELECT id FROM transcripts WHERE id = ANY (?::text[])', ids)
+  const there = new Set(known.map(({ id }) => id))
+  const fresh = entries.flatMap((entry) => {
+    const { s, deletedAt } = subjectOf(entry.subject)
+    // Its verdict was erased, or is of the subject's next life and still to come.
+    const isGone = !rulings.has(entry.verdictId) && (entry.askedAt ?? Number.NEGATIVE_INFINITY) <= deletedAt
+    if (there.has(entry.verdictId) || (deletedAt !== Number.NEGATIVE_INFINITY && isGone)) return []
+    there.add(entry.verdictId)
+    return [{ ...entry, s, t: counters.next('heard'), ready: ready.transcripts.get(entry) ?? notReady() }]
+  })
+  if (fresh.length === 0) return
+  const gone = await goneOf(writing, fresh)
+  const rows = fresh.map((entry) => {
+    const { t, verdictId, s, at, words, comments } = entry
+    const erased = gone(entry)
+    const ids = erased ? null : `{${(comments ?? []).map((id) => quoted(sendableText(id))).join(',')}}`
+    const k = erased ? null : seals.add(entry.ready.sealed)
+    return {
+      entry,
+      erased,
+      own: [t, verdictId, s, at, Number(words === null), ids, Number(comments === null), k],
+      held: erased ? [] : [[at, t, entry.ready.sealed.sealed]],
+    }
+  })
+  await days.make(
+    sql,
+    'held',
+    rows.flatMap(({ held, entry }) => (held.length === 0 ? [] : [entry.at])),
+  )
+  await sql.run(
+    `INSERT INTO transcripts SELECT t, id, s, at, bare, comments::text[], cut, k
+     FROM unnest(?::bigint[], ?::text[], ?::bigint[], ?::bigint[], ?::smallint[], ?::text[], ?::smallint[], ?::bigint[])
+     AS fresh (t, id, s, at, bare, comments, cut, k)`,
+    ...columnsOf(
+      rows.map(({ own }) => own),
+      8,
+    ),
+  )
+  counters.add('transcripts', rows.length)
+  await sql.run(
+    'INSERT INTO held SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])',
+    ...columnsOf(
+      rows.flatMap(({ held }) => held),
+      3,
+    ),
+  )
+  await showSubjects(writing, fresh, hashes.mark)
+  for (const { entry, erased } of rows) if (erased) await strip(writing, entry.verdictId)
+  await indexed(
+    writing,
+    rows.flatMap(({ entry, erased }) => {
+      const ruling = erased ? undefined : rulings.get(entry.verdictId)
+      return ruling?.standing === 1 && ruling.indexed === 0 ? [ruling.doc] : []
+    }),
+    new Map(
+      rows.flatMap(({ entry, erased }) =>
+        erased || entry.words === null ? [] : [[entry.verdictId, entry.ready.words]],
+      ),
+    ),
+  )
+}
+
+function notReady(): never {
+  throw new Error('a transcript of another batch')
+}
+
+/** As an element of an array in SQL. */
+const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
+
+type Fresh = TranscriptEntry & { readonly s: number; readonly ready: TranscriptReady }
+
+/** Whether a comment that an entry holds, or may hold, was deleted. */
+async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
+  const posts = fresh.filter(({ subject }) => subject.kind === 'post')
+  const rows = await sql.rows<{ s: number; comment: string }>(
+    `SELECT DISTINCT s, comment FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, tenant, post)
+     JOIN gone_comments USING (tenant, post)`,
+    ...[
+      posts.map(({ s }) => s),
+      posts.map(({ subject }) => subject.tenant),
+      posts.map(({ subject }) => subject.postId),
+    ],
+  )
+  const gone = new Map<number, Set<string>>()
+  for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))
+  return ({ s, subject, comments }) => {
+    const of = subject.kind === 'post' ? gone.get(s) : undefined
+    return of !== undefined && (comments === null || comments.some((id) => of.has(id)))
+  }
+}
+
+/** Writes how a list shows the subjects, by the last of each. */
+async function showSubjects(
+  { sql, seals }: Writing,
+  fresh: readonly Fresh[],
+  markOf: (mark: string, value: string) => string,
+): Promise<void> {
+  const last = new Map(
+    fresh.flatMap(({ s, shown, ready }) =>
+      shown === null || ready.shown === null ? [] : [[s, { ...shown, ...ready.shown }]],
+    ),
+  )
+  if (last.size === 0) return
+  const before = await sql.rows<{ k: number | null }>('SELECT k FROM subjects WHERE s = ANY (?::bigint[])', [
+    ...last.keys(),
+  ])
+  const rows = [...last].map(([s, shown]) => {
+    const hashed = shown.author === null ? null : markOf('author', shown.author)
+    return [s, hashed, shown.lang, seals.add(shown), shown.sealed]
+  })
+  await sql.run(
+    `UPDATE subjects SET author = fresh.author, lang = fresh.lang, k = fresh.k, sealed = fresh.sealed
+     FROM unnest(?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::bytea[]) AS fresh (s, author, lang, k, sealed)
+     WHERE subjects.s = fresh.s`,
+    ...columnsOf(rows, 5),
+  )
+  await seals.forget(before.map(({ k }) => k))
+}

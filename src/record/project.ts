@@ -1,0 +1,303 @@
+import { z } from 'zod'
+import { decisionMessage, decisionOutcome, proposal, review, subjectOf } from '../contracts/facts/decisions.ts'
+import { jsonOf } from '../contracts/facts/json-of.ts'
+import { parseMessage, withoutDeepFields } from '../contracts/facts/message-json.ts'
+import {
+  commentMessage,
+  counterspeechMessage,
+  feedbackMessage,
+  MESSAGE_FIELDS,
+  postMessage,
+} from '../contracts/facts/messages.ts'
+import { type Post, type SubjectKind, shownIn, snapshot } from '../contracts/facts/thread.ts'
+import { isCrossKind, scopeOf, transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
+import {
+  type Entry,
+  type RecordedTopic,
+  ROW_WORDS,
+  type RulingMark,
+  type TranscriptEntry,
+} from '../contracts/ports/record.ts'
+import type { Incoming } from '../contracts/ports/topic.ts'
+
+/** What the record must know to read messages. */
+export interface ProjectContext {
+  /** Protocols whose subjects are replies. */
+  readonly ofReplies: ReadonlySet<string>
+  /** What people may decide, by protocol. */
+  readonly labels: ReadonlyMap<string, ReadonlySet<string>>
+  /** How near a thing a verdict was, by its protocol's own rules. */
+  readonly weigh: (verdict: Verdict) => { readonly contested: boolean; readonly confidence: number | null }
+  /** Most characters of a subject with its comments that are searched. */
+  readonly indexChars: number
+  /** Longest message that is read, in bytes. */
+  readonly maxBytes: number
+}
+
+/** No message of Gavel's own is longer, in bytes. */
+export const LONGEST_OWN_BYTES = 16 * 2 ** 20
+
+/** What a message says, for the record; nothing where that is nothing to it. Pure. */
+export function entriesOf(topic: RecordedTopic, message: Incoming, context: ProjectContext): Entry[] {
+  const { value, headersCut } = message
+  if (value === null || value.length > context.maxBytes) return []
+  // Such a message becomes a dead letter: what it says has no effect.
+  if (headersCut !== undefined && INPUTS.has(topic)) return []
+  return READ[topic](message, value, context)
+}
+
+const INPUTS: ReadonlySet<RecordedTopic> = new Set(['posts', 'comments', 'counterspeech', 'decisions', 'feedback'])
+
+type Read = (message: Incoming, value: Buffer, context: ProjectContext) => Entry[]
+
+const READ: { readonly [Topic in RecordedTopic]: Read } = {
+  verdicts: verdictEntries,
+  transcripts: transcriptEntries,
+  proposals: proposalEntries,
+  decisions: decisionEntries,
+  decisionOutcomes: outcomeEntries,
+  reviews: reviewEntries,
+  feedback: feedbackEntries,
+  posts: (message, value) => (holds(value, DELETED) ? deletionOf(message, inputOf(postMessage, value), 'post') : []),
+  comments: commentEntries,
+  counterspeech: counterspeechEntries,
+}
+
+const DELETED = Buffer.from('"deleted"')
+/** JSON may write any letter as an escape: such a message is parsed to be sure. */
+const ESCAPED = Buffer.from('\\u00')
+
+/** Whether a message may have this field: looked for in its bytes, as most messages are nothing to the record. */
+function holds(value: Buffer, field: Buffer): boolean {
+  return value.includes(field) || value.includes(ESCAPED)
+}
+
+function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies, weigh }: ProjectContext): Entry[] {
+  const json = value.toString('utf8')
+  const read = verdict.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
+  return [
+    {
+      what: 'ruling',
+      subject: { tenant, postId: subjectId, kind },
+      ...{ id, protocol, number: revision, label, decidedBy, json },
+      degraded: degraded.length > 0,
+      ...weigh(read.data),
+      accepted: counts.accepted,
+      restores: read.data.restored?.from ?? null,
+      marks: marksOf(read.data),
+      openedAt: openedAtOf(read.data, timestamp),
+      decidedAt: msOf(timing.decidedAt, timestamp),
+    },
+  ]
+}
+
+/**
+ * By the broker's time where that is to the side of erasing: a case may have opened under a clock that was ahead, and what came
+ * before a retraction goes with it.
+ */
+function openedAtOf({ timing, decidedBy }: Pick<Verdict, 'timing' | 'decidedBy'>, timestamp: number): number {
+  const opened = msOf(timing.openedAt, timestamp)
+  return decidedBy === 'deleted' ? Math.max(opened, timestamp) : Math.min(opened, timestamp)
+}
+
+function marksOf({ models, versions, faults }: Verdict): RulingMark[] {
+  const marks = [
+    ...[...new Set(Object.values(models))].map((value) => ({ mark: 'model', value }) as const),
+    ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
+    { mark: 'prompts', value: versions.prompts } as const,
+  ]
+  return marks.filter(({ value }) => value !== '')
+}
+
+function msOf(text: string, otherwise: number): number {
+  const ms = Date.parse(text)
+  return Number.isNaN(ms) ? otherwise : ms
+}
+
+/** Of a transcript only what it is found by and searched for: a stage's answers have forms of their own. */
+const heard = z.object({
+  verdictId: transcript.shape.verdictId,
+  schema: transcript.shape.schema,
+  subject: z.unknown(),
+  turns: z.array(z.object({ startedAt: z.string() })),
+})
+
+function transcriptEntries(
+  { key, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies, indexChars }: ProjectContext,
+): Entry[] {
+  const json = value.toString('utf8')
+  const read = heard.safeParse(jsonOf({ value: json }))
+  if (!read.success || key === null) return unread(key, timestamp, value)
+  const { verdictId, subject, turns } = read.data
+  const { protocol, tenant } = scopeOf(verdictId)
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(verdictId) ? 'reply' : 'post'
+  const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
+  const known = heardOf(subject, indexChars)
+  return [
+    {
+      what: 'transcript',
+      subject: { tenant, postId: key, kind },
+      ...{ verdictId, at: timestamp, json },
+      ...known,
+      // Its questions quote comments also where its subject was cut to fit.
+      comments: known.words === null && turns.length > 0 ? null : known.comments,
+      askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one), timestamp),
+    },
+  ]
+}
+
+/** The ids and the words of a snapshot. What was cut of a transcript to fit is not in them. */
+function heardOf(
+  subject: unknown,
+  most: number,
+): Pick<TranscriptEntry, 'words' | 'shown'> & { readonly comments: readonly string[] } {
+  const read = snapshot.safeParse(subject)
+  if (!read.success) return { comments: [], words: null, shown: null }
+  const { post, comments } = read.data
+  const { author = null, lang = null } = post
+  const own = wordsOf(post).join('\n')
+  return {
+    comments: comments.map(({ id }) => id),
+    words: [own, ...comments.map(({ text }) => text)].join('\n').slice(0, most),
+    shown: { author, lang, begins: beginning(own) },
+  }
+}
+
+/** The first characters of a text, none of them halved. */
+function beginning(text: string): string {
+  return text.slice(0, ROW_WORDS).replace(/[\ud800-\udbff]$/, '')
+}
+
+function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
+  return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')].filter((words) => words !== '')
+}
+
+function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
+  const json = value.toString('utf8')
+  const read = proposal.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, subjectId, protocol, label } = read.data
+  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
+  const subject = { tenant, postId: subjectId, kind }
+  return [
+    {
+      what: 'said',
+      said: 'proposal',
+      subject,
+      id,
+      protocol,
+      label,
+      by: '',
+      at: openedAtOf(read.data, timestamp),
+      json,
+    },
+  ]
+}
+
+/** What intake refuses is no decision. */
+function decisionEntries(
+  { key, partition, offset, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies, labels }: ProjectContext,
+): Entry[] {
+  const read = inputOf(decisionMessage, value)
+  if (read === null || key !== read.subjectId) return []
+  const { createdAt: _, at, ...decision } = read
+  const { protocol, label = null, by } = decision
+  if (label !== null && labels.get(protocol)?.has(label) === false) return []
+  const subject = subjectOf(decision, ofReplies.has(protocol) ? 'reply' : 'post')
+  const json = JSON.stringify({ ...decision, at: new Date(at).toISOString() })
+  const id = `decision ${partition}@${offset}`
+  return [{ what: 'said', said: 'decision', subject, id, protocol, label, by, at: timestamp, json }]
+}
+
+/** Deletions are forgotten by their topic, and not by this one. */
+function outcomeEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+  const json = value.toString('utf8')
+  const read = decisionOutcome.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { tenant, kind, subjectId, protocol, outcome, of, label, by, at } = read.data
+  const subject = { tenant, postId: subjectId, kind }
+  if (outcome === 'deleted') return [{ what: 'deletion', subject, at: msOf(at, timestamp) }]
+  const id = `outcome ${of} ${outcome}`
+  // Publishers may send them in any order, also behind the subject's deletion.
+  return [{ what: 'said', said: 'outcome', subject, id, protocol, label, by, at: msOf(at, timestamp), json }]
+}
+
+function reviewEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+  const json = value.toString('utf8')
+  const read = review.safeParse(jsonOf({ value: json }))
+  if (!read.success) return unread(key, timestamp, value)
+  const { id, tenant, kind, subjectId, protocol, label = null, by = '', at } = read.data
+  const subject = { tenant, postId: subjectId, kind }
+  const asked = { id: `review ${id}`, protocol, label, by, at: msOf(at, timestamp), json }
+  return [{ what: 'said', said: 'review', subject, ...asked }]
+}
+
+function feedbackEntries(
+  { partition, offset, timestamp }: Incoming,
+  value: Buffer,
+  { ofReplies }: ProjectContext,
+): Entry[] {
+  const read = inputOf(feedbackMessage, value)
+  if (read === null) return []
+  const { tenant, subjectId, protocol, label, by, at, note } = read
+  return [
+    {
+      what: 'said',
+      said: 'feedback',
+      subject: { tenant, postId: subjectId, kind: ofReplies.has(protocol) ? 'reply' : 'post' },
+      id: `feedback ${partition}@${offset}`,
+      ...{ protocol, label, by, at: timestamp },
+      json: JSON.stringify({ label, by, at: new Date(at).toISOString(), ...(note === undefined ? {} : { note }) }),
+    },
+  ]
+}
+
+function commentEntries({ timestamp }: Incoming, value: Buffer): Entry[] {
+  if (!holds(value, DELETED)) return []
+  const read = inputOf(commentMessage, value)
+  if (read?.deleted !== true) return []
+  const post = { tenant: read.tenant, postId: read.postId, kind: 'post' } as const
+  return [{ what: 'comment-deletion', post, comment: read.id, at: timestamp }]
+}
+
+/** A reply that names its post quotes it. */
+function counterspeechEntries(message: Incoming, value: Buffer): Entry[] {
+  const read = inputOf(counterspeechMessage, value)
+  if (read === null || read.deleted === true || read.postId === undefined) return deletionOf(message, read, 'reply')
+  const { tenant, id, postId } = read
+  const [post, reply] = [{ tenant, postId, kind: 'post' } as const, { tenant, postId: id, kind: 'reply' } as const]
+  return [{ what: 'quote', post, reply, at: message.timestamp }]
+}
+
+function deletionOf(
+  { timestamp }: Incoming,
+  read: { readonly id: string; readonly tenant: string; readonly deleted?: boolean | undefined } | null,
+  kind: SubjectKind,
+): Entry[] {
+  if (read?.deleted !== true) return []
+  return [{ what: 'deletion', subject: { tenant: read.tenant, postId: read.id, kind }, at: timestamp }]
+}
+
+/** A message of an input topic, as intake reads it; null if intake would not take it. */
+function inputOf<Message>(schema: z.ZodType<Message>, value: Buffer): Message | null {
+  const shallow = withoutDeepFields(value, MESSAGE_FIELDS)
+  if (shallow === null) return null
+  try {
+    const read = schema.safeParse(parseMessage(shallow.toString('utf8')))
+    return read.success ? read.data : null
+  } catch {
+    return null
+  }
+}
+
+function unread(key: string | null, at: number, raw: Buffer): Entry[] {
+  // A copy: the buffer is a part of all that was fetched with it.
+  return [{ what: 'unread', subjectId: key ?? '', at, raw: Uint8Array.from(raw) }]
+}

@@ -1,0 +1,70 @@
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { verdict } from '../contracts/facts/verdict.ts'
+import type { RecordedRow, RecordedVerdict, RecordedWord, SubjectRecord } from '../contracts/ports/record.ts'
+
+/** A row of a verdict, as any store keeps it. */
+export interface RulingRow {
+  readonly json: string
+  readonly standing: number | boolean
+  readonly contested: number | boolean
+  readonly conflicting: number | boolean
+  readonly erased: number | boolean
+  readonly sampled: number | boolean
+}
+
+export function recordedVerdict({
+  json,
+  standing,
+  contested,
+  conflicting,
+  erased,
+  sampled,
+}: RulingRow): RecordedVerdict {
+  return {
+    verdict: verdict.parse(JSON.parse(json)),
+    sent: json,
+    standing: Boolean(standing),
+    contested: Boolean(contested),
+    conflicting: Boolean(conflicting),
+    erased: Boolean(erased),
+    sampled: Boolean(sampled),
+  }
+}
+
+/** The same with its subject, as any store keeps it. */
+export interface ListedRow extends RulingRow {
+  readonly doc: number
+  readonly tenant: string
+  readonly kind: ThreadRef['kind']
+  readonly subject: string
+  readonly author: string | null
+  readonly lang: string | null
+  readonly words: string | null
+}
+
+export function recordedRow(row: ListedRow): RecordedRow {
+  const { doc, tenant, kind, subject, author, lang, words } = row
+  return {
+    ...recordedVerdict(row),
+    subject: { tenant, postId: subject, kind },
+    ...{ author, lang, words, cursor: String(doc) },
+  }
+}
+
+/** A row of what a person said, as any store keeps it. */
+export type SaidRow = Omit<RecordedWord, 'message'> & { readonly json: string }
+
+export function recordedWord({ said, id, protocol, label, by, at, json }: SaidRow): RecordedWord {
+  return { ...{ said, id, protocol, label, by, at }, message: JSON.parse(json) }
+}
+
+/** Nothing but its deletion is left, whatever was said since. */
+export function isGone({ verdicts, said, deletedAt }: SubjectRecord): boolean {
+  return verdicts.every(({ verdict: one }) => one.decidedBy === 'deleted') && (deletedAt !== null || said.length === 0)
+}
+
+/** Most documents that a search looks at: those that hold all grams of its terms, and perhaps not the terms. */
+export const MOST_CANDIDATES = 20_000
+
+/** How far what has come is counted. */
+export const MOST_LEFT = 10_000

@@ -1,0 +1,198 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { withoutWords } from '../../contracts/facts/without-words.ts'
+import type { Entry } from '../../contracts/ports/record.ts'
+import type { ArrivalCounter } from './arrivals.ts'
+import type { QueueRows } from './queue.ts'
+import type { Sql } from './sql.ts'
+import type { TextIndex } from './text-index.ts'
+
+/** In place of a transcript's comments: any of its post's may be in it. */
+export const ANY = 'any'
+
+/** Subjects, and what of them is erased: from the rows, the index and the log. */
+export class Erasures {
+  readonly #sql: Sql
+  readonly #texts: TextIndex
+  /** Erased rows are still in the log: since when, ms since 1970. */
+  #since: number | null = null
+  /** A process that died may have left some there. */
+  #mustTruncate = true
+
+  readonly #arrivals: ArrivalCounter
+  readonly #queue: QueueRows
+
+  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueRows) {
+    this.#sql = sql
+    this.#texts = texts
+    this.#arrivals = arrivals
+    this.#queue = queue
+  }
+
+  /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
+  get since(): number | null {
+    return this.#since
+  }
+
+  /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
+  erase(of: ThreadRef, at: number): void {
+    const { s, deleted_at } = this.subject(of)
+    if (deleted_at === null || deleted_at < at)
+      this.#note(
+        this.#sql.run(
+          'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, begins = NULL WHERE s = ?',
+          ...[at, this.#arrivals.next(), s],
+        ),
+      )
+    for (const { doc } of this.#sql.all<{ doc: number }>(
+      "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
+      ...[s, at],
+    ))
+      this.drop(doc)
+    this.#note(
+      this.#sql.run('DELETE FROM said WHERE s = ? AND at <= ?', s, at),
+      this.#sql.run(
+        'DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ?)',
+        s,
+        s,
+        s,
+      ),
+      this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
+    )
+    // What was judged since stays in the queue, whoever has claimed it.
+    this.#queue.requeueAll(s)
+    if (of.kind === 'post')
+      for (const { reply } of this.#sql.all<{ reply: string }>(
+        'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+        ...[of.tenant, of.postId],
+      ))
+        this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+  }
+
+  /** Deleted comments of one post are looked for together: each transcript of it is read once. */
+  commentsGone(entries: readonly Entry[]): void {
+    const byPost = new Map<string, { post: ThreadRef; ids: Set<string> }>()
+    for (const entry of entries) {
+      if (entry.what !== 'comment-deletion') continue
+      const { post, comment, at } = entry
+      this.#sql.run('INSERT OR REPLACE INTO gone_comments VALUES (?, ?, ?, ?)', post.tenant, post.postId, comment, at)
+      const key = `${post.tenant}/${post.postId}`
+      const of = byPost.get(key) ?? { post, ids: new Set() }
+      byPost.set(key, of)
+      of.ids.add(comment)
+    }
+    for (const { post, ids } of byPost.values()) {
+      const known = this.#sql.get<{ s: number }>(
+        "SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+        ...[post.tenant, post.postId],
+      )
+      if (known === undefined) continue
+      let stripped = 0
+      for (const { t, id, comments } of this.#sql.all<{ t: number; id: string; comments: string }>(
+        'SELECT t, id, comments FROM transcripts WHERE s = ? AND comments IS NOT NULL',
+        known.s,
+      )) {
+        const held = JSON.parse(comments) as readonly string[] | typeof ANY
+        if (held !== ANY && !held.some((one) => ids.has(one))) continue
+        this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
+        this.strip(id)
+        stripped++
+      }
+      if (stripped === 0) continue
+      // Those that are found by the words of another's transcript.
+      for (const { doc } of this.#sql.all<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
+        known.s,
+      )) {
+        this.#texts.unindex(doc)
+        this.#texts.index(doc)
+      }
+    }
+  }
+
+  goneOf({ tenant, postId, kind }: ThreadRef): ReadonlySet<string> {
+    if (kind === 'reply') return new Set()
+    const gone = this.#sql.all<{ comment: string }>(
+      'SELECT comment FROM gone_comments WHERE tenant = ? AND post = ?',
+      ...[tenant, postId],
+    )
+    return new Set(gone.map(({ comment }) => comment))
+  }
+
+  /** A verdict, or a proposal, without what it says in words. */
+  strip(id: string): void {
+    const said = this.#sql.get<{ n: number; json: string }>(
+      "SELECT n, json FROM said WHERE id = ? AND said = 'proposal'",
+      id,
+    )
+    const s = this.#sql.get<{ s: number }>(
+      'SELECT s FROM transcripts WHERE id = ? UNION ALL SELECT s FROM rulings WHERE id = ?',
+      ...[id, id],
+    )?.s
+    // What a withdrawal published again says the same words.
+    for (const { doc, id: own, json } of this.#sql.all<{ doc: number; id: string; json: string }>(
+      `SELECT doc, id, json FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR json_extract(json, '$.restored.from') = ?)`,
+      ...[s ?? null, id, id],
+    )) {
+      this.#texts.unindex(doc)
+      this.#note(
+        this.#sql.run(
+          'UPDATE rulings SET erased = 1, indexed = 0, json = ?, seq = ? WHERE doc = ?',
+          ...[withoutWords(json), this.#arrivals.next(), doc],
+        ),
+      )
+      if (own !== id) this.strip(own)
+    }
+    if (said !== undefined)
+      this.#note(this.#sql.run('UPDATE said SET json = ? WHERE n = ?', withoutWords(said.json), said.n))
+  }
+
+  drop(doc: number): void {
+    this.#texts.unindex(doc)
+    this.#note(
+      this.#sql.run('DELETE FROM transcripts WHERE id = (SELECT id FROM rulings WHERE doc = ?)', doc),
+      this.#sql.run('DELETE FROM marks WHERE doc = ?', doc),
+      this.#sql.run('DELETE FROM rulings WHERE doc = ?', doc),
+    )
+  }
+
+  /** Removes what is left of a subject of which nothing else is, unless it was deleted after this time. Its number is given again. */
+  forget(s: number, time: number): void {
+    this.#note(
+      this.#sql.run(
+        `DELETE FROM subjects WHERE s = ? AND coalesce(deleted_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s)`,
+        ...[s, time],
+      ),
+    )
+  }
+
+  /** Notes that rows were removed whose content is still in the log. */
+  #note(...done: readonly { readonly changes: number | bigint }[]): void {
+    if (done.some(({ changes }) => Number(changes) > 0)) this.#mustTruncate = true
+  }
+
+  /** Empties the log of what was erased. Whoever still reads an older state of the file holds it up: it is tried again. */
+  truncate(): void {
+    if (!this.#mustTruncate) return
+    this.#since ??= Date.now()
+    // Nobody who writes waits for one who reads.
+    this.#sql.exec('PRAGMA busy_timeout = 0')
+    const done = this.#sql.get<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)')
+    this.#sql.exec('PRAGMA busy_timeout = 5000')
+    if (done?.busy !== 0) return
+    this.#mustTruncate = false
+    this.#since = null
+  }
+
+  subject({ tenant, kind, postId }: ThreadRef): { s: number; deleted_at: number | null } {
+    const select = 'SELECT s, deleted_at FROM subjects WHERE tenant = ? AND kind = ? AND id = ?'
+    const known = this.#sql.get<{ s: number; deleted_at: number | null }>(select, tenant, kind, postId)
+    if (known !== undefined) return known
+    const { lastInsertRowid } = this.#sql.run(
+      'INSERT INTO subjects (tenant, kind, id) VALUES (?, ?, ?)',
+      ...[tenant, kind, postId],
+    )
+    return { s: Number(lastInsertRowid), deleted_at: null }
+  }
+}

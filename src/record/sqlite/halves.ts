@@ -1,0 +1,107 @@
+import { extname, join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+import type { Costs } from '../queue.ts'
+import { Claims } from './claims.ts'
+import { RecordReads } from './reads.ts'
+import { RecordTables, type TableSettings } from './tables.ts'
+
+/** Which half of the record is asked, over which file. */
+export type Served =
+  | { readonly half: 'tables'; readonly settings: TableSettings }
+  | { readonly half: 'reads'; readonly path: string }
+  | { readonly half: 'claims'; readonly path: string; readonly costs: Costs }
+
+/** A call of one method; the answers come in the order of the calls. */
+export interface Asked {
+  readonly method: string
+  readonly args: readonly unknown[]
+}
+export type Answered =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly name: string; readonly message: string }
+
+/** Answers calls of a half, which opens its file at the first. */
+export function answering(served: Served): (asked: Asked) => Answered {
+  let half: RecordTables | RecordReads | Claims | undefined
+  return ({ method, args }) => {
+    try {
+      half ??= halfOf(served)
+      // The caller's port names the methods; a message carries their names as text.
+      const called = half as unknown as Record<string, (...args: readonly unknown[]) => unknown>
+      return { ok: true, value: called[method as 'close']?.apply(half, [...args]) }
+    } catch (error) {
+      const { name, message } = error instanceof Error ? error : new Error(String(error))
+      return { ok: false, name, message }
+    }
+  }
+}
+
+function halfOf(served: Served): RecordTables | RecordReads | Claims {
+  if (served.half === 'tables') return new RecordTables(served.settings)
+  return served.half === 'reads' ? new RecordReads(served.path) : new Claims(served)
+}
+
+/** A half of the record, wherever it works. */
+export interface Half {
+  ask(asked: Asked): Promise<unknown>
+  close(): Promise<void>
+}
+export type StartHalf = (served: Served) => Half
+
+const WORKER = join(import.meta.dirname, `record-worker${extname(import.meta.filename)}`)
+
+/** A half in a thread of its own. An idle thread keeps no process alive. */
+export const threadHalf: StartHalf = (served) => {
+  const worker = new Worker(WORKER, { workerData: served })
+  const waiting: { resolve: (value: unknown) => void; reject: (error: Error) => void }[] = []
+  let gone: Error | null = null
+  worker.unref()
+  const settled = () => {
+    const one = waiting.shift()
+    if (waiting.length === 0) worker.unref()
+    return one
+  }
+  const end = (error: Error) => {
+    gone = error
+    for (let one = settled(); one !== undefined; one = settled()) one.reject(error)
+  }
+  worker.on('message', (answer: Answered) => {
+    const one = settled()
+    if (answer.ok) one?.resolve(answer.value)
+    else one?.reject(errorOf(answer))
+  })
+  worker.on('error', (error) => end(error instanceof Error ? error : new Error(String(error))))
+  worker.on('exit', () => end(new Error("the record's thread has ended")))
+  const ask = (asked: Asked) =>
+    new Promise<unknown>((resolve, reject) => {
+      if (gone !== null) return reject(gone)
+      waiting.push({ resolve, reject })
+      worker.ref()
+      worker.postMessage(asked)
+    })
+  return {
+    ask,
+    async close() {
+      if (gone === null) await ask({ method: 'close', args: [] }).catch(() => undefined)
+      await worker.terminate()
+    },
+  }
+}
+
+/** The same without a thread: whoever asks waits for it. */
+export const sameThreadHalf: StartHalf = (served) => {
+  const answer = answering(served)
+  const ask = async (asked: Asked) => {
+    const answered = answer(asked)
+    if (!answered.ok) throw errorOf(answered)
+    return answered.value
+  }
+  return { ask, close: async () => void (await ask({ method: 'close', args: [] })) }
+}
+
+function errorOf({ name, message }: Extract<Answered, { ok: false }>): Error {
+  if (name === 'RecordDamaged') return new RecordDamaged(message)
+  if (name === 'RecordFull') return new RecordFull(message)
+  return new Error(message)
+}

@@ -1,0 +1,240 @@
+import { statSync } from 'node:fs'
+import { zstdDecompressSync } from 'node:zlib'
+import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
+import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../contracts/ports/record.ts'
+import { conditionsOf, marksOf } from '../conditions.ts'
+import { gramsOf, termsOf } from '../grams.ts'
+import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../recorded.ts'
+import { reading } from './schema.ts'
+import { Sql } from './sql.ts'
+import { INDEX_VERSION, tenantToken } from './text-index.ts'
+
+/** One subject as the file has it; the JSON in it is parsed elsewhere. */
+export interface SubjectRows {
+  readonly subject: ThreadRef
+  readonly lang: string | null
+  readonly deletedAt: number | null
+  readonly verdicts: readonly RulingRow[]
+  readonly said: readonly SaidRow[]
+}
+
+const RULING = 'json, standing, contested, conflicting, erased, sampled'
+/** A row with its subject. */
+const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
+
+/** How long a search may go on, in ms, and after how many candidates that is asked. */
+const [MOST_SEARCH_MS, LOOKS_A_TIME] = [500, 100]
+
+/** Of more, all tenants' texts are looked at. */
+const MOST_TENANTS = 50
+
+/** The kinds are named: by tenant and id alone every subject of the tenant would be looked at. */
+const SUBJECTS = `SELECT * FROM subjects WHERE tenant = ? AND kind IN (${SUBJECT_KINDS.map(() => '?').join(', ')}) AND id = ? ORDER BY kind`
+
+/** Questions to the record's file, over a connection that only reads. Each is short: who reads holds up erasure from the log. */
+export class RecordReads {
+  readonly #path: string
+  readonly #sql: Sql
+  readonly #now: () => number
+
+  constructor(path: string, now = () => performance.now()) {
+    this.#path = path
+    this.#now = now
+    this.#sql = new Sql(path, reading(path))
+  }
+
+  /** What SQLite's own quick check finds wrong with the file, the first of it; null if nothing. It reads all of the file. */
+  damage(): string | null {
+    const [row] = this.#sql.all<{ quick_check: string }>('PRAGMA quick_check(1)')
+    return row?.quick_check === 'ok' ? null : (row?.quick_check ?? 'the check returns nothing')
+  }
+
+  /** By what this file draws verdicts for audit: a file that takes its place draws the same ones. */
+  drawKey(): string {
+    return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? ''
+  }
+
+  name(): string {
+    return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
+  }
+
+  subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind }): SubjectRows | null {
+    const found = this.#sql.snapshot(() =>
+      this.#sql
+        .all<SubjectRow>(SUBJECTS, ...[tenant, ...SUBJECT_KINDS, id])
+        .map((row) => this.#rowsOf(row, MOST_WORDS)),
+    )
+    const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
+    return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
+  }
+
+  /** The subjects behind this one that have anything to export, or that people decided on, each whole. */
+  page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: SubjectRows[] } {
+    const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
+      OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
+    const sql = `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`
+    const rows = this.#sql.snapshot(() =>
+      this.#sql.all<SubjectRow>(sql, after, most).map((row) => ({ s: row.s, rows: this.#rowsOf(row) })),
+    )
+    const subjects = rows.flatMap((one) => (one.rows.verdicts.length + one.rows.said.length > 0 ? [one.rows] : []))
+    return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter((one) => !isDeleted(one)) }
+  }
+
+  /** `mostWords`: the newest of what was said of it; all of it otherwise. */
+  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): SubjectRows {
+    return {
+      subject: { tenant, postId: id, kind },
+      ...{ lang, deletedAt: deleted_at },
+      verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
+      said: this.#sql.all<SaidRow>(
+        `SELECT said, id, protocol, label, by, at, json FROM
+         (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
+        ...[s, mostWords],
+      ),
+    }
+  }
+
+  #listed(doc: number): ListedRow[] {
+    return this.#sql.all<ListedRow>(`SELECT ${LISTED} FROM rulings JOIN subjects USING (s) WHERE doc = ?`, doc)
+  }
+
+  verdict(id: string, tenants: readonly string[] | undefined): ListedRow | null {
+    const { sql, values } = conditionsOf(tenants === undefined ? {} : { tenants })
+    return this.#sql.snapshot(() => {
+      const [row] = this.#sql.all<{ doc: number }>(`SELECT doc FROM rulings WHERE id = ? AND ${sql}`, id, ...values)
+      return (row === undefined ? undefined : this.#listed(row.doc)[0]) ?? null
+    })
+  }
+
+  word(id: string, tenants: readonly string[] | undefined): SaidRow | null {
+    const [row] = this.#sql.all<SaidRow & { tenant: string }>(
+      'SELECT said, said.id, protocol, label, by, at, json, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
+      id,
+    )
+    return row === undefined || tenants?.includes(row.tenant) === false ? null : row
+  }
+
+  find(filter: RecordFilter, limit: number): ListedRow[] {
+    const { sql, values } = conditionsOf(filter)
+    // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
+    const [mark] = marksOf(filter)
+    const wanted =
+      mark === undefined
+        ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
+        : `SELECT rulings.doc FROM marks CROSS JOIN rulings ON rulings.doc = marks.doc
+           WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`
+    return this.#sql.snapshot(() => {
+      const docs = this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit)
+      return docs.flatMap(({ doc }) => this.#listed(doc))
+    })
+  }
+
+  arrivals(after: string | null, most: number) {
+    return this.#sql.snapshot(() => this.#arrivals(after, most))
+  }
+
+  #arrivals(after: string | null, most: number) {
+    const meta = new Map(this.#sql.all<{ k: string; v: string }>('SELECT k, v FROM meta').map(({ k, v }) => [k, v]))
+    const [file, now] = [meta.get('file') ?? '', Number(meta.get('arrivals') ?? 0)]
+    const [of, seen] = after?.split('/') ?? []
+    const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
+    const docs = this.#sql.all<{ doc: number; seq: number }>(
+      'SELECT doc, seq FROM rulings WHERE seq > ? AND standing = 1 ORDER BY seq LIMIT ?',
+      ...[since, most],
+    )
+    const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
+    const erased = this.#sql.all<SubjectRow>(
+      'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
+      ...[since, upTo, MOST_ERASED + 1],
+    )
+    const [left] = this.#sql.all<{ n: number }>(
+      'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?)',
+      ...[upTo, MOST_LEFT],
+    )
+    return {
+      rows: docs.flatMap(({ doc }) => this.#listed(doc)),
+      erased: erased.length > MOST_ERASED ? null : erased.map(({ tenant, kind, id }) => ({ tenant, kind, postId: id })),
+      at: `${file}/${upTo}`,
+      left: left?.n ?? 0,
+    }
+  }
+
+  /** Ends early after `MOST_CANDIDATES`, or when it has gone on for long: meanwhile nothing else is read. */
+  search(query: string, filter: RecordFilter, limit: number): { found: ListedRow[]; stoppedEarly: boolean } {
+    const terms = termsOf(query)
+    const until = this.#now() + MOST_SEARCH_MS
+    if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
+    const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
+    const match = [[...grams].map((gram) => `"${gram}"`).join(' AND '), ...this.#ownOf(filter)].join(' AND ')
+    const { sql, values } = conditionsOf(filter)
+    const holds = terms.map(() => 'instr(texts.folded, ?) > 0').join(' AND ')
+    const candidates = this.#sql.prepared(
+      `SELECT rulings.doc, (${holds}) AND ${sql} AS fits FROM found CROSS JOIN texts ON texts.doc = found.rowid
+       CROSS JOIN rulings ON rulings.doc = found.rowid WHERE found MATCH ? ORDER BY found.rowid DESC`,
+    )
+    return this.#sql.snapshot(() => {
+      const docs: number[] = []
+      let [looked, stoppedEarly] = [0, false]
+      for (const row of candidates.iterate(...terms, ...values, match)) {
+        if (row.fits === 1) docs.push(Number(row.doc))
+        if (docs.length === limit) break
+        stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
+        if (stoppedEarly) break
+      }
+      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
+    })
+  }
+
+  /** Finds texts of the filter's tenants alone. In a file that its writer has not indexed anew yet, all are looked at. */
+  #ownOf({ tenants = [] }: RecordFilter): string[] {
+    if (tenants.length === 0 || tenants.length > MOST_TENANTS) return []
+    const version = this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v
+    return version === INDEX_VERSION ? [`(${tenants.map(tenantToken).join(' OR ')})`] : []
+  }
+
+  transcript(verdictId: string): string | null {
+    const [row] = this.#sql.all<{ z: Uint8Array | null }>('SELECT z FROM transcripts WHERE id = ?', verdictId)
+    return row?.z === null || row === undefined ? null : zstdDecompressSync(row.z).toString('utf8')
+  }
+
+  counts(): { rows: Record<RecordedRows, number>; oldest: number | null; holes: number; bytes: number } {
+    const count = (table: string) => this.#sql.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0
+    const [oldest] = this.#sql.all<{ at: number }>('SELECT decided_at AS at FROM rulings ORDER BY doc LIMIT 1')
+    return {
+      rows: {
+        verdicts: count('rulings'),
+        transcripts: count('transcripts'),
+        said: count('said'),
+        unread: count('unread'),
+      },
+      oldest: oldest?.at ?? null,
+      holes: count('holes'),
+      bytes: [this.#path, `${this.#path}-wal`].reduce((sum, file) => sum + sizeOf(file), 0),
+    }
+  }
+
+  close(): void {
+    this.#sql.close()
+  }
+}
+
+interface SubjectRow {
+  readonly s: number
+  readonly tenant: string
+  readonly kind: SubjectKind
+  readonly id: string
+  readonly lang: string | null
+  readonly deleted_at: number | null
+}
+
+/** It was deleted, and not judged since. */
+function isDeleted({ deletedAt, verdicts }: SubjectRows): boolean {
+  return (
+    deletedAt !== null &&
+    verdicts.every(({ json }) => (JSON.parse(json) as { decidedBy: string }).decidedBy === 'deleted')
+  )
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0
+}

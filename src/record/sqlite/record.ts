@@ -1,0 +1,159 @@
+import { existsSync, statSync } from 'node:fs'
+import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
+import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import type { Costs } from '../queue.ts'
+import { recordedRow, recordedVerdict, recordedWord } from '../recorded.ts'
+import type { Claims } from './claims.ts'
+import { type Served, type StartHalf, threadHalf } from './halves.ts'
+import type { RecordReads, SubjectRows } from './reads.ts'
+import type { RecordTables, TableSettings } from './tables.ts'
+
+/** Subjects that are exported between two looks at what was erased meanwhile. */
+const PAGE = 200
+
+/**
+ * The record in one SQLite file, for the processes of one machine: one writes, any number read. Each half works in a thread
+ * of its own, so that neither a batch nor a search holds up anything else. Rejects with `RecordDamaged`.
+ */
+export async function sqliteRecord(settings: TableSettings, start: StartHalf = threadHalf): Promise<RecordStore> {
+  const tables = await opened<RecordTables>(start, { half: 'tables', settings }, 'name')
+  const reader = await sqliteRecordReader(settings.path, start)
+  return {
+    ...reader,
+    rename: () => tables.ask('rename'),
+    apply: (batch) => tables.ask('apply', batch),
+    restart: (topic, partition) => tables.ask('restart', topic, partition),
+    positions: async () => new Map(await tables.ask('positions')),
+    tidy: (now) => tables.ask('tidy', now),
+    async size() {
+      const [size, state] = await Promise.all([reader.size(), tables.ask('state')])
+      return { ...size, ...state }
+    },
+    async close() {
+      await reader.close()
+      await tables.close()
+    },
+  }
+}
+
+/** The reading half alone, also beside a process that writes. Rejects if there is no such file. */
+export async function sqliteRecordReader(path: string, start: StartHalf = threadHalf): Promise<RecordReader> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  return {
+    name: () => reads.ask('name'),
+    async subject(of) {
+      const found = await reads.ask('subject', of)
+      return found === null ? null : subjectOf(found)
+    },
+    async verdict(id, tenants) {
+      const row = await reads.ask('verdict', id, tenants)
+      return row === null ? null : recordedRow(row)
+    },
+    async word(id, tenants) {
+      const row = await reads.ask('word', id, tenants)
+      return row === null ? null : recordedWord(row)
+    },
+    find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedRow),
+    async arrivals(after, most) {
+      const { rows, ...others } = await reads.ask('arrivals', after, most)
+      return { ...others, rows: rows.map(recordedRow) }
+    },
+    async search(query, filter, limit) {
+      const { found, stoppedEarly } = await reads.ask('search', query, filter, limit)
+      return { found: found.map(recordedRow), stoppedEarly }
+    },
+    transcript: (id) => reads.ask('transcript', id),
+    async *export(only) {
+      for (let after = 0; after >= 0; ) {
+        const { last, subjects } = await reads.ask('page', after, PAGE, only)
+        yield* subjects.map(subjectOf)
+        after = last
+      }
+    },
+    size: async () => ({ ...(await reads.ask('counts')), full: false, erasingSince: null }),
+    close: () => reads.close(),
+  }
+}
+
+/** By what the file at `path` draws verdicts for audit. Rejects as `sqliteRecordReader` does. */
+export async function drawKeyOf(path: string, start: StartHalf = threadHalf): Promise<string> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  try {
+    return await reads.ask('drawKey')
+  } finally {
+    await reads.close()
+  }
+}
+
+/** What is wrong with the file at `path`, in SQLite's words; null if nothing. Rejects as `sqliteRecordReader` does. */
+export async function damageOf(path: string, start: StartHalf = threadHalf): Promise<string | null> {
+  const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  try {
+    return await reads.ask('damage')
+  } finally {
+    await reads.close()
+  }
+}
+
+/** The queue of a record that is there, also beside the process that writes it. Rejects if there is no such file. */
+export async function sqliteReviewQueue(
+  of: { readonly path: string; readonly costs: Costs },
+  start: StartHalf = threadHalf,
+): Promise<ReviewQueue> {
+  if (!existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
+  const claims = await opened<Claims>(start, { half: 'claims', ...of }, 'name')
+  return {
+    list: (filter, most, now) => claims.ask('list', filter, most, now),
+    claim: (item, filter, until, now) => claims.ask('claim', item, filter, until, now),
+    release: (item, by, anyone, now) => claims.ask('release', item, by, anyone, now),
+    state: () => claims.ask('state'),
+    close: () => claims.close(),
+  }
+}
+
+function subjectOf({ verdicts, said, ...subject }: SubjectRows) {
+  return { ...subject, verdicts: verdicts.map(recordedVerdict), said: said.map(recordedWord) }
+}
+
+type Arguments<Method> = Method extends (...args: infer Args) => unknown ? Args : never
+type Result<Method> = Method extends (...args: never[]) => infer Value ? Value : never
+
+/** How often it is looked whether another file has taken the place of the one that is read, in ms. */
+const LOOK_MS = 1_000
+
+/**
+ * One half, asked by the names of its methods; rejects if it can't open the file. Who reads goes on with the file that a rebuild has
+ * put in its place.
+ */
+async function opened<Methods>(start: StartHalf, served: Served, first: keyof Methods & string) {
+  let half = start(served)
+  let [file, looked] = [fileOf(served), performance.now()]
+  try {
+    await half.ask({ method: first, args: [] })
+  } catch (error) {
+    await half.close().catch(() => undefined)
+    throw error
+  }
+  function follow(): void {
+    if (served.half === 'tables' || performance.now() - looked < LOOK_MS) return
+    looked = performance.now()
+    const now = fileOf(served)
+    if (now === null || now === file) return
+    file = now
+    void half.close().catch(() => undefined)
+    half = start(served)
+  }
+  return {
+    ask: <Name extends keyof Methods & string>(method: Name, ...args: Arguments<Methods[Name]>) => {
+      follow()
+      return half.ask({ method, args }) as Promise<Result<Methods[Name]>>
+    },
+    close: () => half.close(),
+  }
+}
+
+/** Which file is at a half's path; null if none is. */
+function fileOf(served: Served): number | null {
+  const path = served.half === 'tables' ? served.settings.path : served.path
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? null
+}

@@ -1,0 +1,156 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+
+/** Raised when the tables change: a record of another form is rebuilt from the topics. */
+const FORM = 2
+
+/** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
+const TABLES = `
+  CREATE TABLE meta (k TEXT PRIMARY KEY, v TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE offsets (topic TEXT, part INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, part)) WITHOUT ROWID;
+  CREATE TABLE holes (topic TEXT, part INTEGER, lo INTEGER, hi INTEGER, at INTEGER);
+  CREATE TABLE subjects (
+    s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, author TEXT, lang TEXT, begins TEXT,
+    deleted_at INTEGER, gone_seq INTEGER, UNIQUE (tenant, kind, id)
+  );
+  CREATE INDEX subjects_deleted ON subjects (deleted_at) WHERE deleted_at IS NOT NULL;
+  CREATE INDEX subjects_gone ON subjects (gone_seq) WHERE gone_seq IS NOT NULL;
+  CREATE TABLE rulings (
+    doc INTEGER PRIMARY KEY, s INTEGER NOT NULL, id TEXT NOT NULL UNIQUE, tenant TEXT NOT NULL, protocol TEXT NOT NULL,
+    number INTEGER NOT NULL, label TEXT, decided_by TEXT NOT NULL, degraded INTEGER NOT NULL, opened_at INTEGER NOT NULL,
+    decided_at INTEGER NOT NULL, standing INTEGER NOT NULL, contested INTEGER NOT NULL, confidence REAL,
+    accepted INTEGER NOT NULL, sampled INTEGER NOT NULL DEFAULT 0,
+    conflicting INTEGER NOT NULL DEFAULT 0, erased INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0,
+    seq INTEGER, hash TEXT NOT NULL, json TEXT NOT NULL
+  );
+  CREATE INDEX rulings_seq ON rulings (seq) WHERE seq IS NOT NULL;
+  CREATE TABLE marks (mark TEXT, value TEXT, doc INTEGER, PRIMARY KEY (mark, value, doc)) WITHOUT ROWID;
+  CREATE INDEX marks_doc ON marks (doc);
+  CREATE INDEX rulings_subject ON rulings (s, protocol, number);
+  CREATE INDEX rulings_label ON rulings (protocol, label);
+  CREATE INDEX rulings_labelled ON rulings (label);
+  CREATE INDEX rulings_tenant ON rulings (tenant);
+  CREATE INDEX rulings_unindexed ON rulings (doc) WHERE standing = 1 AND indexed = 0 AND erased = 0;
+  CREATE TABLE transcripts (
+    t INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, s INTEGER NOT NULL, at INTEGER NOT NULL, bare INTEGER NOT NULL,
+    comments TEXT, words TEXT, z BLOB
+  );
+  CREATE INDEX transcripts_subject ON transcripts (s, at);
+  CREATE INDEX transcripts_held ON transcripts (t) WHERE z IS NOT NULL;
+  CREATE TABLE texts (doc INTEGER PRIMARY KEY, folded TEXT NOT NULL);
+  CREATE VIRTUAL TABLE found USING fts5(g, content='', detail=none, tokenize='ascii');
+  CREATE TABLE said (
+    n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, s INTEGER NOT NULL, said TEXT NOT NULL, protocol TEXT NOT NULL,
+    label TEXT, by TEXT NOT NULL, at INTEGER NOT NULL, json TEXT NOT NULL
+  );
+  CREATE INDEX said_subject ON said (s, at);
+  CREATE INDEX said_at ON said (at);
+  CREATE TABLE gone_comments (tenant TEXT, post TEXT, comment TEXT, at INTEGER, PRIMARY KEY (tenant, post, comment)) WITHOUT ROWID;
+  CREATE INDEX gone_comments_at ON gone_comments (at);
+  CREATE TABLE quotes (tenant TEXT, post TEXT, reply TEXT, at INTEGER, PRIMARY KEY (tenant, post, reply)) WITHOUT ROWID;
+  CREATE INDEX quotes_at ON quotes (at);
+  CREATE TABLE unread (topic TEXT, part INTEGER, at_offset INTEGER, subject TEXT, at INTEGER, raw BLOB, PRIMARY KEY (topic, part, at_offset));
+  CREATE INDEX unread_subject ON unread (subject);
+  CREATE INDEX unread_at ON unread (at);
+  CREATE INDEX subjects_id ON subjects (id);
+  CREATE TABLE queue (
+    s INTEGER, protocol TEXT, verdict TEXT NOT NULL, tenant TEXT NOT NULL, number INTEGER NOT NULL, label TEXT,
+    reasons TEXT NOT NULL, weight REAL NOT NULL, since INTEGER NOT NULL, decider TEXT, holder TEXT, until INTEGER,
+    PRIMARY KEY (s, protocol)
+  ) WITHOUT ROWID;
+  CREATE INDEX queue_protocol ON queue (protocol, since);
+  CREATE INDEX queue_verdict ON queue (verdict);
+  CREATE INDEX queue_heaviest ON queue (weight DESC, since);
+  CREATE INDEX queue_oldest ON queue (since);
+  CREATE INDEX queue_tenant ON queue (tenant, protocol);
+  CREATE INDEX queue_holder ON queue (holder) WHERE holder IS NOT NULL;
+  CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
+  CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
+  CREATE INDEX agreement_protocol ON agreement (protocol, beside, agrees);
+  INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
+`
+
+/** How a connection works; never VACUUM, which copies content to a temporary file. */
+const PRAGMAS = `
+  PRAGMA journal_mode = wal;
+  PRAGMA synchronous = full;
+  PRAGMA secure_delete = on;
+  PRAGMA temp_store = memory;
+  PRAGMA busy_timeout = 5000;
+  PRAGMA cache_size = -32000;
+`
+
+/** A connection that writes; makes file and tables where there are none. Throws `RecordDamaged`. */
+export function writing(path: string, maxBytes: number): DatabaseSync {
+  return guarded(path, () => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    return opened(new DatabaseSync(path), (db) => {
+      // Before the first table: it can't be changed afterwards.
+      db.exec('PRAGMA auto_vacuum = incremental')
+      db.exec(PRAGMAS)
+      const form = numberOf(db, 'PRAGMA user_version')
+      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}; COMMIT`)
+      else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
+      const page = numberOf(db, 'PRAGMA page_size')
+      db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
+    })
+  })
+}
+
+/** A connection that writes to tables that are there, beside the process that keeps them. Throws `RecordDamaged`. */
+export function writingBeside(path: string): DatabaseSync {
+  return guarded(path, () =>
+    opened(new DatabaseSync(path, { readOnly: false }), (db) => {
+      db.exec(PRAGMAS)
+      if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
+    }),
+  )
+}
+
+/** The connection once it is ready; closed again if it can't be made so. */
+function opened(db: DatabaseSync, ready: (db: DatabaseSync) => void): DatabaseSync {
+  try {
+    ready(db)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** A connection that reads. Throws `RecordDamaged`. */
+export function reading(path: string): DatabaseSync {
+  return guarded(path, () => {
+    return opened(new DatabaseSync(path, { readOnly: true }), (db) => {
+      db.exec('PRAGMA temp_store = memory; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -64000')
+      if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
+    })
+  })
+}
+
+function anotherForm(path: string): string {
+  return `${path} was written by another version. Run "gavel record rebuild".`
+}
+
+function numberOf(db: DatabaseSync, sql: string): number {
+  return Number(Object.values(db.prepare(sql).get() ?? {})[0] ?? 0)
+}
+
+const FULL = 13
+const DAMAGED: ReadonlySet<number> = new Set([11, 26])
+
+/** Does this with the file; SQLite's words for a damaged or full one become the port's. */
+export function guarded<Result>(path: string, work: () => Result): Result {
+  try {
+    return work()
+  } catch (error) {
+    const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+    const said = error instanceof Error ? error.message : String(error)
+    if (code === FULL) throw new RecordFull(`${path}: ${said}`, { cause: error })
+    if (DAMAGED.has(code))
+      throw new RecordDamaged(`${path} is damaged (${said}). Run "gavel record rebuild".`, { cause: error })
+    throw error
+  }
+}

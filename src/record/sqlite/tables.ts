@@ -1,0 +1,382 @@
+import { hash, randomBytes } from 'node:crypto'
+import { zstdCompressSync } from 'node:zlib'
+import { type Hmac, hmac } from '../../contracts/facts/hmac.ts'
+import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import { withoutWords } from '../../contracts/facts/without-words.ts'
+import {
+  type Applied,
+  type Entry,
+  type RecordBatch,
+  type RecordedTopic,
+  RecordFull,
+  type RulingEntry,
+  type SaidEntry,
+  type TranscriptEntry,
+} from '../../contracts/ports/record.ts'
+import { docAt, firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
+import { saidOf } from '../said-of.ts'
+import { ArrivalCounter } from './arrivals.ts'
+import { ANY, Erasures } from './erasures.ts'
+import { QueueRows } from './queue.ts'
+import { writing } from './schema.ts'
+import { Sql } from './sql.ts'
+import { INDEX_VERSION, TextIndex } from './text-index.ts'
+
+export interface TableSettings {
+  readonly path: string
+  /** How long anything is kept, in ms. */
+  readonly keep: number
+  readonly maxBytes: number
+  /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
+  readonly sourceKeep: number
+  /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
+  readonly auditShare: number
+  readonly blindShare: number
+  /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
+  readonly drawKey?: string
+}
+
+/** Rows of each kind that one step of tidying removes. */
+const STEP = 500
+/** A verdict whose transcript has not come within this time is searched without it, in ms. */
+const ALONE_AFTER_MS = 60_000
+const FROM_THE_FIRST = [-1, -1] as const
+/** Transcripts that make room at once when the file is full. */
+const ROOM = 200
+
+/**
+ * The record's tables in one SQLite file, over a connection that writes. Synchronous: it works in a thread of its own.
+ */
+export class RecordTables {
+  readonly #sql: Sql
+  readonly #texts: TextIndex
+  readonly #settings: TableSettings
+  readonly #erasures: Erasures
+  readonly #arrivals: ArrivalCounter
+  readonly #queue: QueueRows
+  readonly #draw: Hmac
+  #full = false
+  #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
+
+  constructor(settings: TableSettings) {
+    this.#settings = settings
+    this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
+    for (const drawn of ['name', 'file'])
+      this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0')")
+    this.#arrivals = new ArrivalCounter(this.#sql)
+    this.#texts = new TextIndex(this.#sql, this.#arrivals)
+    const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
+    this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
+    this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
+    this.#erasures = new Erasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
+    if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== INDEX_VERSION)
+      this.#texts.indexAnew()
+    this.#erasures.truncate()
+  }
+
+  name(): string {
+    return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
+  }
+
+  rename(): string {
+    this.#sql.run("UPDATE meta SET v = ? WHERE k = 'name'", randomBytes(6).toString('hex'))
+    return this.name()
+  }
+
+  positions(): [string, number][] {
+    return this.#sql
+      .all<{ topic: string; part: number; next: number }>('SELECT * FROM offsets')
+      .map(({ topic, part, next }) => [`${topic}/${part}`, next])
+  }
+
+  restart(topic: RecordedTopic, partition: number): void {
+    this.#sql.transaction(() => {
+      const next = this.#nextOf(topic, partition) ?? 0
+      this.#sql.run('INSERT INTO holes VALUES (?, ?, ?, -1, ?)', topic, partition, next, Date.now())
+      this.#sql.run('UPDATE offsets SET next = 0 WHERE topic = ? AND part = ?', topic, partition)
+    })
+  }
+
+  apply(batch: RecordBatch): Applied {
+    try {
+      const applied = this.#sql.transaction(() => this.#applied(batch))
+      this.#full = false
+      this.#erasures.truncate()
+      return applied
+    } catch (error) {
+      if (!(error instanceof RecordFull)) throw error
+      this.#full = true
+      // With room by the rules: the oldest transcripts go, the verdicts stay.
+      if (!this.#makeRoom()) throw error
+      return this.apply(batch)
+    }
+  }
+
+  #applied({ topic, partition, from, next, entries, pastHole }: RecordBatch): Applied {
+    const known = this.#nextOf(topic, partition)
+    const at = known ?? from ?? 0
+    if (next <= at && known !== null) return 'behind'
+    if (from !== null && from > at) {
+      if (pastHole !== true) return 'gap'
+      this.#sql.run('INSERT INTO holes VALUES (?, ?, ?, ?, ?)', topic, partition, at, from, Date.now())
+    }
+    const fresh = entries.filter(({ offset }) => offset >= at)
+    this.#erasures.commentsGone(fresh.map(({ entry }) => entry))
+    for (const { offset, entry } of inOrderOfTime(fresh)) this.#take(topic, partition, offset, entry)
+    this.#queue.settle()
+    this.#sql.run(
+      'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
+      ...[topic, partition, next],
+    )
+    this.#arrivals.save()
+    return 'applied'
+  }
+
+  #take(topic: RecordedTopic, partition: number, offset: number, entry: Entry): void {
+    switch (entry.what) {
+      case 'ruling':
+        this.#ruling(entry)
+        return
+      case 'transcript':
+        this.#transcript(entry)
+        return
+      case 'said': {
+        const about = saidOf(entry, () => this.#judged(entry))
+        const subject = this.#erasures.subject(about)
+        if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
+        const { id, said, protocol, label, by, at, json } = entry
+        this.#sql.run(
+          'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          ...[id, subject.s, said, protocol, label, by, at, json],
+        )
+        if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
+        if (said === 'review' || said === 'decision') this.#queue.touch(subject.s, protocol)
+        return
+      }
+      case 'deletion':
+        this.#erasures.erase(entry.subject, entry.at)
+        return
+      case 'quote':
+        this.#quote(entry)
+        return
+      case 'unread': {
+        const { subjectId, at, raw } = entry
+        const erased = this.#sql.get('SELECT 1 FROM subjects WHERE id = ? AND deleted_at >= ?', subjectId, at)
+        if (erased !== undefined) return
+        this.#sql.run(
+          'INSERT OR IGNORE INTO unread VALUES (?, ?, ?, ?, ?, ?)',
+          topic,
+          partition,
+          offset,
+          subjectId,
+          at,
+          raw,
+        )
+        return
+      }
+      case 'comment-deletion':
+        // Taken together, before the others.
+        return
+      default:
+        entry satisfies never
+    }
+  }
+
+  #ruling(entry: RulingEntry): void {
+    const { id, protocol, number, label, decidedBy, degraded, contested, openedAt, decidedAt, json } = entry
+    const { tenant } = entry.subject
+    const digest = hash('sha256', json, 'base64url').slice(0, 22)
+    if (decidedBy === 'deleted') this.#erasures.erase(entry.subject, openedAt)
+    const subject = this.#erasures.subject(entry.subject)
+    if (decidedBy !== 'deleted' && openedAt <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
+    const before = this.#sql.get<{ doc: number; hash: string }>('SELECT doc, hash FROM rulings WHERE id = ?', id)
+    if (before !== undefined) {
+      if (before.hash !== digest) this.#sql.run('UPDATE rulings SET conflicting = 1 WHERE doc = ?', before.doc)
+      return
+    }
+    const newest = this.#sql.get<{ doc: number; number: number }>(
+      'SELECT doc, number FROM rulings WHERE s = ? AND protocol = ? ORDER BY number DESC LIMIT 1',
+      ...[subject.s, protocol],
+    )
+    const standing = newest === undefined || newest.number < number
+    if (standing && newest !== undefined) {
+      this.#texts.unindex(newest.doc)
+      this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0, seq = NULL WHERE doc = ?', newest.doc)
+    }
+    const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
+    const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
+    const doc = this.#freeDoc(decidedAt)
+    const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
+    const sampled = isMachines && isDrawn(this.#draw, id, this.#settings.auditShare)
+    this.#sql.run(
+      `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
+         standing, erased, hash, json)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy],
+      ...[Number(degraded), Number(contested), entry.confidence, entry.accepted, Number(sampled), openedAt, decidedAt],
+      ...[Number(standing), Number(erased), digest, erased ? withoutWords(json) : json],
+    )
+    const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
+    for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
+    this.#queue.touch(subject.s, protocol)
+    if (standing && !erased && shown !== undefined) this.#texts.index(doc)
+  }
+
+  /** A comment that it rests on is deleted. */
+  /** The subjects of this id that the protocol has judged. */
+  #judged({ subject: { tenant, postId }, protocol }: SaidEntry): SubjectKind[] {
+    return this.#sql
+      .all<{ kind: SubjectKind }>(
+        `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?
+         AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
+        ...[tenant, postId, protocol],
+      )
+      .map(({ kind }) => kind)
+  }
+
+  #isErased(id: string): boolean {
+    const [transcript, ruling] = [
+      'SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL',
+      'SELECT 1 FROM rulings WHERE id = ? AND erased = 1',
+    ]
+    return this.#sql.get(transcript, id) !== undefined || this.#sql.get(ruling, id) !== undefined
+  }
+
+  #transcript({ subject: of, verdictId, comments, words, shown, askedAt, at, json }: TranscriptEntry): void {
+    const subject = this.#erasures.subject(of)
+    const ruling = this.#sql.get<{ doc: number; standing: number; indexed: number }>(
+      'SELECT doc, standing, indexed FROM rulings WHERE id = ?',
+      verdictId,
+    )
+    // Its verdict was erased, or is of the subject's next life and still to come.
+    if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
+      return
+    const gone = this.#erasures.goneOf(of)
+    const erased = comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))
+    const z = erased ? null : zstdCompressSync(Buffer.from(json))
+    const added = this.#sql.run(
+      'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ...[verdictId, subject.s, at, Number(words === null), erased ? null : JSON.stringify(comments ?? ANY)],
+      ...[erased ? null : words, z],
+    )
+    if (added.changes === 0) return
+    if (shown !== null)
+      this.#sql.run(
+        'UPDATE subjects SET author = ?, lang = ?, begins = ? WHERE s = ?',
+        ...[shown.author, shown.lang, shown.begins, subject.s],
+      )
+    if (erased) this.#erasures.strip(verdictId)
+    else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
+  }
+
+  #quote({ post, reply, at }: Extract<Entry, { what: 'quote' }>): void {
+    const quoted = this.#sql.get<{ deleted_at: number | null }>(
+      "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+      ...[post.tenant, post.postId],
+    )
+    const deletedAt = quoted?.deleted_at ?? null
+    if (deletedAt !== null && deletedAt >= at) this.#erasures.erase(reply, deletedAt)
+    else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
+  }
+
+  #freeDoc(decidedAt: number): number {
+    for (let first = firstDoc(decidedAt, Date.now()); ; first += PER_SECOND) {
+      const last = this.#sql.get<{ doc: number | null }>(
+        'SELECT max(doc) AS doc FROM rulings WHERE doc BETWEEN ? AND ?',
+        ...[first, first + PER_SECOND - 1],
+      )?.doc
+      if (last === null || last === undefined) return first
+      if (last < first + PER_SECOND - 1) return last + 1
+    }
+  }
+
+  tidy(now: number): void {
+    const { keep, sourceKeep } = this.#settings
+    this.#sql.transaction(() => {
+      const alone = docAt(now - ALONE_AFTER_MS)
+      for (const { doc } of this.#sql.all<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
+        ...[alone, STEP],
+      ))
+        this.#texts.index(doc)
+      const left = new Set<number>()
+      for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
+        'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
+        ...[docAt(now - keep), STEP],
+      )) {
+        this.#erasures.drop(doc)
+        this.#queue.requeueAll(s)
+        left.add(s)
+      }
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ? RETURNING s',
+        ...[STEP, now - keep],
+      ))
+        left.add(s)
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? LIMIT ?) RETURNING s',
+        ...[now - keep, STEP],
+      ))
+        left.add(s)
+      this.#sql.run(
+        'DELETE FROM unread WHERE rowid IN (SELECT rowid FROM unread WHERE at < ? LIMIT ?)',
+        ...[now - keep, STEP],
+      )
+      this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
+      this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
+      this.#arrivals.save()
+    })
+    this.#sql.exec('PRAGMA incremental_vacuum(500)')
+    this.#erasures.truncate()
+  }
+
+  /** Some subjects that were deleted before this time, at each call the next. */
+  #deletedBefore(time: number): number[] {
+    const rows = this.#sql.all<{ s: number; deleted_at: number }>(
+      'SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?, ?) ORDER BY deleted_at, s LIMIT ?',
+      ...[time, ...this.#seenDeleted, STEP],
+    )
+    const last = rows.at(-1)
+    this.#seenDeleted = rows.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
+    return rows.map(({ s }) => s)
+  }
+
+  /**
+   * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
+   * no more. False if there is neither.
+   */
+  #makeRoom(): boolean {
+    const { changes } = this.#sql.transaction(() =>
+      this.#sql.run(
+        'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
+        ROOM,
+      ),
+    )
+    if (Number(changes) > 0) return true
+    return this.#sql.transaction(() => {
+      const oldest = this.#sql.all<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT ?', ROOM)
+      for (const { doc } of oldest) this.#texts.unindex(doc)
+      return oldest.length > 0
+    })
+  }
+
+  state(): { full: boolean; erasingSince: number | null } {
+    return { full: this.#full, erasingSince: this.#erasures.since }
+  }
+
+  close(): void {
+    this.#erasures.truncate()
+    this.#sql.close()
+  }
+
+  #nextOf(topic: string, partition: number): number | null {
+    return (
+      this.#sql.get<{ next: number }>('SELECT next FROM offsets WHERE topic = ? AND part = ?', topic, partition)
+        ?.next ?? null
+    )
+  }
+}

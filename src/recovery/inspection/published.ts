@@ -1,0 +1,109 @@
+import { type Proposal, proposal, type Review, review } from '../../contracts/facts/decisions.ts'
+import { jsonOf } from '../../contracts/facts/json-of.ts'
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
+import type { Incoming } from '../../contracts/ports/topic.ts'
+import { type Bound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
+
+/** A verdict as it is on its topic. */
+export interface ShownVerdict {
+  readonly verdict: Verdict
+  /** The broker's time of its first record, ms since 1970. */
+  readonly publishedAt: number
+  readonly partition: number
+  readonly offset: string
+  /** How often the same verdict is on the topic: more than once after an acknowledgement was lost. */
+  readonly records: number
+}
+
+export interface ShownTranscript {
+  readonly transcript: Transcript
+  readonly publishedAt: number
+}
+
+type Deps = ReadDeps & {
+  readonly topics: Readonly<Record<'verdicts' | 'transcripts' | 'proposals' | 'reviews', string>>
+  /** Protocols whose subjects are replies. */
+  readonly ofReplies: ReadonlySet<string>
+}
+
+/** The verdicts on a subject, oldest first. */
+export async function readPublished(
+  deps: Deps,
+  subject: ThreadRef,
+  bound: Bound,
+): Promise<{ verdicts: ShownVerdict[]; read: ReadPart[] }> {
+  const found = new Map<string, ShownVerdict>()
+  const read = await readOwn(deps, deps.topics.verdicts, subject.postId, bound, (records) => {
+    for (const record of records) {
+      const one = ownOf(record, subject, deps.ofReplies)
+      if (one === null) continue
+      const { timestamp, partition, offset } = record
+      const before = found.get(one.id)
+      if (before === undefined)
+        found.set(one.id, { verdict: one, publishedAt: timestamp, partition, offset, records: 1 })
+      else found.set(one.id, { ...before, records: before.records + 1 })
+    }
+  })
+  return { verdicts: [...found.values()].sort((a, b) => a.publishedAt - b.publishedAt), read }
+}
+
+/** What machines said of it beneath people's verdicts, and what it is to be looked at for; oldest first. */
+export async function readBeneath(
+  deps: Deps,
+  subject: ThreadRef,
+  bound: Bound,
+): Promise<{ proposals: Proposal[]; reviews: Review[]; read: ReadPart[] }> {
+  const [proposals, reviews] = [new Map<string, Proposal>(), new Map<string, Review>()]
+  const read = await Promise.all([
+    readOwn(deps, deps.topics.proposals, subject.postId, bound, (records) => {
+      for (const record of records) {
+        const one = proposal.safeParse(jsonOf(record))
+        if (one.success && isOn(record, one.data, subject, deps.ofReplies)) proposals.set(one.data.id, one.data)
+      }
+    }),
+    readOwn(deps, deps.topics.reviews, subject.postId, bound, (records) => {
+      for (const record of records) {
+        const one = review.safeParse(jsonOf(record))
+        if (one.success && record.key === subject.postId && isOf(one.data, subject)) reviews.set(one.data.id, one.data)
+      }
+    }),
+  ])
+  return { proposals: [...proposals.values()], reviews: [...reviews.values()], read: read.flat() }
+}
+
+const isOf = ({ tenant, kind }: Pick<Review, 'tenant' | 'kind'>, subject: ThreadRef) =>
+  tenant === subject.tenant && kind === subject.kind
+
+function ownOf(record: Incoming, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
+  const read = verdict.safeParse(jsonOf(record))
+  return read.success && isOn(record, read.data, subject, ofReplies) ? read.data : null
+}
+
+function isOn(
+  { key }: Incoming,
+  { id, protocol, subjectId, tenant }: Pick<Verdict, 'id' | 'protocol' | 'subjectId' | 'tenant'>,
+  { tenant: own, postId, kind }: ThreadRef,
+  ofReplies: ReadonlySet<string>,
+): boolean {
+  if (key !== postId || subjectId !== postId || tenant !== own) return false
+  const isReply = ofReplies.has(protocol) || id.startsWith(`${protocol}/reply`)
+  return isReply === (kind === 'reply')
+}
+
+/** The transcripts of these verdicts, oldest first. */
+export async function readTranscripts(
+  deps: Deps,
+  subject: ThreadRef,
+  bound: Bound,
+): Promise<{ transcripts: ShownTranscript[]; read: ReadPart[] }> {
+  const found = new Map<string, ShownTranscript>()
+  const read = await readOwn(deps, deps.topics.transcripts, subject.postId, bound, (records) => {
+    for (const record of records) {
+      if (record.key !== subject.postId) continue
+      const one = transcript.safeParse(jsonOf(record))
+      if (one.success) found.set(one.data.verdictId, { transcript: one.data, publishedAt: record.timestamp })
+    }
+  })
+  return { transcripts: [...found.values()], read }
+}

@@ -1,0 +1,88 @@
+import { deadLetterOf } from '../../producers/dead-letter.ts'
+import { OUTCOMES, type Outcome } from '../contracts/facts/messages.ts'
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { StreamMark } from '../contracts/ports/threads.ts'
+import type { GroupProgress } from '../contracts/ports/topic.ts'
+import { advanceMark, UNREAD } from '../judging/threads/stream-clock.ts'
+import { type Accepted, eachBatch, takenUpTo } from './input-topics.ts'
+import { readDeadLetters } from './own-topics.ts'
+import { subjectKey } from './published.ts'
+import type { Run } from './run.ts'
+
+export interface ReadAgain {
+  readonly messages: number
+  readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
+  /** The threads that accepted something, by subject key. */
+  readonly touched: ReadonlyMap<string, ThreadRef>
+}
+
+/**
+ * Processes again what was accepted. Skips messages of a subject from before it expired (`over`: until when, ms, by
+ * subject key), and messages that have a dead letter. A dry run only counts the messages.
+ */
+export async function readAgain(
+  run: Run,
+  accepted: Accepted,
+  progress: GroupProgress,
+  over: ReadonlyMap<string, number>,
+): Promise<ReadAgain> {
+  const { marks, outbox, dryRun } = run
+  const isDead = await readDeadLetters(run)
+  const seenMarks = new Map<string, StreamMark>([...(await marks.read())])
+  const counts = new Map<Outcome, number>()
+  const touched = new Map<string, ThreadRef>()
+  let messages = 0
+  const count = (outcome: Outcome, more: number) => counts.set(outcome, (counts.get(outcome) ?? 0) + more)
+
+  await eachBatch(run, accepted, 'read again', async ({ good, bad }, handler, context) => {
+    messages += good.length + bad.length
+    for (const { from, message } of handler.clocked ? good : []) {
+      const partition = `${from.topic}/${from.partition}`
+      seenMarks.set(partition, advanceMark(seenMarks.get(partition) ?? UNREAD, message.createdAt))
+    }
+    if (dryRun) return
+    const wanted = good.filter(({ message, from }) => {
+      const ended = over.get(subjectKey(handler.subjectOf(message))) ?? Number.NEGATIVE_INFINITY
+      return from.timestamp > ended && !isDead(from)
+    })
+    for (const { message } of wanted) {
+      const ref = handler.subjectOf(message)
+      touched.set(subjectKey(ref), ref)
+    }
+    for (const outcome of await handler.handle(context, wanted, async () => {})) count(outcome, 1)
+    const letters = bad
+      .filter(({ from }) => !isDead(from))
+      .map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }))
+    if (letters.length === 0) return
+    await outbox.putDeadLetters(letters)
+    count('dead-letter', letters.length)
+  })
+  if (!dryRun) await marks.write(await marksAtEnd(run, progress, seenMarks))
+  const inOrder = OUTCOMES.flatMap((outcome) => {
+    const found = counts.get(outcome)
+    return found === undefined ? [] : [[outcome, found] as const]
+  })
+  return { messages, outcomes: Object.fromEntries(inOrder), touched }
+}
+
+/** Gives every clocked partition a mark, empty ones included, so that the stream's clock can advance. */
+async function marksAtEnd(
+  { history, input, clock }: Run,
+  progress: GroupProgress,
+  read: ReadonlyMap<string, StreamMark>,
+): Promise<Map<string, StreamMark>> {
+  const now = clock()
+  const all = new Map(read)
+  for (const [topic, { clocked }] of input.handlers)
+    for (const [partition, { to }] of clocked ? await history.rangesOf(topic, null) : []) {
+      const at = `${topic}/${partition}`
+      const done = takenUpTo(progress, topic, partition, to) >= to
+      const before = all.get(at) ?? UNREAD
+      all.set(at, {
+        ...before,
+        endSince: done ? (before.endSince ?? now) : null,
+        seenAt: done ? now : before.seenAt,
+      })
+    }
+  return all
+}

@@ -1,0 +1,75 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { Answer, Answers } from '../../contracts/ports/answers.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import { nameOf } from '../thread/memory-table.ts'
+import { answerWaiters } from './waiters.ts'
+
+/** Answers to requests, for the other memory stores of this Gavel to write to. */
+export interface AnswerTable {
+  begin(ref: ThreadRef, answer: Pick<Answer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean }): void
+  /** Erases what was answered; false if nothing is known of it. */
+  erase(ref: ThreadRef): boolean
+}
+
+/** For so long after its answer a case may still end whose verdict a webhook is to hear of, in ms. */
+const HOOKED_MS = 86_400_000
+
+/** Answers in memory. */
+export function memoryAnswers(clock: Clock): Answers & AnswerTable {
+  const answers = new Map<string, Answer>()
+  /** Requests that a webhook is to hear of, and until when their answers can be read. */
+  const hooked = new Map<string, number>()
+  const waiters = answerWaiters()
+
+  const refOf = (tenant: string, request: string): ThreadRef => ({ tenant, postId: request, kind: 'asked' })
+  function find(ref: ThreadRef) {
+    const answer = answers.get(nameOf(ref))
+    if (answer !== undefined && answer.until > clock()) return answer
+    answers.delete(nameOf(ref))
+    return null
+  }
+
+  return {
+    begin(ref, { hook, ...answer }) {
+      for (const [name, { until }] of answers) if (until <= clock()) answers.delete(name)
+      for (const [name, until] of hooked) if (until + HOOKED_MS <= clock()) hooked.delete(name)
+      if (hook) hooked.set(nameOf(ref), answer.until)
+      answers.set(nameOf(ref), { ...answer, verdicts: new Map(), transcripts: new Map(), erased: false })
+    },
+    erase(ref) {
+      hooked.delete(nameOf(ref))
+      const answer = find(ref)
+      if (answer === null) return false
+      const { protocols, opened, until } = answer
+      const nothing = { subjectId: '', verdicts: new Map(), transcripts: new Map(), erased: true }
+      answers.set(nameOf(ref), { ...nothing, protocols, opened, until })
+      waiters.wake(ref.postId)
+      return true
+    },
+
+    async put({ tenant, request, protocol, verdict, transcript }) {
+      const ref = refOf(tenant, request)
+      const answer = find(ref)
+      if (answer?.erased === false) {
+        answers.set(nameOf(ref), {
+          ...answer,
+          verdicts: new Map(answer.verdicts).set(protocol, verdict),
+          transcripts: new Map(answer.transcripts).set(protocol, transcript),
+        })
+        waiters.wake(request)
+      }
+      return hooked.has(nameOf(ref))
+    },
+    async read(tenant, request, { transcripts = true } = {}) {
+      const answer = find(refOf(tenant, request))
+      if (answer === null) return null
+      return transcripts ? answer : { ...answer, transcripts: new Map() }
+    },
+    changed: waiters.wait,
+    tellDropped: async (request) => waiters.drop(request),
+    onDropped: waiters.onDropped,
+    async close() {
+      waiters.wakeAll()
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import { type DecisionOutcome, decidableKind, type Review, reviewId } from '../../contracts/facts/decisions.ts'
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import {
+  type Decided,
+  type DecidedRevision,
+  type DecisionStore,
+  decisionName,
+} from '../../contracts/ports/decisions.ts'
+import { type Deciding, decide, publishedOf } from '../../judging/threads/decisions.ts'
+import { newThread } from '../../judging/threads/thread.ts'
+import type { CaseTable } from '../case/memory-table.ts'
+import type { OutboxEntries } from '../outbox/memory.ts'
+import type { ThreadTable } from '../thread/memory-table.ts'
+
+/** What people decide of threads in memory, of which none is ever forgotten. */
+export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): DecisionStore {
+  const told = new Map<string, Decided>()
+  return {
+    async decide(decision, scope, now, write) {
+      const { ref, protocol, place, label, by } = decision
+      const of = decisionName(place)
+      const openId = threads.find(ref)?.revisions.get(protocol)?.openId ?? null
+      const isOpen = openId !== null && cases.get(openId)?.status === 'open'
+      const given = { decision, of, scope, now, isOpen }
+      const step = (written: Deciding['written']) =>
+        threads.step(ref, (thread) => decide(thread, { ...given, written }))
+      const first = step(null)
+      if (first.told !== undefined) told.set(of, first.told)
+      if (first.decided.outcome !== 'changed') return done(first.decided, first.review)
+      const { on } = first.decided
+      const written = write(on)
+      const id = written === null ? null : `${scope}${on.number}`
+      const { decided } = step({ on, id, label: written?.label ?? null })
+      if (decided.outcome === 'changed') throw new Error('a thread in memory changed within a step')
+      if (written !== null && id !== null) {
+        const { verdict, transcript } = written
+        entries.putDecided({ ref, protocol, caseId: id }, { kind: 'verdict', caseId: id, verdict, transcript })
+      }
+      if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') {
+        const said = { of, by, label: written?.label ?? null, revision: id === null ? 0 : on.number }
+        entries.put({ kind: 'outcome', outcome: outcomeOf(ref, protocol, said, decided.outcome, place.timestamp) })
+      }
+      return done(decided)
+
+      function done(ended: Decided, review?: { why: string; verdict: string }): Decided {
+        if (review !== undefined) {
+          const speaks = decision.withdraw || label === null ? {} : { label }
+          const asked = { protocol, ...review, ...speaks, of, by }
+          entries.put({ kind: 'review', review: reviewOf(ref, asked, place.timestamp) })
+        }
+        if (ended.outcome !== 'duplicate' && ended.outcome !== 'waiting') told.set(of, ended)
+        return ended
+      }
+    },
+    told: async (of) => told.get(of) ?? null,
+    async tell(of, decided) {
+      told.set(of, decided)
+    },
+    published: async (ref, protocol) => publishedOf(threads.find(ref) ?? newThread(ref), protocol),
+    async decided(ref) {
+      const known = [...(threads.find(ref)?.decided ?? [])]
+      return new Map(
+        known.flatMap(([protocol, { top, stands, revision, label, by, of }]) =>
+          top === null ? [] : [[protocol, { verdict: top, stands: stands !== null, revision, label, by, of }]],
+        ),
+      )
+    },
+  }
+}
+
+/** A request for a review of a subject. */
+export function reviewOf(
+  { tenant, postId: subjectId, kind }: ThreadRef,
+  asked: Pick<Review, 'protocol' | 'why' | 'verdict' | 'proposal' | 'label' | 'of' | 'by'>,
+  at: number,
+): Review {
+  return {
+    schema: 1,
+    id: reviewId(asked),
+    subjectId,
+    tenant,
+    kind: decidableKind(kind),
+    ...asked,
+    at: new Date(at).toISOString(),
+  }
+}
+
+/** What became of a decision. */
+export function outcomeOf(
+  { tenant, postId: subjectId, kind }: ThreadRef,
+  protocol: string,
+  { of, by, label, revision }: Pick<DecidedRevision, 'of' | 'by' | 'label' | 'revision'>,
+  outcome: DecisionOutcome['outcome'],
+  at: number,
+): DecisionOutcome {
+  const when = new Date(at).toISOString()
+  return {
+    schema: 1,
+    subjectId,
+    tenant,
+    kind: decidableKind(kind),
+    protocol,
+    outcome,
+    of,
+    revision,
+    label,
+    by,
+    at: when,
+  }
+}

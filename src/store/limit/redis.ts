@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { LIMIT_DEFAULTS, type LimitSettings, type Limits, mustFit, type Ticket } from '../../contracts/ports/limits.ts'
+import { script } from '../redis/script.ts'
+
+const reserve = script('limit/reserve', {
+  keys: ['ticket', 'scopes[].window', 'scopes[].inFlight', 'scopes[].queue', 'scopes[].queueExpiry'],
+  args: [
+    'id',
+    'asker',
+    'tokens',
+    'width',
+    'span',
+    'lease',
+    'recheck',
+    'late',
+    'scopes[].maxCalls',
+    'scopes[].maxTokens',
+    'scopes[].maxInFlight',
+  ],
+})
+const settle = script('limit/settle', {
+  keys: ['ticket', 'scopes[].window', 'scopes[].inFlight'],
+  args: ['id', 'used', 'callsBack', 'width', 'span'],
+})
+const usage = script('limit/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
+const extend = script('limit/extend', { keys: ['ticket', 'inFlight[]'], args: ['id', 'lease', 'window', 'width'] })
+
+const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
+const usageReply = z.array(z.tuple([z.number(), z.number(), z.number()]))
+const BUCKETS = 600
+
+/**
+ * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A reservation is idempotent by its
+ * ticket's id: sent twice after a lost reply, it counts once.
+ */
+export function redisLimits(
+  client: Redis,
+  under: (name: string) => string,
+  given: Partial<LimitSettings> = {},
+): Limits {
+  const settings = { ...LIMIT_DEFAULTS, ...given }
+  const { leaseMs, recheckMs, lateMs } = settings
+  const width = Math.ceil(settings.windowMs / BUCKETS)
+  const span = Math.ceil(settings.windowMs / width)
+  const ticketKey = (id: string) => under(`ticket:${id}`)
+  const keysOf = (scope: string) => ({
+    window: under(`window:${scope}`),
+    inFlight: under(`in-flight:${scope}`),
+    queue: under(`queue:${scope}`),
+    queueExpiry: under(`queue-expiry:${scope}`),
+  })
+
+  async function end({ id, scopes }: Ticket, tokens: number, isRefund: boolean): Promise<void> {
+    const given = { ticket: ticketKey(id), scopes: scopes.map(keysOf) }
+    await settle(client, { ...given, id, used: tokens, callsBack: isRefund, width, span })
+  }
+
+  return {
+    async reserve(scopes, { asker, tokens }) {
+      mustFit(scopes, tokens)
+      const id = randomUUID()
+      const given = { ticket: ticketKey(id), id, asker, tokens, width, span }
+      const times = { lease: leaseMs, recheck: recheckMs, late: lateMs }
+      const asked = scopes.map(({ name, limits }) => ({
+        ...keysOf(name),
+        maxCalls: limits.callsPerMinute ?? null,
+        maxTokens: limits.tokensPerMinute ?? null,
+        maxInFlight: limits.inFlight ?? null,
+      }))
+      const reply = reserved.parse(await reserve(client, { ...given, ...times, scopes: asked }))
+      const names = scopes.map(({ name }) => name)
+      if (reply[0] === 1) return { granted: true, ticket: { id, scopes: names, tokens, at: reply[1] } }
+      return { granted: false, waitMs: reply[1], scope: names[reply[2] - 1] ?? '' }
+    },
+    settle: (ticket, tokens) => end(ticket, tokens, false),
+    refund: (ticket) => end(ticket, 0, true),
+    async usage(scopes) {
+      if (scopes.length === 0) return []
+      const windows = scopes.map(keysOf).map(({ window, inFlight }) => ({ window, inFlight }))
+      const used = usageReply.parse(await usage(client, { scopes: windows, width, span }))
+      return used.map(([calls, tokens, inFlight]) => ({ calls, tokens, inFlight }))
+    },
+    async extend(tickets) {
+      const times = { lease: leaseMs, window: settings.windowMs, width }
+      await Promise.all(
+        tickets.map(({ id, scopes }) => {
+          const inFlight = scopes.map((scope) => keysOf(scope).inFlight)
+          return extend(client, { ticket: ticketKey(id), inFlight, id, ...times })
+        }),
+      )
+    },
+  }
+}

@@ -1,0 +1,118 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { KeptAnswer, Looked, Memo, MemoEntry } from '../../contracts/ports/memo.ts'
+
+interface StoredQuestion {
+  /** The entry is JSON. */
+  answer: { readonly entry: string; readonly until: number } | null
+  lease: { readonly asker: string; readonly until: number; isAwaited: boolean } | null
+  readonly subjects: Set<string>
+}
+
+/** Most questions stored: above this the oldest is evicted early. */
+const MAX_QUESTIONS = 20_000
+
+/** The memo in memory: the same promises within one process. */
+export function memoryMemo(clock: Clock): Memo {
+  const questions = new Map<string, StoredQuestion>()
+  const bySubject = new Map<string, Set<string>>()
+  const quiet = new Map<string, number>()
+
+  const isQuiet = (subject: string) => (quiet.get(subject) ?? 0) > clock()
+  function note(key: string, question: StoredQuestion, subject: string) {
+    question.subjects.add(subject)
+    bySubject.set(subject, (bySubject.get(subject) ?? new Set()).add(key))
+  }
+  function drop(key: string): boolean {
+    const question = questions.get(key)
+    questions.delete(key)
+    for (const subject of question?.subjects ?? []) {
+      const keys = bySubject.get(subject)
+      if (keys?.delete(key) && keys.size === 0) bySubject.delete(subject)
+    }
+    return question?.answer != null
+  }
+  function find(key: string): StoredQuestion | undefined {
+    const question = questions.get(key)
+    if (question === undefined || question.answer === null || question.answer.until > clock()) return question
+    drop(key)
+    return undefined
+  }
+  function begin(key: string): StoredQuestion {
+    const question: StoredQuestion = { answer: null, lease: null, subjects: new Set() }
+    questions.set(key, question)
+    const [oldest] = questions.keys()
+    if (questions.size > MAX_QUESTIONS && oldest !== undefined) drop(oldest)
+    return question
+  }
+
+  function look(key: string, asker: string, leaseMs: number, subject: string): Looked {
+    const found = find(key)
+    if (found?.answer != null) {
+      if (!isQuiet(subject)) note(key, found, subject)
+      return { state: 'known', entry: JSON.parse(found.answer.entry) as MemoEntry }
+    }
+    if (isQuiet(subject)) return { state: 'mine' }
+    const question = found ?? begin(key)
+    note(key, question, subject)
+    const left = question.lease === null || question.lease.asker === asker ? 0 : question.lease.until - clock()
+    if (left > 0 && question.lease !== null) {
+      question.lease.isAwaited = true
+      return { state: 'asked', waitMs: left }
+    }
+    question.lease = { asker, until: clock() + leaseMs, isAwaited: false }
+    return { state: 'mine' }
+  }
+  function keep({ key, entry }: KeptAnswer, asker: string, keepMs: number, subject: string): boolean {
+    const question = find(key)
+    if (question === undefined) return false
+    if (question.lease?.asker !== asker) return question.answer?.entry === entry
+    question.lease = null
+    question.answer = { entry, until: clock() + keepMs }
+    note(key, question, subject)
+    return true
+  }
+
+  return {
+    async look(keys, asker, leaseMs, ref) {
+      return keys.map((key) => look(key, asker, leaseMs, nameOf(ref)))
+    },
+    async keep(answers, asker, keepMs, ref) {
+      return answers.map((answer) => keep(answer, asker, keepMs, nameOf(ref)))
+    },
+    async share(keys, ref) {
+      if (isQuiet(nameOf(ref))) return false
+      for (const key of keys) {
+        const question = find(key)
+        if (question?.answer != null) note(key, question, nameOf(ref))
+      }
+      return true
+    },
+    async giveUp(keys, asker) {
+      for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)
+    },
+    async abandon(keys, asker) {
+      const own = keys.filter((key) => questions.get(key)?.lease?.asker === asker)
+      if (own.some((key) => questions.get(key)?.lease?.isAwaited)) return false
+      for (const key of own) drop(key)
+      return true
+    },
+    async extend(held, leaseMs) {
+      return held.map(({ key, asker }) => {
+        const question = questions.get(key)
+        if (question?.lease?.asker !== asker) return false
+        question.lease = { ...question.lease, until: clock() + leaseMs }
+        return true
+      })
+    },
+    async forget(ref, quietMs) {
+      const subject = nameOf(ref)
+      if (quietMs > 0) quiet.set(subject, clock() + quietMs)
+      return [...(bySubject.get(subject) ?? [])].filter(drop).length
+    },
+  }
+}
+
+function nameOf({ tenant, kind, postId }: ThreadRef): string {
+  return `${tenant}/${kind}:${postId}`
+}

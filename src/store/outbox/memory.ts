@@ -1,0 +1,228 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { withoutWords } from '../../contracts/facts/without-words.ts'
+import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import { publish } from '../../judging/threads/revisions.ts'
+import { type CaseTable, threadOf } from '../case/memory-table.ts'
+import type { MemoryErasures } from '../erasure/memory.ts'
+import type { ThreadTable } from '../thread/memory-table.ts'
+
+/** An erased entry is waited for this many times longer than an entry that another publisher can adopt and send. */
+const ERASED_WAIT = 6
+
+type Unnumbered<Entry> = Entry extends OutboxEntry ? Omit<Entry, 'id'> : never
+type Verdict = Extract<OutboxEntry, { kind: 'verdict' }>
+
+/** A verdict that a publisher has, by its case. */
+interface OnTheWay {
+  readonly ref: ThreadRef
+  readonly protocol: string
+  readonly caseId: string
+}
+
+/** An entry that was handed to a publisher. */
+interface InHand {
+  readonly entry: OutboxEntry
+  readonly publisher: string
+  /** Another publisher has had it, too. */
+  readonly isAdopted: boolean
+  /** The publisher's last heartbeat, ms. */
+  readonly at: number
+  /** The case of the verdict, if it was erased meanwhile. */
+  readonly erased: string | null
+}
+
+/** Outbox entries, for the other memory stores of this Gavel to write to. */
+export interface OutboxEntries {
+  /** Returns the entry's id. */
+  put(entry: Unnumbered<OutboxEntry>): string
+  /** Withdraws a case's verdict; `in-flight` if a publisher has it and may still send it. */
+  withdraw(entry: string, caseId: string): 'taken-back' | 'in-flight'
+  /** Whether it waits or a publisher has it, and nobody has withdrawn it. */
+  has(entry: string): boolean
+  /** A verdict that a person brought about: the same for it, by its own id. */
+  putDecided(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
+  withdrawDecided(id: string): 'taken-back' | 'in-flight'
+  /** Takes the words out of it, unless a publisher has it. */
+  stripDecided(id: string): void
+  /** ms since 1970 */
+  now(): number
+  /** Adds an entry after the verdict that a publisher has was published. */
+  follow(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
+  /** Verdicts that people brought about, until they are published, by their ids. */
+  readonly decided: Map<string, { readonly verdict: OnTheWay; readonly entry: string }>
+  readonly waiting: OutboxEntry[]
+  readonly inHand: Map<string, InHand>
+  readonly followers: Map<string, { verdict: OnTheWay; entry: Unnumbered<Verdict> }>
+  /** Resolves at the next entry, or after `ms`. */
+  arrival(ms: number): Promise<void>
+}
+
+export function outboxEntries(clock: Clock): OutboxEntries {
+  const waiting: OutboxEntry[] = []
+  const inHand: OutboxEntries['inHand'] = new Map()
+  const followers: OutboxEntries['followers'] = new Map()
+  const decided: OutboxEntries['decided'] = new Map()
+  const arrivals = new Set<() => void>()
+  let number = 0
+  const entries: OutboxEntries = {
+    ...{ waiting, inHand, followers, decided, now: clock },
+    has: (entry) => waiting.some(({ id }) => id === entry) || inHand.get(entry)?.erased === null,
+    putDecided(verdict, entry) {
+      decided.set(verdict.caseId, { verdict, entry: entries.put(entry) })
+    },
+    withdrawDecided(id) {
+      const entry = decided.get(id)?.entry
+      const withdrawn = entry === undefined ? 'taken-back' : entries.withdraw(entry, id)
+      if (withdrawn === 'taken-back') decided.delete(id)
+      return withdrawn
+    },
+    stripDecided(id) {
+      const at = waiting.findIndex((entry) => entry.id === decided.get(id)?.entry)
+      const entry = waiting[at]
+      if (entry?.kind === 'verdict') waiting[at] = { ...entry, verdict: withoutWords(entry.verdict) }
+    },
+    put(entry) {
+      const id = `${clock()}-${++number}`
+      waiting.push({ id, ...entry })
+      for (const arrive of arrivals) arrive()
+      return id
+    },
+    withdraw(entry, caseId) {
+      const at = waiting.findIndex(({ id }) => id === entry)
+      if (at >= 0) {
+        waiting.splice(at, 1)
+        return 'taken-back'
+      }
+      const handed = inHand.get(entry)
+      if (handed !== undefined) inHand.set(entry, { ...handed, erased: caseId })
+      return 'in-flight'
+    },
+    follow(verdict, entry) {
+      followers.set(verdict.caseId, { verdict, entry })
+    },
+    arrival: (ms) =>
+      new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer)
+          arrivals.delete(done)
+          resolve()
+        }
+        const timer = setTimeout(done, ms)
+        arrivals.add(done)
+      }),
+  }
+  return entries
+}
+
+/** The outbox in memory. */
+export function memoryOutbox(
+  entries: OutboxEntries,
+  cases: CaseTable,
+  threads: ThreadTable,
+  erasures: Pick<MemoryErasures, 'isWithheld'>,
+  clock: Clock,
+): Outbox {
+  const { waiting, inHand, followers, decided } = entries
+
+  /** The case of the entry, if it is withheld. */
+  function withheldOf(entry: OutboxEntry) {
+    const kept = 'caseId' in entry ? cases.get(entry.caseId) : undefined
+    return kept !== undefined && kept.entry === entry.id && erasures.isWithheld(kept) ? kept : null
+  }
+
+  /** Whether it is not to be sent; then it is taken out of the outbox, as if nobody had taken it. */
+  function mustStay(entry: OutboxEntry): boolean {
+    const kept = withheldOf(entry)
+    if (kept !== null) cases.set(kept.record.id, { ...kept, entry: null })
+    return kept !== null
+  }
+
+  /**
+   * A verdict was published, or erased permanently: what follows it is published, and its protocol may open the next
+   * revision.
+   */
+  function release(caseId: string, isVerdict = true): void {
+    const follower = followers.get(caseId)
+    if (follower !== undefined) entries.put(follower.entry)
+    followers.delete(caseId)
+    const record = cases.get(caseId)?.record
+    cases.delete(caseId)
+    const verdict =
+      follower?.verdict ??
+      (record && { ref: threadOf(record), protocol: record.protocol, caseId: record.id }) ??
+      decided.get(caseId)?.verdict
+    decided.delete(caseId)
+    if (verdict === undefined) return
+    const now = clock()
+    const number = isVerdict ? numberIn(caseId) : null
+    threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, number, now }), outcome: null }))
+  }
+
+  /** Null if its publisher is not to send it. */
+  function lookAgain(entry: OutboxEntry, isTried: boolean): 'sendable' | 'withheld' | null {
+    const handed = inHand.get(entry.id)
+    if (handed === undefined) return null
+    const isErased = handed.erased !== null
+    if (!isErased && (handed.isAdopted || isTried)) return withheldOf(entry) === null ? 'sendable' : 'withheld'
+    if (!isErased && !mustStay(entry)) return 'sendable'
+    inHand.delete(entry.id)
+    if (isErased && 'caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
+    return null
+  }
+
+  return {
+    async putDeadLetters(letters) {
+      for (const { key, letter } of letters) entries.put({ kind: 'dead-letter', key, letter })
+    },
+    async next(publisher, limit, waitMs) {
+      if (waiting.length === 0) await entries.arrival(waitMs)
+      const next = waiting.splice(0, limit).filter((entry) => !mustStay(entry))
+      for (const entry of next) inHand.set(entry.id, { entry, publisher, isAdopted: false, at: clock(), erased: null })
+      return next
+    },
+    async adopt(publisher, limit, idleMs) {
+      const idle = [...inHand.values()].filter(({ at }) => clock() - at >= idleMs)
+      // A dead publisher never reports that it is done with an entry that was erased.
+      for (const { entry, erased, at } of idle) {
+        if (erased === null || clock() - at < ERASED_WAIT * idleMs) continue
+        inHand.delete(entry.id)
+        release(erased)
+      }
+      const left = idle.filter(({ erased }) => erased === null).slice(0, limit)
+      for (const one of left) inHand.set(one.entry.id, { ...one, publisher, isAdopted: true, at: clock() })
+      return left.map(({ entry }) => entry)
+    },
+    async stillToSend(given, tried) {
+      const found = given.map((entry) => lookAgain(entry, tried.has(entry.id)))
+      const those = (wanted: 'sendable' | 'withheld') => given.filter((_, at) => found[at] === wanted)
+      return { sendable: those('sendable'), withheld: those('withheld') }
+    },
+    async heartbeat(publisher, ids) {
+      for (const id of ids) {
+        const one = inHand.get(id)
+        if (one !== undefined) inHand.set(id, { ...one, publisher, at: clock() })
+      }
+    },
+    async done(sent) {
+      for (const entry of sent) {
+        inHand.delete(entry.id)
+        if ('caseId' in entry) release(entry.caseId, entry.kind === 'verdict')
+      }
+    },
+    // Nothing is stored for a publisher except its entries.
+    async leave() {},
+    async forget() {},
+    size: async () => waiting.length + inHand.size,
+    async oldest() {
+      const times = [...inHand.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
+      return times.length === 0 ? null : Math.min(...times)
+    },
+  }
+}
+
+/** The number at the end of a verdict's id, or a case's; null if there is none. */
+function numberIn(id: string): number | null {
+  const number = /~r(\d+)$/.exec(id)?.[1]
+  return number === undefined ? null : Number(number)
+}

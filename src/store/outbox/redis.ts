@@ -1,0 +1,344 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import {
+  type DecisionOutcome,
+  decidableKind,
+  decisionOutcome,
+  type Review,
+  reviewId,
+} from '../../contracts/facts/decisions.ts'
+import { requestIn } from '../../contracts/facts/verdict.ts'
+import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
+import { unpacked } from '../redis/packed.ts'
+import { pairs, script } from '../redis/script.ts'
+
+const done = script('outbox/done', {
+  keys: [
+    ...([
+      'outbox',
+      'due',
+      'thread',
+      'case',
+      'journal',
+      'lost',
+      'comments',
+      'sample',
+      'authors',
+      'images',
+      'revisions',
+    ] as const),
+    ...(['erased', 'decided'] as const),
+  ],
+  args: [
+    'entry',
+    'group',
+    'id',
+    'number',
+    'protocol',
+    'member',
+    'keepJournal',
+    'keepAfterFinal',
+    'keepTombstone',
+    'now',
+  ],
+})
+const keepBack = script('outbox/keep-back', {
+  keys: ['outbox', 'case', 'owners'],
+  args: ['entry', 'group', 'shown', 'tried'],
+})
+const keptBack = z.enum(['sendable', 'gone', 'withheld', 'kept-back'])
+const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], args: ['group', 'idle', 'only'] })
+
+/** An erased entry is waited for this many times longer than one that another publisher can adopt and send. */
+const ERASED_WAIT = 6
+
+const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
+
+interface OutboxSettings {
+  readonly keepJournalMs: number
+  readonly keepAfterFinalMs: number
+  readonly keepTombstoneMs: number
+  /** All of it, where it was asked apart from the stream. */
+  readonly keepAnswersMs?: number
+  readonly clock: Clock
+}
+
+/** Removes an entry from the outbox permanently; its subject may then open the next revision. */
+function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
+  const stream = {
+    keepJournal: settings.keepJournalMs,
+    keepAfterFinal: settings.keepAfterFinalMs,
+    keepTombstone: settings.keepTombstoneMs,
+  }
+  const keepAnswers = settings.keepAnswersMs ?? settings.keepAfterFinalMs
+  const asked = {
+    keepJournal: Math.min(settings.keepJournalMs, keepAnswers),
+    keepAfterFinal: keepAnswers,
+    keepTombstone: keepAnswers,
+  }
+  return (entry: string, id: string, { member, protocol, number }: Omit<VerdictOf, 'shown'>) =>
+    done(client, {
+      ...threadKeys(keys, member),
+      ...caseKeys(keys, id),
+      outbox: keys.outbox,
+      due: keys.due,
+      erased: keys.erased,
+      entry,
+      group: PUBLISHERS,
+      id,
+      number,
+      protocol,
+      member,
+      ...(requestIn(id) === null ? stream : asked),
+      now: settings.clock(),
+    })
+}
+type Release = ReturnType<typeof releaser>
+
+/** Entries that were erased while a publisher had them. */
+function erasedEntries(client: Redis, keys: Keys, release: Release) {
+  /** The entries that this version understands. */
+  const all = async () =>
+    Object.entries(await client.hgetall(keys.erased)).flatMap(([entry, json]) => {
+      const read = erasedEntry.safeParse(JSON.parse(json))
+      if (!read.success) return []
+      const [at, caseId, protocol, member] = read.data
+      return [{ entry, at, caseId, of: { protocol, member, number: numberIn(caseId) } }]
+    })
+
+  /** ms since 1970, by the clock of the scripts that note erased entries. */
+  async function redisTime(): Promise<number> {
+    const [seconds, micros] = await client.time()
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+
+  return {
+    /** Filters out entries that were erased while they were being handed to this publisher: these are never sent. */
+    async without(entries: OutboxEntry[]): Promise<OutboxEntry[]> {
+      const handed = new Set(entries.map(({ id }) => id))
+      if (handed.size === 0) return entries
+      const gone = (await all()).filter(({ entry }) => handed.has(entry))
+      for (const { entry, caseId, of } of gone) await release(entry, caseId, of)
+      return entries.filter(({ id }) => !gone.some(({ entry }) => entry === id))
+    },
+    /** Records that their publisher is still working on these. */
+    async touch(ids: readonly string[]): Promise<void> {
+      for (const { entry, caseId, of } of await all())
+        if (ids.includes(entry)) {
+          const noted = [await redisTime(), caseId, of.protocol, of.member]
+          await client.hset(keys.erased, entry, JSON.stringify(noted))
+        }
+    },
+    /**
+     * Releases erased entries whose publisher has sent no heartbeat for long: a dead one never reports that it is done.
+     * One that is only suspended would still send its entry, and no other publisher can send it instead, so it is waited
+     * for longer than for entries that can be adopted.
+     */
+    async releaseOverdue(idleMs: number): Promise<void> {
+      for (const { entry, at, caseId, of } of await all())
+        if (at <= (await redisTime()) - ERASED_WAIT * idleMs) await release(entry, caseId, of)
+    },
+  }
+}
+
+/** The outbox as a Redis stream with one consumer group. `blocking` is a separate connection, since its reads block. */
+export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings: OutboxSettings): Outbox {
+  const release = releaser(client, keys, settings)
+  const erased = erasedEntries(client, keys, release)
+  /** By entry: the thread that each handed-out verdict is about. */
+  const handedOut = new Map<string, VerdictOf>()
+
+  async function withGroup<Result>(read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
+      await client.xgroup('CREATE', keys.outbox, PUBLISHERS, '0', 'MKSTREAM').catch((busy: unknown) => {
+        if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
+      })
+      return read()
+    }
+  }
+
+  /** Whether each may be sent; verdicts of withheld cases that nobody can have sent are taken out of the outbox, and their cases begin again. */
+  async function look(read: readonly Read[], tried: ReadonlySet<string>): Promise<z.infer<typeof keptBack>[]> {
+    return Promise.all(
+      read.map(async ({ entry, of }) => {
+        const shown = of?.shown === true && (entry.kind === 'verdict' || entry.kind === 'proposal')
+        const caseId = 'caseId' in entry ? entry.caseId : ''
+        const given = { outbox: keys.outbox, case: keys.case(caseId), owners: keys.deletedOwners, group: PUBLISHERS }
+        return keptBack.parse(await keepBack(client, { ...given, entry: entry.id, shown, tried: tried.has(entry.id) }))
+      }),
+    )
+  }
+
+  /** Without the verdicts of withheld cases. */
+  async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
+    const shown = read.filter(({ of }) => of?.shown === true)
+    const found = await look(shown, NONE)
+    const withheld = new Set(shown.filter((_, at) => found[at] !== 'sendable').map(({ entry }) => entry.id))
+    return read.filter(({ entry }) => !withheld.has(entry.id))
+  }
+
+  function handOut(read: readonly Read[]): OutboxEntry[] {
+    for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
+    return read.map(({ entry }) => entry)
+  }
+
+  return {
+    async putDeadLetters(letters) {
+      const batch = client.pipeline()
+      for (const { key, letter } of letters)
+        batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+      for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
+    },
+    async next(publisher, limit, waitMs) {
+      const block = waitMs > 0 ? ['BLOCK', waitMs] : []
+      const reply = await withGroup(() =>
+        blocking.call(
+          'XREADGROUP',
+          ...['GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', keys.outbox, '>'],
+        ),
+      )
+      return erased.without(handOut(await withoutWithheld(await readEntries(reply))))
+    },
+    async adopt(publisher, limit, idleMs) {
+      await erased.releaseOverdue(idleMs)
+      const reply = await withGroup(() =>
+        client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
+      )
+      return handOut(await claimedEntries(reply))
+    },
+    async stillToSend(entries, tried) {
+      const left = await erased.without([...entries])
+      const found = await look(
+        left.map((entry) => ({ entry, of: handedOut.get(entry.id) ?? null })),
+        tried,
+      )
+      const those = (wanted: 'sendable' | 'withheld') => left.filter((_, at) => found[at] === wanted)
+      const still = { sendable: those('sendable'), withheld: those('withheld') }
+      const isLeft = new Set([...still.sendable, ...still.withheld].map(({ id }) => id))
+      for (const { id } of entries) if (!isLeft.has(id)) handedOut.delete(id)
+      return still
+    },
+    async heartbeat(publisher, ids) {
+      if (ids.length === 0) return
+      await client.call('XCLAIM', keys.outbox, PUBLISHERS, publisher, 0, ...ids, 'JUSTID')
+      await erased.touch(ids)
+    },
+    async done(entries) {
+      await Promise.all(
+        entries.map((entry) => {
+          const of = handedOut.get(entry.id) ?? { member: '', protocol: '', number: '' }
+          handedOut.delete(entry.id)
+          return release(entry.id, 'caseId' in entry ? entry.caseId : '', of)
+        }),
+      )
+    },
+    async leave(publisher) {
+      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: 0, only: publisher })
+    },
+    async forget(idleMs) {
+      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: idleMs, only: '' })
+    },
+    async size() {
+      // What waits for an erased entry to be released has left the stream, and is not done.
+      const [waiting, erasedWhileSent] = await Promise.all([client.xlen(keys.outbox), client.hlen(keys.erased)])
+      return waiting + erasedWhileSent
+    },
+    async oldest() {
+      const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
+      // An entry's id begins with its creation time.
+      return first === undefined ? null : Number.parseInt(first[0], 10)
+    },
+  }
+}
+
+/** The part of a verdict's entry that only `done` needs: the thread that the verdict is about. */
+interface VerdictOf {
+  readonly member: string
+  readonly protocol: string
+  /** The number under which it is published; empty for a proposal, which has none. */
+  readonly number: string
+  /** Its case was shown content of other subjects, which may have been deleted. */
+  readonly shown: boolean
+}
+
+const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
+/** The one stream's name and its entries: RESP3's map, flattened. */
+const readReply = z.tuple([z.string(), rows])
+const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
+
+type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
+const NONE: ReadonlySet<string> = new Set()
+
+/** What XREADGROUP returned. */
+async function readEntries(reply: unknown): Promise<Read[]> {
+  return reply === null ? [] : entriesOf(readReply.parse(reply)[1])
+}
+
+/** What XAUTOCLAIM returned. */
+async function claimedEntries(reply: unknown): Promise<Read[]> {
+  return entriesOf(claimReply.parse(reply)[1])
+}
+
+async function entriesOf(all: z.infer<typeof rows>): Promise<Read[]> {
+  return (await Promise.all(all.map(entryOf))).flat()
+}
+
+async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]> {
+  // Claimed by a publisher, and deleted from the stream.
+  if (flat === null) return []
+  const field = Object.fromEntries(pairs(flat))
+  if (field.kind === 'dead-letter')
+    return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
+  if (field.kind === 'review') return [{ entry: { id, kind: 'review', review: reviewOf(field) }, of: null }]
+  if (field.kind === 'outcome') return [{ entry: { id, kind: 'outcome', outcome: outcomeOf(field) }, of: null }]
+  if (field.kind !== 'verdict' && field.kind !== 'proposal')
+    return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
+  const { case: caseId = '', verdict = '', member = '', protocol = '' } = field
+  // Those that came before transcripts were packed are plain, as retractions' are.
+  const transcript = await unpacked(field.transcript ?? '')
+  if (transcript === null) return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
+  const isVerdict = field.kind === 'verdict'
+  return [
+    {
+      entry: isVerdict
+        ? { id, kind: 'verdict', caseId, verdict, transcript }
+        : { id, kind: 'proposal', caseId, proposal: verdict, transcript },
+      of: { member, protocol, number: isVerdict ? numberIn(caseId) : '', shown: field.shown !== undefined },
+    },
+  ]
+}
+
+/** The number at the end of a verdict's id, or a case's. */
+function numberIn(id: string): string {
+  return /~r(\d+)$/.exec(id)?.[1] ?? ''
+}
+
+/** A request for a review, from an entry's fields. */
+function reviewOf(field: Readonly<Record<string, string | undefined>>): Review {
+  const { protocol = '', why = '', verdict = '', proposal, label, of, by } = field
+  const said = Object.entries({ proposal, label, of, by }).filter(([, text]) => text !== undefined && text !== '')
+  const asked = { ...subjectOf(field.member), protocol, why, verdict, ...Object.fromEntries(said) }
+  return { schema: 1, id: reviewId(asked), ...asked, at: timeOf(field.at) }
+}
+
+function outcomeOf(field: Readonly<Record<string, string | undefined>>): DecisionOutcome {
+  const { protocol = '', outcome, of = '', revision = '0', label = '', by = '' } = field
+  return decisionOutcome.parse({
+    ...{ schema: 1, ...subjectOf(field.member), protocol, outcome, of },
+    ...{ revision: Number(revision), label: label === '' ? null : label, by, at: timeOf(field.at) },
+  })
+}
+
+function subjectOf(member = '') {
+  const { tenant, postId: subjectId, kind } = refOf(member)
+  return { subjectId, tenant, kind: decidableKind(kind) }
+}
+
+function timeOf(ms = '0'): string {
+  return new Date(Number(ms)).toISOString()
+}

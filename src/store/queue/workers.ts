@@ -1,0 +1,152 @@
+import { type Job, Worker } from 'bullmq'
+import type { Redis } from 'ioredis'
+import { fairSlots } from '../../contracts/facts/slots.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { StageQueues, Work } from '../../contracts/ports/queues.ts'
+import { casesNamed, type Report } from '../../contracts/ports/report.ts'
+import { backlogOf } from './backlog.ts'
+import {
+  type AskJob,
+  type CaseJob,
+  caseJobs,
+  closeJobQueues,
+  type JobQueues,
+  openJobQueues,
+  type QueueSettings,
+  type Stage,
+  stageSettings,
+} from './queues.ts'
+import { runAsks, runCase } from './run-jobs.ts'
+import { type Turns, turns } from './turns.ts'
+
+/** How long a worker pauses after an error of its own, in ms. */
+const REST_MS = 1_000
+/**
+ * Longest wait for a job, in s. Jobs wake a worker at once; but whoever was killed just as it woke leaves its job to those
+ * that look again.
+ */
+const LONGEST_WAIT_S = 5
+/** Time for the last writes of aborted attempts, in ms. */
+const FORCE_AFTER_MS = 1_000
+
+/**
+ * Stage queues on BullMQ. A case's job advances it and ends; each group of asks is a job of its stage, and the one whose
+ * answer ends the round advances the case before it ends. Should it die before that, it is run again elsewhere, finds
+ * everything answered, and advances the case.
+ */
+export function bullQueues(deps: {
+  connection: Redis
+  stages: readonly Stage[]
+  settings: QueueSettings
+  clock: Clock
+  report: Report
+}): StageQueues {
+  const { connection, stages, settings, clock, report } = deps
+  const queues = openJobQueues({ connection, prefix: settings.prefix, stages, report })
+  const takingTurns = turns(connection)
+  const workers = queueWorkers({ connection, queues, turns: takingTurns, settings, clock, report })
+
+  return {
+    ...caseJobs(queues, takingTurns),
+
+    work: (work) => workers.start(work),
+
+    backlog: () => backlogOf(queues, connection, clock),
+
+    async close(graceMs) {
+      await workers.close(graceMs)
+      await closeJobQueues(queues)
+    },
+  }
+}
+
+/** The case that a job is for. */
+function caseOf(data: unknown): { caseId?: string } {
+  const { caseId } = (data ?? {}) as { readonly caseId?: unknown }
+  return typeof caseId === 'string' ? { caseId } : {}
+}
+
+/** The workers of this process, over the queues of cases and of all stages. */
+function queueWorkers(deps: {
+  connection: Redis
+  queues: JobQueues
+  turns: Turns
+  settings: QueueSettings
+  clock: Clock
+  report: Report
+}) {
+  const { connection, queues, settings, report } = deps
+  const workers: Worker[] = []
+  const draining = new AbortController()
+  const stopping = new AbortController()
+
+  /** A worker whose fetch fails asks again at once, thousands of times a second: it is made to pause. */
+  function rest(worker: Worker): void {
+    if (worker.isPaused()) return
+    void worker.pause(true)
+    setTimeout(() => {
+      if (!draining.signal.aborted) void worker.resume()
+    }, REST_MS).unref()
+  }
+
+  function startWorker<Data>(
+    name: string,
+    concurrency: number,
+    run: (job: Job<Data>, token?: string) => Promise<void>,
+  ): void {
+    /** The cases of the jobs that this worker runs, by job. */
+    const running = new Map<string, string>()
+    const noted = async (job: Job<Data>, token?: string) => {
+      const [{ id }, { caseId }] = [job, caseOf(job.data)]
+      if (id !== undefined && caseId !== undefined) running.set(id, caseId)
+      await run(job, token).finally(() => id !== undefined && running.delete(id))
+    }
+    const worker = new Worker<Data>(name, noted, {
+      connection,
+      prefix: settings.prefix,
+      concurrency,
+      lockDuration: settings.queues.lock,
+      stalledInterval: settings.queues.stalledCheck,
+      maxStalledCount: Number.MAX_SAFE_INTEGER,
+      drainDelay: LONGEST_WAIT_S,
+    })
+    worker.on('error', (error) => {
+      report('error', { where: `worker ${name}`, error })
+      rest(worker)
+    })
+    worker.on('lockRenewalFailed', (jobs) => {
+      const cases = jobs.flatMap((id) => running.get(id) ?? [])
+      report('job:lapsed', { queue: name, jobs: jobs.length, ...casesNamed(cases) })
+    })
+    worker.on('stalled', () => report('job:stalled', { queue: name }))
+    worker.on('failed', (job, error) => report('error', { where: `worker ${name}`, error, ...caseOf(job?.data) }))
+    workers.push(worker)
+  }
+
+  return {
+    start(work: Work): void {
+      const parts = { ...deps, work }
+      const signals = { draining: draining.signal, stopping: stopping.signal }
+      startWorker<CaseJob>(queues.cases.name, settings.cases.concurrency, (job, token) => runCase(parts, job, token))
+      for (const { queue, ...stage } of queues.asks.values()) {
+        const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 2) } = stageSettings(settings, stage)
+        const run = { ...signals, slots: fairSlots({ all: concurrency, each: concurrency, ofPart }) }
+        startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
+      }
+    },
+
+    /** Takes no more jobs, aborts attempts after `graceMs`, and returns when all have ended, or a second later. */
+    async close(graceMs: number): Promise<void> {
+      draining.abort()
+      const there = new Set(workers)
+      const gone = Promise.all(workers.map((worker) => worker.close().then(() => there.delete(worker))))
+      const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
+      const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
+      await Promise.race([gone, force])
+      clearTimeout(abort)
+      // A worker that does not stop is abandoned: the locks of its jobs expire, and other workers run them again.
+      for (const { name } of there)
+        report('error', { where: `worker ${name}`, error: new Error('worker did not stop in time; abandoned') })
+    },
+  }
+}

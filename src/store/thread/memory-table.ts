@@ -1,0 +1,40 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { newThread, type Step, type Thread } from '../../judging/threads/thread.ts'
+
+/** All threads by name, and the due ones. */
+export interface ThreadTable {
+  /** Null for a thread that was never written to, or was forgotten. */
+  find(ref: ThreadRef): Thread | null
+  /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
+  step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => Step<Outcome, Thread | null>): Outcome
+  due(): readonly { readonly ref: ThreadRef; readonly at: number }[]
+}
+
+export function nameOf({ kind, tenant, postId }: ThreadRef): string {
+  return `${kind}:${tenant}:${postId}`
+}
+
+export function threadTable(): ThreadTable {
+  const threads = new Map<string, Thread>()
+  const due = new Map<string, { ref: ThreadRef; at: number }>()
+
+  function put(name: string, thread: Thread | null): void {
+    if (thread === null) threads.delete(name)
+    else threads.set(name, thread)
+    if (thread === null || thread.due === null) due.delete(name)
+    else due.set(name, { ref: thread.ref, at: thread.due })
+  }
+
+  return {
+    find: (ref) => threads.get(nameOf(ref)) ?? null,
+    step(ref, rule) {
+      const name = nameOf(ref)
+      const before = threads.get(name) ?? newThread(ref)
+      const { thread, outcome } = rule(before)
+      // A rule that changes nothing returns the same thread: an empty one is not stored then.
+      if (thread !== before) put(name, thread)
+      return outcome
+    },
+    due: () => [...due.values()],
+  }
+}

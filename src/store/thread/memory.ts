@@ -1,0 +1,228 @@
+import { charactersIn } from '../../contracts/facts/characters-in.ts'
+import { setAside } from '../../contracts/facts/kept-image.ts'
+import { shareOf } from '../../contracts/facts/share.ts'
+import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { putAsked } from '../../judging/threads/asked.ts'
+import { takeComments } from '../../judging/threads/comments.ts'
+import { askReview, restoredOnTheWay } from '../../judging/threads/decisions.ts'
+import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
+import { openCases } from '../../judging/threads/opening.ts'
+import { takePost } from '../../judging/threads/post.ts'
+import { eraseCarries } from '../../judging/threads/revisions.ts'
+import { stateOf, wake } from '../../judging/threads/thread.ts'
+import { takeTurns } from '../../judging/threads/turns.ts'
+import type { AnswerTable } from '../answer/memory.ts'
+import { type CaseTable, openedCase } from '../case/memory-table.ts'
+import { outcomeOf, reviewOf } from '../decision/memory.ts'
+import type { MemoryErasures } from '../erasure/memory.ts'
+import type { OutboxEntries } from '../outbox/memory.ts'
+import { nameOf, type ThreadTable } from './memory-table.ts'
+
+/**
+ * Threads in memory: each method applies its rule from `src/judging/threads/` to one thread. A thread whose post has arrived is
+ * never forgotten.
+ */
+export function memoryThreads(
+  threads: ThreadTable,
+  cases: CaseTable,
+  entries: OutboxEntries,
+  erasures: Pick<MemoryErasures, 'noteNow'>,
+  answers: AnswerTable,
+  webhooks: { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void },
+): ThreadStore {
+  const requests = new Map<string, Map<string, ThreadRef>>()
+  const replies = new Map<string, Map<string, ThreadRef>>()
+  const paused = new Set<string>()
+  /** By protocol (paused, or off in some process): the threads that wait for it. */
+  const dormant = new Map<string, Map<string, ThreadRef>>()
+
+  /** Withdraws what is unpublished of a protocol's last revision; returns whether a publisher has its verdict. */
+  function withdrawCase(openId: string | null): boolean {
+    const kept = openId === null ? undefined : cases.get(openId)
+    if (openId === null || kept === undefined) return false
+    cases.delete(openId)
+    return kept.entry !== null && entries.withdraw(kept.entry, openId) === 'in-flight'
+  }
+
+  const store: ThreadStore = {
+    ...memoryRequests({ threads, requests, answers, webhooks, withdrawCase }),
+    async putPost(ref, post, arrival, rules) {
+      const outcome = threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
+      if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
+      return outcome
+    },
+    async putComments(ref, changes, now, rules) {
+      return threads.step(ref, (thread) => takeComments(thread, { changes, now }, rules))
+    },
+
+    async deletePost(ref, retraction) {
+      erasures.noteNow(ref)
+      webhooks.forget(ref)
+      return deleteWith({ threads, entries, withdrawCase }, ref, retraction)
+    },
+    async deleteUnknown(refs) {
+      return refs.map((ref) => {
+        const linked = [replies, requests].some((some) => (some.get(nameOf(ref))?.size ?? 0) > 0)
+        if (threads.find(ref) !== null || linked) return false
+        erasures.noteNow(ref)
+        threads.step(ref, (thread) => deletePost(thread, { inFlight: new Map() }))
+        return true
+      })
+    },
+    async eraseLeft(ref, left) {
+      webhooks.strip(ref)
+      const thread = threads.find(ref)
+      for (const id of thread === null ? [] : restoredOnTheWay(thread).values()) entries.stripDecided(id)
+      return threads.step(ref, (one) => eraseCarries(one, left)) === 'erased'
+    },
+
+    async linkReply(post, reply, most) {
+      if (threads.find(post)?.status === 'deleted') return 'deleted'
+      const linked = new Map(replies.get(nameOf(post)))
+      if (linked.size >= most && !linked.has(nameOf(reply))) return 'full'
+      replies.set(nameOf(post), linked.set(nameOf(reply), reply))
+      return 'linked'
+    },
+    repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
+    async unlinkReplies(post, some) {
+      for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
+    },
+
+    async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {
+      const open = [...cases.values()].filter(({ status, unworked }) => status === 'open' && !unworked)
+      const openOf = Map.groupBy(open, ({ record }) => record.tenant)
+      const counts = new Map([...openOf].map(([tenant, some]) => [tenant, some.length]))
+      const due = threads.due().filter(({ at }) => at <= until)
+      return takeTurns(due, counts, { limit, maxOpen })
+    },
+    countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
+
+    async read(ref) {
+      const thread = threads.find(ref)
+      return thread === null ? null : stateOf(thread)
+    },
+    // Its posts are never written out.
+    keptImage: async () => null,
+    async weigh(ref) {
+      const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
+      const share = post === null ? nameOf(ref) : shareOf(ref.tenant, ref.kind, post)
+      return {
+        weight: comments.size + charactersIn(post === null ? null : setAside(post).post) / COMMENT_CHARACTERS,
+        share,
+      }
+    },
+    statusOf: async (ref) => threads.find(ref)?.status ?? null,
+    async open(state, opening) {
+      const change = { read: state, opening, paused }
+      const { opened, waitsFor } = threads.step(state.ref, (thread) => openCases(thread, change))
+      for (const { record } of opening.cases) if (opened.includes(record.id)) cases.set(record.id, openedCase(record))
+      for (const protocol of waitsFor)
+        dormant.set(protocol, new Map(dormant.get(protocol)).set(nameOf(state.ref), state.ref))
+      return [...opened]
+    },
+
+    paused: async () => new Set(paused),
+    async pause(protocol) {
+      paused.add(protocol)
+    },
+    async resume(protocol, now) {
+      paused.delete(protocol)
+      return store.wake(protocol, now)
+    },
+    async wake(protocol, now) {
+      const waiting = [...(dormant.get(protocol)?.values() ?? [])]
+      dormant.delete(protocol)
+      return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, protocol, now)) === 'woken').length
+    },
+
+    async expireOrphans(ref, letterOf) {
+      const letters = threads.step(ref, (thread) => {
+        const { thread: after, outcome } = expireOrphans(thread)
+        // If a letter can't be made, the thread stays unchanged.
+        return { thread: after, outcome: outcome.expired.map(letterOf) }
+      })
+      for (const letter of letters) entries.put({ kind: 'dead-letter', ...letter })
+      return letters.length
+    },
+  }
+  return store
+}
+
+/** Asks for a review of each human verdict that stands, since the post was edited. */
+function askAboutEdit(threads: ThreadTable, entries: OutboxEntries, ref: ThreadRef, now: number): void {
+  for (const [protocol, { stands }] of threads.find(ref)?.decided ?? []) {
+    if (stands === null || !threads.step(ref, (thread) => askReview(thread, protocol, 'edited'))) continue
+    entries.put({ kind: 'review', review: reviewOf(ref, { protocol, why: 'edited', verdict: stands }, now) })
+  }
+}
+
+/** Deletes a post with what is unpublished of it, and has what is left to say of it follow what a publisher has in hand. */
+function deleteWith(
+  {
+    threads,
+    entries,
+    withdrawCase,
+  }: { threads: ThreadTable; entries: OutboxEntries; withdrawCase: (openId: string) => boolean },
+  ref: ThreadRef,
+  retraction: Parameters<ThreadStore['deletePost']>[1],
+): 'duplicate' | 'deleted' {
+  const known = threads.find(ref)
+  const revisions = known === null || known.status === 'deleted' ? [] : [...known.revisions]
+  const inFlight = new Map(
+    revisions.flatMap(([protocol, { openId }]): [string, string][] =>
+      openId !== null && withdrawCase(openId) ? [[protocol, openId]] : [],
+    ),
+  )
+  for (const [protocol, { deciding }] of known?.decided ?? [])
+    if (deciding !== null && entries.withdrawDecided(deciding) === 'in-flight') inFlight.set(protocol, deciding)
+  const outcome = threads.step(ref, (thread) => deletePost(thread, { inFlight }))
+  if (outcome.kind === 'duplicate') return outcome.kind
+  for (const one of outcome.ended)
+    entries.put({ kind: 'outcome', outcome: outcomeOf(ref, one.protocol, one, 'deleted', entries.now()) })
+  for (const { protocol, revision, superseded, after } of outcome.retractions) {
+    const entry = { kind: 'verdict', ...retraction(protocol, revision, superseded) } as const
+    if (after === null) entries.put(entry)
+    else entries.follow({ ref, protocol, caseId: after }, entry)
+  }
+  return outcome.kind
+}
+
+/** What was asked apart from the stream, in memory. */
+function memoryRequests({
+  threads,
+  requests,
+  answers,
+  webhooks,
+  withdrawCase,
+}: {
+  threads: ThreadTable
+  /** By subject: what was asked under its id. */
+  requests: Map<string, Map<string, ThreadRef>>
+  answers: AnswerTable
+  webhooks: { forget(ref: ThreadRef): void }
+  withdrawCase(openId: string | null): boolean
+}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
+  return {
+    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+      if (threads.find(subject)?.status === 'deleted') return 'deleted'
+      threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
+      answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
+      requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
+      return 'asked'
+    },
+    async dropAsked(ref) {
+      const known = threads.find(ref)
+      for (const { openId } of known?.revisions.values() ?? []) withdrawCase(openId)
+      threads.step(ref, () => ({ thread: null, outcome: null }))
+      for (const [subject, some] of requests) if (some.delete(nameOf(ref)) && some.size === 0) requests.delete(subject)
+      webhooks.forget(ref)
+      const wasAnswered = answers.erase(ref)
+      return known !== null || wasAnswered
+    },
+    askedAbout: async (subject, limit) => [...(requests.get(nameOf(subject))?.values() ?? [])].slice(0, limit),
+    async unlinkAsked(subject, some) {
+      for (const request of some) requests.get(nameOf(subject))?.delete(nameOf(request))
+    },
+  }
+}

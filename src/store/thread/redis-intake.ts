@@ -1,0 +1,206 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { setAside } from '../../contracts/facts/kept-image.ts'
+import { OUTCOMES } from '../../contracts/facts/messages.ts'
+import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
+import { shareOf } from '../../contracts/facts/share.ts'
+import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
+import { StoreSuspended } from '../../contracts/ports/cases.ts'
+import type { CommentChange, Place, ThreadStore } from '../../contracts/ports/threads.ts'
+import { TOKEN } from '../redis/incarnation.ts'
+import { memberOf, threadKeys } from '../redis/keys.ts'
+import { pairs, script } from '../redis/script.ts'
+import type { ThreadContext } from './redis-context.ts'
+
+/** The keys of a thread. */
+export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
+
+const putPost = script('thread/put-post', {
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'decided', 'outbox'],
+  args: [
+    ...([
+      'member',
+      'post',
+      'aside[].hash',
+      'aside[].url',
+      'createdAt',
+      'share',
+      'firstDue',
+      'now',
+      'finalAge',
+      'counts[]',
+      'threaded',
+      'judgedAtOnce',
+    ] as const),
+    ...(['keep', 'place'] as const),
+    ...TOKEN,
+  ],
+})
+const putComments = script('thread/put-comments', {
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
+  args: [
+    'member',
+    'now',
+    'finalAge',
+    'maxComments',
+    'maxPerAuthor',
+    'maxUnnamed',
+    'reopen',
+    'orphanWait',
+    'counts[]',
+    'samplingVersion',
+    'rankEnd',
+    'tombstones',
+    'withOrigins',
+    ...TOKEN,
+    'changes[].kind',
+    'changes[].id',
+    'changes[].createdAt',
+    'changes[].reached',
+    'changes[].rank',
+    'changes[].json',
+    'changes[].origin',
+    'changes[].place',
+    'changes[].author',
+  ],
+})
+const expireOrphans = script('thread/expire-orphans', {
+  keys: [...THREAD, 'due', 'outbox'],
+  args: ['member', 'keep', 'letters[].id', 'letters[].key', 'letters[].letter'],
+})
+
+const outcome = z.enum(OUTCOMES)
+const origin = z.object({
+  topic: z.string(),
+  partition: z.number(),
+  offset: z.string(),
+  timestamp: z.number(),
+  raw: z.string(),
+  bytes: z.number(),
+})
+/** Orphans that expire in one step, and the most steps in a row; if any are left the thread stays due. */
+const EXPIRED_AT_ONCE = 500
+const EXPIRY_STEPS = 100
+
+/** Writes messages to threads, and expires orphans. Writing throws `StoreSuspended` if the data are not those that are known. */
+export function threadIntake({
+  client,
+  keys,
+  settings,
+  token,
+}: ThreadContext): Pick<ThreadStore, 'putPost' | 'putComments' | 'expireOrphans'> {
+  return {
+    async putPost(ref, value, put, rules) {
+      const member = memberOf(ref)
+      const { post, images } = setAside(value)
+      return outcome.parse(
+        notSuspended(
+          await putPost(client, {
+            ...threadKeys(keys, member),
+            due: keys.due,
+            incarnation: keys.incarnation,
+            outbox: keys.outbox,
+            member,
+            post: JSON.stringify(post),
+            aside: images,
+            createdAt: value.createdAt,
+            share: shareOf(ref.tenant, ref.kind, value),
+            firstDue: put.firstDue,
+            now: put.now,
+            finalAge: rules.finalAge,
+            counts: rules.counts,
+            threaded: put.threaded,
+            judgedAtOnce: put.atOnce,
+            keep: settings.keepTombstoneMs,
+            place: placeOf(put.place),
+            ...token(),
+          }),
+        ),
+      )
+    },
+
+    async putComments(ref, changes, now, rules) {
+      const member = memberOf(ref)
+      const rank = (id: string) => rules.rank(ref, id)
+      const put = (withOrigins: boolean) =>
+        putComments(client, {
+          ...threadKeys(keys, member),
+          due: keys.due,
+          incarnation: keys.incarnation,
+          watched: keys.watched(member),
+          member,
+          now,
+          finalAge: rules.finalAge,
+          maxComments: rules.maxComments,
+          maxPerAuthor: rules.maxPerAuthor,
+          maxUnnamed: rules.maxUnnamed,
+          reopen: rules.reopen,
+          orphanWait: rules.orphanWait,
+          counts: rules.counts,
+          samplingVersion: rules.samplingKeyVersion,
+          rankEnd: RANK_LIMIT,
+          tombstones: TOMBSTONES,
+          withOrigins,
+          ...token(),
+          changes: changes.map((change) => changeOf(change, rank, withOrigins)),
+        })
+      const first = notSuspended(await put(false))
+      const given = first === 'origins' ? notSuspended(await put(true)) : first
+      return z.array(outcome).length(changes.length).parse(given)
+    },
+
+    async expireOrphans(ref, letterOf) {
+      const member = memberOf(ref)
+      const touched = { ...threadKeys(keys, member), due: keys.due, outbox: keys.outbox }
+      let total = 0
+      let cursor = '0'
+      for (let step = 0; step < EXPIRY_STEPS; step++) {
+        const [next, some] = await client.hscan(keys.orphans(member), cursor, 'COUNT', EXPIRED_AT_ONCE)
+        cursor = next
+        const letters = pairs(some).map(([id, json]) => ({ id, ...letterOf(origin.parse(JSON.parse(json))) }))
+        const given = { ...touched, member, keep: settings.keepTombstoneMs, letters }
+        const expired = z.number().parse(await expireOrphans(client, given))
+        // Negative: the post has arrived, or the thread is gone.
+        if (expired < 0) return total
+        total += expired
+        if (cursor === '0' && (await client.exists(keys.thread(member), keys.orphans(member))) === 0) return total
+      }
+      return total
+    },
+  }
+}
+
+/** A script's reply. Throws `StoreSuspended` if it did nothing because the data are not those that the caller knows. */
+export function notSuspended(reply: unknown): unknown {
+  if (reply === 'suspended') throw new StoreSuspended()
+  return reply
+}
+
+function changeOf(change: CommentChange, rankOf: (id: string) => number, withOrigin: boolean) {
+  const { reached = 0 } = change
+  const place = placeOf(change.place)
+  if (change.kind === 'deleted') {
+    const { kind, id, createdAt } = change
+    return { kind, id, createdAt, reached, rank: rankOf(id), json: '', origin: '', place, author: '' }
+  }
+  const { id, createdAt } = change.comment
+  const origin = withOrigin ? JSON.stringify(change.origin()) : ''
+  return { kind: change.kind, id, createdAt, reached, rank: rankOf(id), ...keptOf(change.comment), origin, place }
+}
+
+/** A comment as its thread keeps it, and the hash of its author, empty if it names none. */
+export function keptOf({ id: _, ...kept }: Comment): { json: string; author: string } {
+  const author = kept.author === undefined ? '' : authorHash(kept.author)
+  // The scripts expect the hash at the beginning.
+  return { json: JSON.stringify({ by: author, ...kept }), author }
+}
+
+/** Short, and without the characters that separate the members of the set of authors. */
+function authorHash(author: string): string {
+  return hash('sha256', author, 'base64url').slice(0, 16)
+}
+
+/** A message's position as its thread keeps it; empty if it is unknown. */
+export function placeOf(place: Place | undefined): string {
+  return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
+}

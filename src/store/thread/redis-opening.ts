@@ -1,0 +1,132 @@
+import { z } from 'zod'
+import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { memberOf, refOf, threadKeys } from '../redis/keys.ts'
+import { script } from '../redis/script.ts'
+import type { ThreadContext } from './redis-context.ts'
+
+const openCases = script('thread/open-cases', {
+  keys: [
+    'thread',
+    'comments',
+    'sample',
+    'authors',
+    'images',
+    'due',
+    'open',
+    'casePrefix',
+    'dormantPrefix',
+    'paused',
+    'incarnation',
+    'decided',
+  ],
+  args: [
+    'member',
+    'version',
+    'generation',
+    'deletions',
+    'nextDue',
+    'final',
+    'now',
+    'keep',
+    'waiting[]',
+    'dormant[]',
+    'absent[]',
+    'incarnationId',
+    'watermark',
+    'serverRun',
+    'cases[].protocol',
+    'cases[].id',
+    'cases[].revision',
+    'cases[].seen',
+    'cases[].final',
+    'cases[].record',
+  ],
+})
+const takeTurns = script('thread/take-turns', {
+  keys: ['due', 'open'],
+  args: ['untilTime', 'limit', 'maxOpen', 'share'],
+})
+const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime'] })
+const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
+
+const wokenReply = z.tuple([z.number(), z.number()])
+const UNBOUNDED = 1e15
+/** Threads woken in one step: enough to be fast, few enough not to block Redis. */
+const WOKEN_AT_ONCE = 500
+
+type Opening = Pick<ThreadStore, 'due' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'>
+
+/** Finds due threads, and opens cases on them. */
+export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
+  async function wakeAll(protocol: string, now: number): Promise<number> {
+    const given = { dormant: keys.dormant(protocol), due: keys.due, threadPrefix: keys.thread('') }
+    for (let total = 0; ; ) {
+      const reply = await wake(client, { ...given, limit: WOKEN_AT_ONCE, now, protocol })
+      const [looked, woken] = wokenReply.parse(reply)
+      total += woken
+      if (looked < WOKEN_AT_ONCE) return total
+    }
+  }
+
+  return {
+    async due(until, limit, maxOpen = UNBOUNDED) {
+      const given = { due: keys.due, open: keys.open, untilTime: scoreOf(until), limit, maxOpen, share: TENANT_SHARE }
+      return z
+        .array(z.string())
+        .parse(await takeTurns(client, given))
+        .map(refOf)
+    },
+    countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
+
+    async open(state, { cases, waiting, dormant, absent = [], nextDue, final }) {
+      const member = memberOf(state.ref)
+      const opened = await openCases(client, {
+        ...threadKeys(keys, member),
+        due: keys.due,
+        open: keys.open,
+        casePrefix: keys.case(''),
+        dormantPrefix: keys.dormant(''),
+        paused: keys.paused,
+        incarnation: keys.incarnation,
+        member,
+        version: state.version,
+        generation: state.generation,
+        deletions: state.deletions,
+        nextDue,
+        final,
+        now: cases[0]?.record.openedAt ?? 0,
+        keep: settings.keepAfterFinalMs,
+        waiting,
+        dormant,
+        absent,
+        ...token(),
+        cases: cases.map(({ record, seen }) => ({
+          protocol: record.protocol,
+          id: record.id,
+          revision: record.revision,
+          seen,
+          final: record.final,
+          record: JSON.stringify(record),
+        })),
+      })
+      return z.array(z.string()).parse(opened)
+    },
+
+    paused: async () => new Set(await client.smembers(keys.paused)),
+    async pause(protocol) {
+      await client.sadd(keys.paused, protocol)
+    },
+    async resume(protocol, now) {
+      await client.srem(keys.paused, protocol)
+      return wakeAll(protocol, now)
+    },
+    wake: wakeAll,
+  }
+}
+
+/** A time as the upper end of a score range. */
+function scoreOf(time: number): string {
+  if (Number.isFinite(time)) return String(time)
+  return time > 0 ? '+inf' : '-inf'
+}

@@ -1,0 +1,60 @@
+import type { Redis } from 'ioredis'
+import { COMMENT_CHARACTERS } from '../../contracts/facts/thread.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { NO_FENCING } from '../redis/incarnation.ts'
+import { type Keys, memberOf } from '../redis/keys.ts'
+import { threadAsked } from './redis-asked.ts'
+import type { ThreadContext } from './redis-context.ts'
+import { threadErasure } from './redis-erasure.ts'
+import { threadIntake } from './redis-intake.ts'
+import { threadOpening } from './redis-opening.ts'
+import { stateOf } from './redis-state.ts'
+
+/** The images that are kept beside their posts. */
+export function keptImages(client: Redis, keys: Keys): ThreadStore['keptImage'] {
+  return (ref, hash) => client.hget(keys.images(memberOf(ref)), hash)
+}
+
+/** Threads in Redis: one hash for the thread, one for its comments, a sorted set that bounds the sample. */
+export function redisThreads(
+  client: Redis,
+  keys: Keys,
+  settings: ThreadContext['settings'],
+  token: ThreadContext['token'] = NO_FENCING,
+): ThreadStore {
+  const context: ThreadContext = { client, keys, settings, token }
+  return {
+    ...threadIntake(context),
+    ...threadOpening(context),
+    ...threadErasure(context),
+    ...threadAsked(context),
+    async read(ref) {
+      const member = memberOf(ref)
+      const [fields, said] = await Promise.all([
+        client.hgetall(keys.thread(member)),
+        client.hgetall(keys.comments(member)),
+      ])
+      return stateOf(ref, fields, said)
+    },
+    async weigh(ref) {
+      const member = memberOf(ref)
+      const [comments, post, share] = await Promise.all([
+        client.hlen(keys.comments(member)),
+        client.hstrlen(keys.thread(member), 'post'),
+        client.hget(keys.thread(member), 'share'),
+      ])
+      return { weight: comments + post / COMMENT_CHARACTERS, share: share ?? member }
+    },
+    keptImage: keptImages(client, keys),
+    async statusOf(ref) {
+      const thread = keys.thread(memberOf(ref))
+      const [there, [deleted, unrouted, postOnly]] = await Promise.all([
+        client.exists(thread),
+        client.hmget(thread, 'deleted', 'unrouted', 'postOnly'),
+      ])
+      if (there === 0) return null
+      const has = (field: string | null | undefined) => (field ?? null) !== null
+      return has(deleted) ? 'deleted' : has(unrouted) ? 'unrouted' : has(postOnly) ? 'post-only' : 'threaded'
+    },
+  }
+}

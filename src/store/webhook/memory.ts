@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { webhookId } from '../../contracts/facts/webhook-id.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import { type Claimed, type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/ports/webhooks.ts'
+import { nameOf } from '../thread/memory-table.ts'
+
+interface Kept {
+  readonly id: string
+  readonly lane: string
+  readonly of: Delivery
+  /** Null once it was erased. */
+  body: string | null
+  readonly putAt: number
+  /** Since when it waits. */
+  since: number
+  tries: number
+  token: string | null
+  /** When it may be tried; that of a lane's head counts. */
+  at: number
+  parked: { readonly why: string; readonly at: number } | null
+}
+
+/**
+ * Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. What may still be
+ * sent of a verdict `leftOf` says.
+ */
+export function memoryWebhooks(
+  clock: Clock,
+  leftOf: (of: Delivery) => 'whole' | 'bare' | 'nothing',
+  keepMs = KEEP_DELIVERY_MS,
+): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void } {
+  const all = new Map<string, Kept>()
+  const newest = new Map<string, { readonly revision: number; readonly at: number }>()
+  /** What is still kept. */
+  function kept(): Kept[] {
+    for (const { id, putAt } of all.values()) if (putAt + keepMs <= clock()) all.delete(id)
+    return [...all.values()]
+  }
+  function newestOf(lane: string): number | null {
+    const { revision = 0, at = Number.NEGATIVE_INFINITY } = newest.get(lane) ?? {}
+    if (at + keepMs > clock()) return revision
+    newest.delete(lane)
+    return null
+  }
+  const waiting = () => kept().filter(({ parked }) => parked === null)
+  const headOf = (lane: string) =>
+    waiting()
+      .filter((one) => one.lane === lane)
+      .sort((a, b) => a.of.revision - b.of.revision)[0]
+
+  return {
+    async put(given) {
+      for (const of of given) {
+        const lane = `${of.hook} ${of.protocol} ${nameOf(of.ref)}`
+        const known = newestOf(lane)
+        if (known === null ? of.follows : known >= of.revision) continue
+        const left = of.retracts ? 'whole' : leftOf(of)
+        if (left === 'nothing') continue
+        if (of.retracts) for (const one of all.values()) if (one.lane === lane) one.body = null
+        for (let head = headOf(lane); head?.body === null && head.token === null; head = headOf(lane))
+          all.delete(head.id)
+        const now = clock()
+        newest.set(lane, { revision: of.revision, at: now })
+        const id = webhookId(of.hook, of.verdictId)
+        const body = left === 'whole' ? of.body : of.bare
+        all.set(id, { ...{ id, lane, of, body, putAt: now, since: now }, tries: 0, token: null, at: now, parked: null })
+      }
+    },
+    async take(hook, limit, leaseMs) {
+      const claimed: Claimed[] = []
+      for (const lane of new Set(waiting().flatMap((one) => (one.of.hook === hook ? [one.lane] : [])))) {
+        let head = headOf(lane)
+        while (head !== undefined && head.body === null && head.at <= clock()) {
+          all.delete(head.id)
+          head = headOf(lane)
+        }
+        if (claimed.length >= limit || head === undefined || head.body === null || head.at > clock()) continue
+        head.token = randomUUID()
+        head.at = clock() + leaseMs
+        const { id, token, tries, body, of } = head
+        claimed.push({ id, token, hook, verdictId: of.verdictId, body, tries })
+      }
+      return claimed
+    },
+    async settle({ id, token }, end) {
+      const one = kept().find((some) => some.id === id)
+      if (one === undefined || one.token !== token) return false
+      one.token = null
+      if (end === 'sent' || ('again' in end && one.body === null)) all.delete(id)
+      else if ('again' in end) {
+        one.tries++
+        one.at = end.again
+      } else one.parked = { why: end.park, at: clock() }
+      return true
+    },
+    async parked(limit) {
+      return kept()
+        .flatMap(({ id, of, body, parked }) =>
+          parked === null ? [] : [{ id, hook: of.hook, verdictId: of.verdictId, ...parked, erased: body === null }],
+        )
+        .sort((a, b) => a.at - b.at)
+        .slice(0, limit)
+    },
+    async retry(id) {
+      const one = kept().find((some) => some.id === id)
+      if (one === undefined || one.parked === null) return 'unknown'
+      if (newestOf(one.lane) !== one.of.revision) return 'superseded'
+      if (one.body === null) return 'erased'
+      one.parked = null
+      one.tries = 0
+      one.since = one.at = clock()
+      return 'queued'
+    },
+    async counts() {
+      const since = waiting().map((one) => one.since)
+      return {
+        waiting: since.length,
+        parked: all.size - since.length,
+        oldestMs: since.length === 0 ? null : Math.max(0, clock() - Math.min(...since)),
+      }
+    },
+    forget(ref) {
+      for (const one of all.values()) if (nameOf(one.of.ref) === nameOf(ref)) one.body = null
+    },
+    strip(ref) {
+      for (const one of all.values())
+        if (nameOf(one.of.ref) === nameOf(ref) && one.body !== null) one.body = one.of.bare
+    },
+  }
+}
