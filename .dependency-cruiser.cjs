@@ -63,7 +63,6 @@ const ROOMS = {
         'data-files',
         'door',
         'judging',
-        'kit',
         'models',
         'operations',
       ],

@@ -1,4 +1,8 @@
-import type { ListedCommand } from './cli/command.ts'
+import type { Invocation, ListedCommand } from './cli/command.ts'
+
+/** The understudy answers where no model is set. It is imported only then. */
+export const startStandIn: NonNullable<Invocation['startStandIn']> = async () =>
+  (await import('./kit/understudy/server.ts')).startUnderstudy()
 
 /** Every command, in the order of `--help`. A command's file is imported only when that command is called. */
 export const COMMANDS: readonly ListedCommand[] = [

@@ -3,7 +3,7 @@ import { Command as Commander, CommanderError, Option } from 'commander'
 import type { Settings } from '../config/schema.ts'
 import type { Command, Invocation, ListedCommand } from './cli/command.ts'
 import { terminal } from './cli/terminal.ts'
-import { COMMANDS } from './commands.ts'
+import { COMMANDS, startStandIn } from './commands.ts'
 import { machineFault, unexpected } from './contracts/facts/error-line.ts'
 import { OperatorError } from './contracts/facts/errors.ts'
 import { version } from './platform/package-folder.js'
@@ -115,6 +115,7 @@ async function perform(command: Command, declared: Commander): Promise<void> {
     commands: COMMANDS,
     environment,
     terminal: io,
+    startStandIn,
     signal,
     stopped,
     // A terminal that is closed ends what runs in it.

@@ -2,6 +2,14 @@ import type { Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import type { Terminal } from './terminal.ts'
 
+/** A server that answers in place of a model, until it is closed. */
+export interface StandIn {
+  /** What it is, in words. */
+  readonly what: string
+  readonly settings: { readonly OPENAI_BASE_URL: string; readonly OPENAI_API_KEY: string }
+  close(): Promise<void>
+}
+
 /** What a command is called with. */
 export interface Invocation<Options = object> {
   /** The arguments on the command line that are not options, in order. */
@@ -19,6 +27,8 @@ export interface Invocation<Options = object> {
   readonly commands?: readonly ListedCommand[]
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly terminal: Terminal
+  /** Starts what answers where no model is set. Absent where one always is. */
+  readonly startStandIn?: () => Promise<StandIn>
   /** Aborts on the first request to stop. */
   readonly signal: AbortSignal
   /** Resolves on the first request to stop, with the signal's name. */

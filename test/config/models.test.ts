@@ -49,13 +49,13 @@ describe('a budget in dollars beside a model without a price', () => {
     await expect(startApp(refused, ['judge'])).rejects.toThrow(
       /budgets\.total\.usd can't limit mine, other.*models\.prices/,
     )
-    await expect(withModel(refused, terminal, async () => 1)).rejects.toThrow(/can't limit mine, other/)
+    await expect(withModel(refused, { terminal }, async () => 1)).rejects.toThrow(/can't limit mine, other/)
     // A process that asks no model has nothing to do with it; here it fails for the want of Redis.
     await expect(startApp(given({ ...ROLES, GAVEL_BUDGETS_TOTAL_USD: '1' }), ['publish'])).rejects.toThrow(/Redis/)
 
     const free = given({ ...ROLES, GAVEL_BUDGETS_TOTAL_USD: '1', GAVEL_BUDGETS_UNPRICED: 'free' })
     expect([unpricedFinding(free)?.state, unpricedRefusal(free)]).toEqual(['warning', null])
-    expect(await withModel(free, terminal, async () => 1)).toBe(1)
+    expect(await withModel(free, { terminal }, async () => 1)).toBe(1)
     expect(said).toEqual([expect.stringMatching(/^budgets: budgets\.total\.usd can't limit mine, other/)])
   })
 

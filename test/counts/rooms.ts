@@ -20,8 +20,9 @@ const LEVELS: readonly (readonly string[])[] = [
   ['store', 'stream', 'shelves', 'record', 'adapters', 'library', 'curator', 'tracing', 'scoring'],
   ['consumers', 'producers'],
   ['door', 'console', 'recovery', 'operations', 'inspection', 'client'],
+  ['cli', 'data-files'],
   ['app', 'composition'],
-  ['commands', 'cli', 'data-files', 'lab', 'kit'],
+  ['commands', 'lab', 'kit'],
 ]
 
 const TOPS = ['src', 'consumers', 'producers', 'config']

@@ -5,6 +5,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { judgeFile } from '../../src/app/commands/judge.ts'
 import { otherModels } from '../../src/app/commands/paper-models.ts'
 import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { startStandIn } from '../../src/commands.ts'
 import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
@@ -170,6 +171,7 @@ const verdictsOf = async (
         say: (line) => void said.push(String(line)),
         progress: () => {},
       },
+      startStandIn,
       signal: AbortSignal.timeout(30_000),
     },
   )

@@ -1,5 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import type { Command, Invocation } from '../../src/cli/command.ts'
+import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 
 type Io = Pick<Invocation, 'terminal' | 'signal'>
 
@@ -16,6 +17,7 @@ export function invocation<Options>(
     json,
     settings: () => settings as Settings,
     environment: {},
+    startStandIn: startUnderstudy,
     ...io,
     stopped: new Promise(() => {}),
     misused(message) {

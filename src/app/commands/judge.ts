@@ -133,7 +133,7 @@ async function keptIn(settings: Settings, of: RunOf, { terminal }: JudgeIo): Pro
   }
 }
 
-type JudgeIo = Pick<Invocation, 'terminal' | 'signal'>
+type JudgeIo = Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>
 
 /**
  * Runs the whole pipeline over a file in this process: judges every subject's final snapshot, and prints its verdict.
@@ -154,7 +154,7 @@ export async function judgeFile(
   const meanings = meaningsOf(settings)
   const shown = judgedTable()
   for (const line of otherModels(settings, kinds)) terminal.say(line)
-  await withModel(settings, terminal, (reachable) =>
+  await withModel(settings, io, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
       const [{ judgeFileSubjects }, { modelsOfEndpoints }, { metered }] = await Promise.all([
         import('./judging/file-judging.ts'),

@@ -1,12 +1,12 @@
 import { modelsInUse, modelsWithoutKey, unpricedFinding, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
-import type { Terminal } from '../../cli/terminal.ts'
+import type { Invocation } from '../../cli/command.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 
-/** Runs `work` with the settings' model. If none is set, the understudy answers, and a line says so. */
+/** Runs `work` with the settings' model. If none is set, the stand-in answers, and a line says so. */
 export async function withModel<Result>(
   settings: Settings,
-  terminal: Terminal,
+  { terminal, startStandIn }: Pick<Invocation, 'terminal' | 'startStandIn'>,
   work: (reachable: Settings) => Promise<Result>,
 ): Promise<Result> {
   const unasked = modelsWithoutKey(settings)
@@ -20,13 +20,13 @@ export async function withModel<Result>(
     terminal.say(
       `${unasked.join(', ')} (models.roles) belong to the default endpoint, which has no key: set OPENAI_API_KEY, or name models of another endpoint as ENDPOINT/MODEL.`,
     )
-  const { startUnderstudy } = await import('../../kit/understudy/server.ts')
-  const understudy = await startUnderstudy()
-  terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${understudy.what}.`)
-  const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = understudy.settings
+  if (startStandIn === undefined) throw new OperatorError('No model is set: set OPENAI_BASE_URL and OPENAI_API_KEY.')
+  const standIn = await startStandIn()
+  terminal.say(`No model is set (OPENAI_BASE_URL, OPENAI_API_KEY): ${standIn.what}.`)
+  const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = standIn.settings
   try {
     return await work({ ...settings, openai: { ...settings.openai, baseUrl, apiKey } })
   } finally {
-    await understudy.close()
+    await standIn.close()
   }
 }

@@ -6,9 +6,10 @@ import { startEmbedded } from './embedded.ts'
 /** `gavel serve --embedded`: until it is told to stop. If no model is set the understudy answers, and a line says so. */
 export async function serveEmbedded(
   settings: Settings,
-  { terminal, stopped }: Pick<Invocation, 'terminal' | 'stopped'>,
+  io: Pick<Invocation, 'terminal' | 'startStandIn' | 'stopped'>,
 ): Promise<void> {
-  await withModel(settings, terminal, async (reachable) => {
+  const { terminal, stopped } = io
+  await withModel(settings, io, async (reachable) => {
     const embedded = await startEmbedded(reachable)
     const address = `http://${settings.door.host}:${embedded.doorPort}`
     for (const line of [

@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { judgeFile } from '../../../src/app/commands/judge.ts'
+import { startStandIn } from '../../../src/commands.ts'
 import { type Post, snapshot } from '../../../src/contracts/facts/thread.ts'
 import { noComments, transcript, verdict } from '../../../src/contracts/facts/verdict.ts'
 import { scoredIn } from '../../e2e/rumoureval.ts'
@@ -80,7 +81,7 @@ test('judges a file to its end, however long that takes', async () => {
     { ...settings, cases: { ...settings.cases, maxOpen: 1 } },
     file,
     { protocol: 'rumor', format: 'gavel', finalAge: Number.POSITIVE_INFINITY, transcript: false, json: true },
-    { terminal, signal: AbortSignal.timeout(25_000) },
+    { terminal, startStandIn, signal: AbortSignal.timeout(25_000) },
   )
   expect(judged.verdicts).toBe(3)
 })

@@ -14,6 +14,7 @@ import { command as showProposal } from '../../../src/app/commands/learn/show.ts
 import { command as libraryHistory } from '../../../src/app/commands/library/history.ts'
 import { command as rollbackChange } from '../../../src/app/commands/library/rollback.ts'
 import { makeCurations } from '../../../src/app/composition/make-protocols.ts'
+import { startStandIn } from '../../../src/commands.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import { type FeedbackMessage, feedbackMessage } from '../../../src/contracts/facts/messages.ts'
 import { snapshot } from '../../../src/contracts/facts/thread.ts'
@@ -379,6 +380,7 @@ describe('gavel learn', () => {
       say: (line: unknown) => said.push(String(line)),
       progress() {},
     },
+    startStandIn,
     signal: new AbortController().signal,
   })
   const file = (name: string, ...lines: (object | string)[]) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
 import { judgeFile } from '../../../src/app/commands/judge.ts'
+import { startStandIn } from '../../../src/commands.ts'
 import { verdict } from '../../../src/contracts/facts/verdict.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -42,6 +43,7 @@ async function judged(protocol: string, preset: 'none' | 'paper') {
     { protocol, format: 'gavel', transcript: false, json: true, finalAge: Number.POSITIVE_INFINITY },
     {
       terminal: { out: (line: unknown) => void lines.push(String(line)), say: () => {}, progress: () => {} },
+      startStandIn,
       signal: AbortSignal.timeout(25_000),
     },
   )

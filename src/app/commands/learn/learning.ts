@@ -27,7 +27,7 @@ import { isFailure, withLibrary } from '../library/with-library.ts'
 import { readingClient } from '../reading-client.ts'
 import { withModel } from '../with-model.ts'
 
-type LearnIo = Pick<Invocation, 'terminal' | 'signal'>
+type LearnIo = Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>
 
 export interface LearnOptions {
   /** Learns also from cases that the verdict got right. */
@@ -127,7 +127,7 @@ async function learning(
   const tally = tallying()
   const gone = new AbortController()
   const signal = AbortSignal.any([io.signal, gone.signal])
-  return withModel(settings, terminal, (reachable) =>
+  return withModel(settings, io, (reachable) =>
     withLibrary(settings, async (library) => {
       const endpoint = watchedModel(reachable, () => gone.abort())
       const curator = learnerOf(reachable, { all: options.all, model: endpoint.model }, library)

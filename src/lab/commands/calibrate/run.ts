@@ -126,10 +126,11 @@ export interface Planned {
 export async function runCalibration(
   settings: Settings,
   { kind, calibration, parts, ratings, plan }: Planned,
-  { options, terminal, signal: stopping }: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'signal'>,
+  io: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'startStandIn' | 'signal'>,
 ): Promise<NonNullable<CalibrationResult['calibrated']>> {
+  const { options, terminal, signal: stopping } = io
   const { seed, maxCost = Number.POSITIVE_INFINITY } = options
-  return withModel(settings, terminal, (reachable) =>
+  return withModel(settings, io, (reachable) =>
     withRecording(options.out, terminal, async (recording) => {
       const broke = new AbortController()
       const dead = new AbortController()

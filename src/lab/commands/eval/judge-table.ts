@@ -29,8 +29,9 @@ export async function judgeTable(
   settings: Settings,
   table: PlannedTable,
   sets: readonly DataSet[],
-  { options, terminal, signal }: Invocation<EvalOptions>,
+  invocation: Invocation<EvalOptions>,
 ): Promise<Evaluation | null> {
+  const { options, terminal, signal } = invocation
   const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
   const { labels, learns = '' } = protocolOf(settings, table.kind)
   const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
@@ -57,7 +58,7 @@ export async function judgeTable(
       { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
     )
   const asking = (folder: string) =>
-    withModel(settings, terminal, (reachable) =>
+    withModel(settings, invocation, (reachable) =>
       withRecordingIn(folder, false, terminal, async (recording) => {
         const model = modelsOfEndpoints(reachable)
         await checkModels(model, table, options, signal)

@@ -65,14 +65,15 @@ export const command: Command<ScoresOptions, ScoresResult> = {
     '\nExample:',
     '  $ gavel scores labelled.csv --old-field perspective --at 0.8,0.7 --out .gavel/scores',
   ].join('\n'),
-  async run({ args, options, settings: load, terminal, signal: stopping }) {
+  async run(invocation) {
+    const { args, options, settings: load, terminal, signal: stopping } = invocation
     const [file = ''] = args
     const settings = load()
     const bad = badLines(file, (line) => terminal.say(printable(line, 400)))
     const texts = await readTexts(file, options, bad.tell)
     bad.end()
     const { attribute, out, maxCost = Number.POSITIVE_INFINITY } = options
-    return withModel(settings, terminal, (reachable) =>
+    return withModel(settings, invocation, (reachable) =>
       withRecording(out, terminal, async (recording) => {
         const [broke, dead] = [new AbortController(), new AbortController()]
         const endpoint = watchedModel(reachable, () => dead.abort())
