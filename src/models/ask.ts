@@ -1,99 +1,142 @@
+import type { Ask } from '../contracts/facts/ask.ts'
 import { ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
-import { answered, beginCall, failed, requestOf } from './call.ts'
-import { type AskContext, CallDeferred, type Settled } from './context.ts'
-import { beginChain, mustNotBeFiltered, takePass, turnToNext } from './fallback.ts'
-import { findQuestions, keep, lookUp, openQuestions, release, waitForOthers } from './memo.ts'
-import { writeMessages, writeQuestion } from './messages.ts'
+import type { ChatMessage } from '../contracts/facts/verdict.ts'
+import type { MemoEntry } from '../contracts/ports/memo.ts'
+import { type Admission, type AnsweredCall, beginCall, chargedReply, failCall, readCall, requestOf } from './call.ts'
+import { type AskContext, CallDeferred, firstPrompt, type ModelPrompt, type Settled } from './context.ts'
+import { chainOf, firstChoice, type ModelChoice, mustNotBeFiltered, takePass, turnToNext } from './fallback.ts'
+import { findQuestions, keep, lookUp, release, type Sharing, sharingOf, waitForOthers } from './memo.ts'
+import { writeMessages } from './messages.ts'
+import type { Slot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
-import { settledOf } from './questions.ts'
-import { asksFurther, together } from './repair.ts'
-import { mustBeGranted, reserve, settle } from './reservations.ts'
+import { type AskAnswers, askOf, frameOf, itemsOf, type KnownAnswers, settledOf } from './questions.ts'
+import { furtherPrompt, together } from './repair.ts'
+import { mustBeGranted, NO_USE, reserve, settle } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
-// told in the file that it is imported from. They share the ask's context: what one finds, the next reads there.
+// told in the file that it is imported from. A step is given what it needs and returns what it found: the context of the ask
+// is the same for all of them, and where the ask stands is in the variables of the functions here.
 
 /** Answers an ask through the models of its role. */
 export async function ask(gateway: GatewayState, context: AskContext): Promise<Settled> {
-  const { images, hold, clock, report } = gateway
+  const { settings, images, hold, clock, report } = gateway
   const { protocol, caseId, askId } = context
   const beganAt = clock()
+  const chain = chainOf(settings.roles, protocol, context.ask.role)
   try {
-    beginChain(gateway, context)
+    const first = firstChoice(gateway, context, chain)
+    const sharing = sharingOf(gateway, context)
     // Images come first: the memo knows a question by what they show.
-    await writeMessages(gateway, context)
-    await askInTurn(gateway, context, askModel)
-    const { saved, ...settled } = settledOf(context)
+    const frame = await writeMessages(gateway, context, chain, sharing === null ? context.ask : frameOf(context.ask))
+    const answers = await askInTurn(gateway, context, sharing, first, frame, askModel)
+    const { saved, ...settled } = settledOf(context.ask, answers)
     images.forget(askId)
     const { memoHits: hits } = settled.usage
     if (hits > 0) report('memo:hit', { protocol, stage: context.ask.stage, hits, ...saved, caseId })
-    if (!settled.memo) hold?.answered(context.chain, context, beganAt)
+    if (!settled.memo) hold?.answered(chain, context, beganAt)
     return settled
   } catch (thrown) {
     // If none of them answers anybody, the ask is held.
-    const error = hold === null || context.chain.length === 0 ? thrown : hold.errorFor(thrown, context.chain, context)
+    const error = hold === null || chain.length === 0 ? thrown : hold.errorFor(thrown, chain, context)
     if (error instanceof RetryLaterError) images.release(askId)
     else images.forget(askId)
     throw error
   }
 }
 
-/** Goes through the list once for each model of the chain, until all that was not known before has been answered. */
+/**
+ * Goes through the list once for each model of the chain, until all that was not known before has been answered. `frame`: the
+ * messages as sent that all questions of the ask have in common.
+ */
 export async function askInTurn(
   gateway: GatewayState,
   context: AskContext,
-  askOne: (gateway: GatewayState, context: AskContext) => Promise<Settled>,
-): Promise<void> {
-  findQuestions(gateway, context)
-  const wanted = stopWhenUnwanted(context)
+  sharing: Sharing | null,
+  first: ModelChoice,
+  frame: readonly ChatMessage[],
+  askOne: typeof askModel,
+): Promise<AskAnswers> {
+  let choice = first
+  let questions = findQuestions(gateway, context, sharing, choice.model, frame)
+  const known = new Map<string, MemoEntry>()
+  /** Questions for which a call has been made, whether or not it answered them. */
+  const asked = new Set<string>()
+  const paid: Settled[] = []
+  let waitedMs = 0
+  let isErased = false
+  /** Keys of questions that are asked at the moment. */
+  let asking: readonly string[] = []
+  const isOpen = ({ key }: { readonly key: string }) => !known.has(key) && !asked.has(key)
+  const note = (answers: KnownAnswers) => {
+    for (const [key, entry] of answers) known.set(key, entry)
+  }
+  const wanted = stopWhenUnwanted(context, () => isAwaited(sharing, asking))
   try {
-    while (openQuestions(context).length > 0) {
+    while (questions.some(isOpen)) {
       // 1. Memo: what is known leaves the list here, and what others are asking.
-      const mine = await lookUp(gateway, context)
+      const looked = await lookUp(gateway, sharing, questions.filter(isOpen), isErased)
+      note(looked.known)
+      const { mine } = looked
       if (mine.length > 0) {
         const keys = mine.map(({ key }) => key)
-        const end = context.sharing?.lease.hold(keys)
-        if (context.sharing !== null) context.sharing.mine = keys
+        const end = sharing?.lease.hold(keys)
+        asking = keys
         try {
-          await writeQuestion(gateway, context, mine)
-          keep(context, mine, await askOne(gateway, context))
+          const part = askOf(context.ask, mine)
+          const isPart = sharing !== null && context.ask.batch !== undefined
+          const messages = isPart ? await writeMessages(gateway, context, choice.chain, part) : frame
+          const settled = await askOne(gateway, context, choice, part, messages)
+          paid.push({ ...settled, sent: [itemsOf(mine)] })
+          for (const key of keys) asked.add(key)
+          note(keep(context, sharing, mine, settled))
         } catch (error) {
-          turnToNext(gateway, context, error)
-          findQuestions(gateway, context)
+          choice = turnToNext(gateway, context, choice, error)
+          const anew = findQuestions(gateway, context, sharing, choice.model, frame)
+          questions = questions.map((one, at) => (isOpen(one) ? (anew[at] ?? one) : one))
           continue
         } finally {
           end?.()
-          if (context.sharing !== null) context.sharing.mine = []
-          await release(context, mine)
+          asking = []
+          await release(
+            sharing,
+            keys.filter((key) => !known.has(key)),
+          )
         }
       }
-      await waitForOthers(gateway, context)
+      const others = questions.filter(isOpen)
+      if (sharing === null || others.length === 0) continue
+      const waited = await waitForOthers(gateway, context, sharing, others, waitedMs)
+      note(waited.known)
+      waitedMs += waited.waitedMs
+      isErased = waited.isErased
     }
   } finally {
     wanted()
-    context.sharing?.waiter.leave()
+    sharing?.waiter.leave()
   }
+  return { questions, known, paid, waitedMs }
 }
 
-/** Has the model whose turn it is answer what it is asked now. */
-async function askModel(gateway: GatewayState, context: AskContext): Promise<Settled> {
+/** Has the model whose turn it is answer this part of the ask. */
+async function askModel(
+  gateway: GatewayState,
+  context: AskContext,
+  choice: ModelChoice,
+  part: Ask,
+  messages: readonly ChatMessage[],
+): Promise<Settled> {
   const { slots, thinkingRooms } = gateway
-  const { model, signal, now } = context
+  const { model } = choice
   // 2. Breaker
-  const giveBack = takePass(gateway, context)
+  const { pass, giveBack } = takePass(gateway, context, choice)
   try {
-    // 3. Slots
-    const slot = await slots.take(model, signal)
-    now.slot = slot
+    // 3. Slot
+    const slot = await slots.take(model, context.signal)
     try {
-      now.thinkingTokens = thinkingRooms.of(model)
-      let settled = await askQuestion(gateway, context)
-      // 7. More room for thoughts, or the repair question
-      while (asksFurther(gateway, context, settled)) {
-        const last = await askAgain(gateway, context)
-        if (last === null) break
-        settled = together(gateway, context, settled, last)
-      }
-      mustNotBeFiltered(gateway, context, settled)
+      const prompt = firstPrompt(part, messages, thinkingRooms.of(model))
+      const first = await askQuestion(gateway, context, choice, { pass, slot }, prompt)
+      const settled = await askFurther(gateway, context, choice, slot, prompt, first)
+      mustNotBeFiltered(gateway, choice, settled)
       return settled
     } finally {
       slot.free()
@@ -103,12 +146,78 @@ async function askModel(gateway: GatewayState, context: AskContext): Promise<Set
   }
 }
 
-/** One more question to the model, under a pass of its own; null if it can't be asked now. What was paid for is kept. */
-async function askAgain(gateway: GatewayState, context: AskContext): Promise<Settled | null> {
+/** One question: a call, and one more for each parameter that the model refuses. */
+export async function askQuestion(
+  gateway: GatewayState,
+  context: AskContext,
+  choice: ModelChoice,
+  admission: Admission,
+  prompt: ModelPrompt,
+): Promise<AnsweredCall> {
+  let refused: ParameterRefused
+  let use = NO_USE
+  // 4. Reservation: budgets and limits
+  const reservation = await reserve(gateway, context, choice.model, prompt)
+  try {
+    mustBeGranted(reservation)
+    await context.mayAsk?.()
+    // 5. Call
+    use = { spent: reservation.atMost, counted: false }
+    const flight = beginCall(gateway, context, admission, prompt, reservation)
+    try {
+      const said = await gateway.model.complete(requestOf(gateway, choice, flight))
+      const charged = chargedReply(gateway, flight, said)
+      use = charged.use
+      // 6. Reading
+      return readCall(gateway, context, flight, charged)
+    } catch (thrown) {
+      const failed = failCall(gateway, context, choice, flight, use, thrown)
+      use = failed.use
+      throw failed.error
+    }
+  } catch (error) {
+    if (!(error instanceof ParameterRefused)) throw error
+    refused = error
+  } finally {
+    settle(gateway, context, reservation, use)
+  }
+  return refused.again(
+    (trial) => askQuestion(gateway, context, choice, admission, { ...prompt, trial }),
+    context.signal,
+  )
+}
+
+/** Asks the model further, as long as it is to be and can be. What was paid for is kept. */
+async function askFurther(
+  gateway: GatewayState,
+  context: AskContext,
+  choice: ModelChoice,
+  slot: Slot,
+  asked: ModelPrompt,
+  answered: AnsweredCall,
+): Promise<Settled> {
+  // 7. Repair: more room for thoughts, or the repair question
+  const further = furtherPrompt(gateway, choice.model, asked, answered)
+  if (further === null) return answered.settled
+  const last = await askAgain(gateway, context, choice, slot, further)
+  if (last === null) return answered.settled
+  const settled = together(gateway, choice.model, further, answered.settled, last.settled)
+  return askFurther(gateway, context, choice, slot, further, { settled, reply: last.reply })
+}
+
+/** One more question to the model, under a pass of its own; null if it can't be asked now. */
+async function askAgain(
+  gateway: GatewayState,
+  context: AskContext,
+  choice: ModelChoice,
+  slot: Slot,
+  prompt: ModelPrompt,
+): Promise<AnsweredCall | null> {
   let giveBack = () => {}
   try {
-    giveBack = takePass(gateway, context)
-    return await askQuestion(gateway, context)
+    const taken = takePass(gateway, context, choice)
+    giveBack = taken.giveBack
+    return await askQuestion(gateway, context, choice, { pass: taken.pass, slot }, prompt)
   } catch (error) {
     if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
     throw error
@@ -117,46 +226,16 @@ async function askAgain(gateway: GatewayState, context: AskContext): Promise<Set
   }
 }
 
-/** One question: a call, and one more for each parameter that the model refuses. */
-export async function askQuestion(gateway: GatewayState, context: AskContext): Promise<Settled> {
-  let refused: ParameterRefused
-  // 4. Budgets and limits
-  const reservation = await reserve(gateway, context, context.model, context.now)
-  try {
-    mustBeGranted(reservation)
-    await context.mayAsk?.()
-    // 5. The call
-    const flight = beginCall(gateway, context, reservation)
-    try {
-      const said = await gateway.model.complete(requestOf(gateway, context, flight))
-      // 6. Reading
-      return answered(gateway, context, flight, said)
-    } catch (thrown) {
-      throw failed(gateway, context, flight, thrown)
-    }
-  } catch (error) {
-    if (!(error instanceof ParameterRefused)) throw error
-    refused = error
-  } finally {
-    settle(gateway, context, reservation)
-  }
-  return refused.again((trial) => {
-    context.now.trial = trial
-    return askQuestion(gateway, context)
-  }, context.signal)
-}
-
 /**
  * Stops the ask, and with it its call in flight, as soon as it is unwanted, unless others wait for one of the answers: then it
  * continues, and they get it. Returns what ends this.
  */
-function stopWhenUnwanted(context: AskContext): () => void {
-  const { unwanted } = context
+function stopWhenUnwanted({ unwanted, stop }: AskContext, isAwaited: () => Promise<boolean>): () => void {
   if (unwanted === undefined) return () => {}
   let isOver = false
   const look = async () => {
-    if ((await isAwaited(context)) || isOver) return
-    context.stop(new RetryLaterError('aborted', 'nobody waits for its answer', { costsAttempt: false }))
+    if ((await isAwaited()) || isOver) return
+    stop(new RetryLaterError('aborted', 'nobody waits for its answer', { costsAttempt: false }))
   }
   const begin = () => void look()
   unwanted.addEventListener('abort', begin, { once: true })
@@ -167,11 +246,11 @@ function stopWhenUnwanted(context: AskContext): () => void {
   }
 }
 
-/** Whether anybody else waits for what it asks at the moment. Where nobody does, others may ask it from now on. */
-async function isAwaited({ sharing }: AskContext): Promise<boolean> {
-  if (sharing === null || sharing.mine.length === 0) return false
-  const { waiter, lease, mine } = sharing
-  const isJoined = () => mine.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)
+/** Whether anybody else waits for what is asked at the moment. Where nobody does, others may ask it from now on. */
+async function isAwaited(sharing: Sharing | null, asking: readonly string[]): Promise<boolean> {
+  if (sharing === null || asking.length === 0) return false
+  const { waiter, lease } = sharing
+  const isJoined = () => asking.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)
   // Somebody here may join while the memo is asked.
-  return isJoined() || !(await lease.abandon(mine)) || isJoined()
+  return isJoined() || !(await lease.abandon(asking)) || isJoined()
 }

@@ -6,21 +6,29 @@ import { NOTHING } from '../contracts/ports/budgets.ts'
 import { msSince } from '../contracts/ports/clock.ts'
 import type { ModelReply, ModelRequest, Tier } from '../contracts/ports/model.ts'
 import type { Unmetered } from '../contracts/ports/report.ts'
+import type { CallEnd } from './adaptive.ts'
 import type { Pass, PassFailure } from './breaker.ts'
-import type { AskContext, Settled } from './context.ts'
+import type { AskContext, ModelPrompt, Settled } from './context.ts'
 import { type Charge, chargeOf, spentOn } from './cost.ts'
-import { hasOthers, hasOthersApart } from './fallback.ts'
+import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
 import type { Slot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { readReply, withExpected } from './read-answer.ts'
-import type { Reservation } from './reservations.ts'
+import type { CallUse, Reservation } from './reservations.ts'
 import { withThoughtsApart } from './thinking.ts'
 import { tierOf, timeoutOf } from './time-limits.ts'
+
+/** The pass and the slot with which a model may be called. */
+export interface Admission {
+  readonly pass: Pass
+  readonly slot: Slot
+}
 
 /** A call in flight. */
 export interface Flight {
   readonly pass: Pass
+  readonly prompt: ModelPrompt
   readonly reservation: Reservation
   /** The tier that it asks for. */
   readonly tier: Tier | undefined
@@ -28,52 +36,90 @@ export interface Flight {
   readonly timeoutMs: number
   /** That wait, had the case's deadline not shortened it. */
   readonly longestMs: number
-  /** Aborted when the ask is aborted, or when the call takes too long for its stage. */
-  readonly stopping: AbortController
-  readonly stop: () => void
   readonly startedAt: number
-  readonly paceEnded: ReturnType<Slot['adaptive']['begin']>
-  readonly unwatch: ReturnType<Slot['times']['watch']>
-  /** The error of a call that was cut off. */
-  cutOff: Error | null
+  /** Aborted when the ask is aborted, or when the call takes too long for its stage. */
+  readonly signal: AbortSignal
+  /** The error of a call that was cut off; null if it was not. */
+  readonly cutOff: () => Error | null
+  /** Ends its time limit, and tells the model's pace how it ended; `answeredMs`: how long an answered one took, in ms. */
+  readonly end: (end: CallEnd, answeredMs: number | undefined) => void
+}
+
+/** A model's reply and its cost; `unmetered`: why that is an estimate. */
+export interface ChargedReply {
+  readonly reply: ModelReply
+  readonly charge: Charge
+  readonly unmetered: Unmetered | null
+  readonly use: CallUse
+}
+
+/** A call that the model answered, readably or not. */
+export interface AnsweredCall {
+  readonly settled: Settled
+  readonly reply: ModelReply
+}
+
+/** A call that threw: the error to throw for it, and what it used. */
+export interface FailedCall {
+  readonly error: unknown
+  readonly use: CallUse
 }
 
 /** Begins a call: from here on the endpoint may charge for it, and it is cut off when it takes far longer than usual. */
-export function beginCall({ settings, clock }: GatewayState, context: AskContext, reservation: Reservation): Flight {
-  const { signal, attempt, last, now } = context
-  const { pass, slot } = now
-  if (pass === null || slot === null) throw new Error('a call without a pass or a slot')
-  reservation.spent = reservation.atMost
+export function beginCall(
+  { settings, clock }: GatewayState,
+  { protocol, signal, attempt, last, deadline }: AskContext,
+  { pass, slot }: Admission,
+  prompt: ModelPrompt,
+  reservation: Reservation,
+): Flight {
+  const { stage, role } = prompt.ask
   const startedAt = clock()
-  const tier = tierOf(settings, context.protocol, now.ask.role)
+  const tier = tierOf(settings, protocol, role)
   const longestMs = timeoutOf(settings, tier)
   // A tier has a pace of its own.
-  const kind = tier === undefined ? now.ask.stage : `${now.ask.stage} ${tier}`
+  const kind = tier === undefined ? stage : `${stage} ${tier}`
   const stopping = new AbortController()
   const stop = () => stopping.abort(signal.reason)
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
-  const flight: Flight = {
-    ...{ pass, reservation, tier, longestMs, stopping, stop, startedAt },
-    timeoutMs: Math.min(longestMs, Math.max(1, context.deadline - startedAt)),
-    paceEnded: slot.adaptive.begin(kind),
-    unwatch: slot.times.watch({
-      ...{ kind, attempt, last },
-      cut(afterMs) {
-        const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
-        flight.cutOff = new RetryLaterError('timeout', why)
-        stopping.abort(flight.cutOff)
-      },
-    }),
-    cutOff: null,
+  let cutOff: Error | null = null
+  const timeoutMs = Math.min(longestMs, Math.max(1, deadline - startedAt))
+  const endPace = slot.adaptive.begin(kind)
+  const unwatch = slot.times.watch({
+    ...{ kind, attempt, last },
+    cut(afterMs) {
+      const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
+      cutOff = new RetryLaterError('timeout', why)
+      stopping.abort(cutOff)
+    },
+  })
+  return {
+    pass,
+    prompt,
+    reservation,
+    tier,
+    timeoutMs,
+    longestMs,
+    startedAt,
+    signal: stopping.signal,
+    cutOff: () => cutOff,
+    end(end, answeredMs) {
+      signal.removeEventListener('abort', stop)
+      unwatch(answeredMs)
+      endPace(end)
+    },
   }
-  return flight
 }
 
-/** What is sent to the model's adapter. */
-export function requestOf(gateway: GatewayState, context: AskContext, flight: Flight): ModelRequest {
-  const { ask, messages, thinkingTokens, trial } = context.now
-  const { model } = flight.pass
+/** The request to the model's adapter. */
+export function requestOf(
+  gateway: GatewayState,
+  choice: ModelChoice,
+  { pass, prompt, reservation, tier, timeoutMs, signal }: Flight,
+): ModelRequest {
+  const { ask, messages, thinkingTokens, trial } = prompt
+  const { model } = pass
   const { effort } = gateway.settings.thinkingOf(model)
   return {
     ...{ model, messages, temperature: ask.temperature, maxTokens: ask.maxTokens },
@@ -83,31 +129,41 @@ export function requestOf(gateway: GatewayState, context: AskContext, flight: Fl
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
     ...(ask.expected === undefined ? {} : { probabilities: true as const }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
-    ...(hasOthers(context) ? {} : { alone: true }),
-    ...(hasOthersApart(gateway, context) ? { apart: true } : {}),
+    ...(hasOthers(choice) ? {} : { alone: true }),
+    ...(hasOthersApart(gateway, choice) ? { apart: true } : {}),
     ...(trial === null ? {} : { trial }),
-    ...(flight.tier === undefined ? {} : { tier: flight.tier }),
-    callId: flight.reservation.callId,
-    timeoutMs: flight.timeoutMs,
-    signal: flight.stopping.signal,
+    ...(tier === undefined ? {} : { tier }),
+    callId: reservation.callId,
+    timeoutMs,
+    signal,
   }
 }
 
-/** Reads what the model said. Its real usage takes the place of what was reserved. */
-export function answered(gateway: GatewayState, context: AskContext, flight: Flight, said: ModelReply): Settled {
-  const { settings, clock } = gateway
-  const { ask, messages, thinkingTokens } = context.now
-  const { pass, reservation } = flight
-  reservation.counted = true
+/** The model's reply with its thoughts apart, and its cost: the real usage takes the place of what was reserved. */
+export function chargedReply(
+  { settings }: GatewayState,
+  { pass, prompt, reservation: { atMost } }: Flight,
+  said: ModelReply,
+): ChargedReply {
+  const { ask, messages, thinkingTokens } = prompt
   const reply = withThoughtsApart(said, messages)
-  context.now.reply = reply
-  const mostTokens = reservation.atMost.tokens
-  const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens }
+  const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens: atMost.tokens }
   const { charge, unmetered } = chargeOf(reply, entryOf(settings.prices, pass.model), given)
-  reservation.spent = spentOn(charge, reservation.atMost)
+  return { reply, charge, unmetered, use: { spent: spentOn(charge, atMost), counted: true } }
+}
+
+/** Reads what the model said, and ends the call. */
+export function readCall(
+  gateway: GatewayState,
+  context: AskContext,
+  flight: Flight,
+  { reply, charge, unmetered }: ChargedReply,
+): AnsweredCall {
+  const { settings, clock } = gateway
+  const { ask } = flight.prompt
   const reading = readReply(reply, ask.answer)
   endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
-  return {
+  const settled: Settled = {
     ...(reading.readable
       ? { answer: withExpected(ask, reading.answer, reply.probabilities) }
       : { answer: null, failed: { code: reading.code, detail: reading.why } }),
@@ -118,26 +174,31 @@ export function answered(gateway: GatewayState, context: AskContext, flight: Fli
     memo: false,
     ...(reply.remarks === undefined || reply.remarks.length === 0 ? {} : { remarks: [...new Set(reply.remarks)] }),
   }
+  return { settled, reply }
 }
 
-/** Returns the error to throw for what the call threw: the cut-off, if it was cut off. */
-export function failed(gateway: GatewayState, context: AskContext, flight: Flight, thrown: unknown): unknown {
-  const { reservation } = flight
-  const error = context.signal.aborted ? thrown : (flight.cutOff ?? thrown)
+/** Ends a call that threw. The error to throw for it is the cut-off, if it was cut off. `use`: what it used until then. */
+export function failCall(
+  gateway: GatewayState,
+  context: AskContext,
+  choice: ModelChoice,
+  flight: Flight,
+  use: CallUse,
+  thrown: unknown,
+): FailedCall {
+  const error = context.signal.aborted ? thrown : (flight.cutOff() ?? thrown)
   const refusal = error instanceof PermanentError ? error : undefined
   const outcome = outcomeOf(error)
   const isFree = FREE.has(outcome)
-  reservation.counted = !isFree || outcome === 'rate-limited'
-  if (isFree) reservation.spent = NOTHING
   // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must fail with
   // its name at once.
-  const mend = hasOthers(context) || gateway.settings.holds ? refusal?.mend : undefined
+  const mend = hasOthers(choice) || gateway.settings.holds ? refusal?.mend : undefined
   endCall(gateway, context, flight, outcome, {
     again: error instanceof ParameterRefused,
     failure: { mend, why: error instanceof Error ? error.message : '' },
     ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
   })
-  return error
+  return { error, use: { spent: isFree ? NOTHING : use.spent, counted: !isFree || outcome === 'rate-limited' } }
 }
 
 /**
@@ -159,21 +220,20 @@ function endCall(
     readonly filtered?: readonly Filtered[]
   },
 ): void {
-  const { pass, cutOff, timeoutMs, longestMs } = flight
+  const { pass, prompt, startedAt, timeoutMs, longestMs } = flight
   const { reply, charge, unmetered = null, failure, again = false, filtered = reply?.filtered ?? [] } = how
-  const { protocol, caseId, asker, signal } = context
-  const { stage } = context.now.ask
+  const { protocol, caseId, asker } = context
+  const { stage } = prompt.ask
   const { model } = pass
   const { callId } = flight.reservation
-  const ms = msSince(clock, flight.startedAt)
-  signal.removeEventListener('abort', flight.stop)
-  flight.unwatch(reply === undefined ? undefined : ms)
-  flight.paceEnded(outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other')
+  const ms = msSince(clock, startedAt)
+  const end = outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other'
+  flight.end(end, reply === undefined ? undefined : ms)
   // A timeout that the case's deadline shortened says nothing about the model.
-  const byDeadline = outcome === 'timeout' && cutOff === null && timeoutMs < longestMs
+  const byDeadline = outcome === 'timeout' && flight.cutOff() === null && timeoutMs < longestMs
   if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker, ...failure })
-  context.calls.push({
-    ...{ id: callId, outcome, model, startedAt: flight.startedAt, ms },
+  context.addCall({
+    ...{ id: callId, outcome, model, startedAt, ms },
     ...(charge === undefined ? {} : { spent: charge }),
     ...(outcome === 'content-filter' ? { filtered: { model, found: [...filtered] } } : {}),
   })

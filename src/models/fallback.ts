@@ -1,67 +1,89 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
+import type { Pass } from './breaker.ts'
 import { type AskContext, CallDeferred, ModelAvoided, type Settled } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
+
+/** The model whose turn it is, and those of its chain that may still be asked, itself among them, in order of preference. */
+export interface ModelChoice {
+  readonly chain: readonly string[]
+  readonly left: readonly string[]
+  readonly model: string
+}
+
+/** A pass that was taken, and what gives it back. */
+export interface TakenPass {
+  readonly pass: Pass
+  readonly giveBack: () => void
+}
 
 /** The models for a role's asks, in order of preference. */
 export function chainOf(roles: GatewaySettings['roles'], protocol: string, role: string): readonly string[] {
   return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }
 
-/** The ask may be asked of every model of its role's chain; the breaker says which one has the first turn. */
-export function beginChain({ settings, breakers }: GatewayState, context: AskContext): void {
-  const { ask, protocol, attempt, asker } = context
-  context.chain = chainOf(settings.roles, protocol, ask.role)
-  if (context.chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
-  context.left = context.chain
-  context.model = breakers.preferred(context.chain, attempt, asker).model
+/** Every model of the chain may be asked; the breaker says which one has the first turn. */
+export function firstChoice(
+  { breakers }: GatewayState,
+  { ask, attempt, asker }: AskContext,
+  chain: readonly string[],
+): ModelChoice {
+  if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
+  return { chain, left: chain, model: breakers.preferred(chain, attempt, asker).model }
 }
 
 /** Gives the turn to the next model, after this one failed. Throws the error if it is the ask's own, or no model is left. */
-export function turnToNext({ settings, breakers }: GatewayState, context: AskContext, error: unknown): void {
-  const { model, asker } = context
+export function turnToNext(
+  { settings, breakers }: GatewayState,
+  { asker }: AskContext,
+  { chain, left, model }: ModelChoice,
+  error: unknown,
+): ModelChoice {
   const { endpointOf } = settings
   const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
   const isLeft = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
-  context.left = context.left.filter(isLeft)
-  if (context.left.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
-  const next = breakers.preferred(context.left, 1, asker)
+  const others = left.filter(isLeft)
+  if (others.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
+  const next = breakers.preferred(others, 1, asker)
   if (next.retryInMs > 0) throw error
-  context.model = next.model
+  return { chain, left: others, model: next.model }
 }
 
 /** Whether another model can be asked instead of the one whose turn it is; and whether one of another endpoint can. */
-export function hasOthers({ left, model }: AskContext): boolean {
+export function hasOthers({ left, model }: ModelChoice): boolean {
   return left.some((other) => other !== model)
 }
 
-export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { left, model }: AskContext): boolean {
+export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { left, model }: ModelChoice): boolean {
   return left.some((other) => endpointOf(other) !== endpointOf(model))
 }
 
-/** Takes a pass to call the model whose turn it is; returns what gives it back. Throws `ModelAvoided` where the breaker blocks it. */
-export function takePass(gateway: GatewayState, context: AskContext): () => void {
+/** Takes a pass to call the model whose turn it is. Throws `ModelAvoided` where the breaker blocks it. */
+export function takePass(gateway: GatewayState, context: AskContext, { chain, model }: ModelChoice): TakenPass {
   const { breakers } = gateway
-  const allowed = breakers.allow(context.model, context.asker)
-  if (!allowed.ok) throw avoided(gateway, context, allowed.retryInMs)
+  const allowed = breakers.allow(model, context.asker)
+  if (!allowed.ok) throw avoided(gateway, context, chain, allowed.retryInMs)
   const { pass } = allowed
-  context.now.pass = pass
   // Only the first note of a pass counts: this one, if no call was made.
-  return () => breakers.note(pass, 'not-made')
+  return { pass, giveBack: () => breakers.note(pass, 'not-made') }
 }
 
 /** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */
-export function avoided({ breakers }: GatewayState, context: AskContext, retryInMs: number): ModelAvoided {
-  const { chain, attempt, asker, ask } = context
+export function avoided(
+  { breakers }: GatewayState,
+  { attempt, asker, ask }: AskContext,
+  chain: readonly string[],
+  retryInMs: number,
+): ModelAvoided {
   const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, asker).retryInMs)
   const why = `no model available for role ${ask.role} (circuit breakers open)`
   return new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
 }
 
 /** Throws if an endpoint's filter refused the question, and another model is to be asked for that. What was paid for stands in the ask's calls. */
-export function mustNotBeFiltered({ settings }: GatewayState, context: AskContext, { failed }: Settled): void {
+export function mustNotBeFiltered({ settings }: GatewayState, choice: ModelChoice, { failed }: Settled): void {
   // A filter refuses with an error, or in an answer.
-  if (failed?.code === FILTERED && settings.onFiltered === 'next' && hasOthers(context))
+  if (failed?.code === FILTERED && settings.onFiltered === 'next' && hasOthers(choice))
     throw new PermanentError(FILTERED, failed.detail)
 }
 

@@ -1,66 +1,86 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { msSince } from '../contracts/ports/clock.ts'
 import type { Memo, MemoEntry } from '../contracts/ports/memo.ts'
-import { type AskContext, CallDeferred, type Question, type Settled } from './context.ts'
+import { type AskContext, CallDeferred, type Settled } from './context.ts'
+import type { AskerLease } from './lease.ts'
 import type { GatewayState } from './parts.ts'
-import { entriesOf, itemsOf, questionsOf, readEntry } from './questions.ts'
+import { entriesOf, frameOf, type KnownAnswers, type Question, questionsOf, readEntry } from './questions.ts'
+import type { Waiter } from './single-flight.ts'
 
 // Never asks a question whose answer is known, or that another process is asking at the moment: of many askers one pays
 // while its lease is alive, and the others get its answer. An answer is stored under the model that gave it: before
 // another model is paid, its stored answers are looked up. Nothing reveals what another tenant has asked.
 
-/** Whether answers to the ask are remembered. One that serves every case is, with the memo off too: else each case had its own. */
-export function isRemembered({ settings }: Pick<GatewayState, 'settings'>, { remember, ask }: AskContext): boolean {
-  return remember && (settings.memo.enabled || ask.shared === true)
+/** An ask's share in what others ask at the same time. */
+export interface Sharing {
+  readonly waiter: Waiter<ThreadRef, MemoEntry>
+  readonly lease: AskerLease
 }
 
-/** Writes down the ask's open questions, under the keys of the model whose turn it is. */
-export function findQuestions(gateway: GatewayState, context: AskContext): void {
-  const { questionKeys, flights, leases } = gateway
-  const { ask, model, messages, subject, known, asked } = context
+/** Answers that are known, and the questions that nobody has answered or is asking: they are this asker's. */
+export interface MemoLookup {
+  readonly known: KnownAnswers
+  readonly mine: readonly Question[]
+}
+
+/** The answers of others, and how long they were waited for, in ms. */
+export interface OthersAnswers {
+  readonly known: KnownAnswers
+  readonly waitedMs: number
+  /** Their answers may quote deleted words, and are not used: no calls of others are joined from now on. */
+  readonly isErased: boolean
+}
+
+/**
+ * The ask's share in what others ask; null if answers to it are not remembered. Those to one that serves every case are, with the
+ * memo off too: else each case had its own.
+ */
+export function sharingOf(
+  { settings, flights, leases }: GatewayState,
+  { remember, ask, subject }: AskContext,
+): Sharing | null {
+  if (!remember || !(settings.memo.enabled || ask.shared === true)) return null
+  return { waiter: flights.waiter(subject), lease: leases.lease(subject) }
+}
+
+/** The ask's questions, under the keys of this model. `frame`: the messages that they have in common, as sent. */
+export function findQuestions(
+  { questionKeys }: GatewayState,
+  { ask, subject }: AskContext,
+  sharing: Sharing | null,
+  model: string,
+  frame: readonly ChatMessage[],
+): readonly Question[] {
   const { batch } = ask
-  if (!isRemembered(gateway, context)) {
-    context.questions = questionsOf(
-      ask,
-      Array.from({ length: batch?.count ?? 1 }, (_, item) => String(item)),
-    )
-    return
-  }
-  context.sharing ??= {
-    ...{ waiter: flights.waiter(subject), lease: leases.lease(subject) },
-    ...{ waitedMs: 0, mine: [], alone: false },
-  }
-  const frame = batch === undefined ? ask : batch.subset([])
-  const found = questionsOf(ask, questionKeys(model, subject.tenant, frame, messages, batch?.texts))
-  const byItem = new Map(found.map((question) => [question.items[0], question]))
-  const before = context.questions
-  context.questions =
-    before.length === 0
-      ? found
-      : before.map((one) => (known.has(one.key) || asked.has(one.key) ? one : (byItem.get(one.items[0]) ?? one)))
+  const keys =
+    sharing === null
+      ? Array.from({ length: batch?.count ?? 1 }, (_, item) => String(item))
+      : questionKeys(model, subject.tenant, frameOf(ask), frame, batch?.texts)
+  return questionsOf(ask, keys)
 }
 
-/** Questions that have neither an answer nor a call. */
-export function openQuestions({ questions, known, asked }: AskContext): readonly Question[] {
-  return questions.filter(({ key }) => !known.has(key) && !asked.has(key))
-}
-
-/** Looks up the open questions. Returns those that nobody has answered or is asking: they are this asker's. */
-export async function lookUp({ leases }: GatewayState, context: AskContext): Promise<readonly Question[]> {
-  const open = openQuestions(context)
-  const { sharing, known } = context
-  if (sharing === null) return open
-  const { waiter, lease, alone } = sharing
+/** Looks up the open questions. With `anew`, no call is joined that is under way here. */
+export async function lookUp(
+  { leases }: GatewayState,
+  sharing: Sharing | null,
+  open: readonly Question[],
+  anew: boolean,
+): Promise<MemoLookup> {
+  const known = new Map<string, MemoEntry>()
+  if (sharing === null) return { known, mine: open }
+  const { waiter, lease } = sharing
   waiter.leave()
   const started = waiter.join(
     open.map(({ key }) => key),
-    alone,
+    anew,
   )
   const wanted = open.filter(({ key }) => started.has(key))
-  if (wanted.length === 0) return []
-  const looks = await lease.look(wanted.map(({ key }) => key)).catch(async (error: unknown) => {
-    await release(context, wanted)
+  if (wanted.length === 0) return { known, mine: [] }
+  const keys = wanted.map(({ key }) => key)
+  const looks = await lease.look(keys).catch(async (error: unknown) => {
+    await release(sharing, keys)
     throw error
   })
   const mine: Question[] = []
@@ -80,66 +100,65 @@ export async function lookUp({ leases }: GatewayState, context: AskContext): Pro
           .then((entry) => flight.resolve(entry))
     } else mine.push(question)
   }
-  return mine
+  return { known, mine }
 }
 
-/** Keeps what a model answered to these questions, for this ask and all who wait for it. */
+/** Keeps what a model answered to these questions, for all who wait for it. Returns their answers. */
 export function keep(
-  { ask, known, asked, paid, sharing }: AskContext,
+  { ask }: AskContext,
+  sharing: Sharing | null,
   mine: readonly Question[],
   given: Settled,
-): void {
-  paid.push({ ...given, sent: [itemsOf(mine)] })
-  for (const { key } of mine) asked.add(key)
-  if (sharing === null) return
+): KnownAnswers {
   const answers = new Map<string, MemoEntry>()
+  if (sharing === null) return answers
   for (const [index, entry] of entriesOf(ask, given, mine.length).entries()) {
     const key = mine[index]?.key ?? ''
     if (entry === null) continue
     answers.set(key, entry)
-    known.set(key, entry)
     sharing.waiter.flightOf(key)?.resolve(entry)
   }
   sharing.lease.keep(answers)
+  return answers
 }
 
-/** Lets the next asker ask what has no answer yet. */
-export async function release({ known, sharing }: AskContext, questions: readonly Question[]): Promise<void> {
-  const left = questions.flatMap(({ key }) => (known.has(key) ? [] : [key]))
-  if (left.length === 0 || sharing === null) return
-  await sharing.lease.release(left)
-  for (const key of left) sharing.waiter.flightOf(key)?.resolve(null)
+/** Lets the next asker ask the questions of these keys. */
+export async function release(sharing: Sharing | null, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0 || sharing === null) return
+  await sharing.lease.release(keys)
+  for (const key of keys) sharing.waiter.flightOf(key)?.resolve(null)
 }
 
 /**
- * Waits for what others are asking, and uses their answers. Throws `CallDeferred` if that takes longer than the ask is
- * patient.
+ * Waits for what others are asking. Throws `CallDeferred` if that takes longer than the ask is patient, of which it has waited so
+ * long already, in ms.
  */
-export async function waitForOthers(gateway: GatewayState, context: AskContext): Promise<void> {
-  const { memo, settings, clock } = gateway
-  const { sharing, known, subject } = context
-  const others = openQuestions(context)
-  if (others.length === 0 || sharing === null) return
-  const { waiter } = sharing
+export async function waitForOthers(
+  { memo, settings, clock }: GatewayState,
+  { subject, deadline, signal }: AskContext,
+  { waiter }: Sharing,
+  others: readonly Question[],
+  waitedMs: number,
+): Promise<OthersAnswers> {
   const { patience } = settings.memo
   const began = clock()
   const ended = Promise.all(others.map(({ key }) => waiter.flightOf(key)?.ended ?? null))
-  const mostMs = Math.min(patience - sharing.waitedMs, context.deadline - began)
-  const entries = await withTimeout(ended, mostMs, context.signal)
+  const entries = await withTimeout(ended, Math.min(patience - waitedMs, deadline - began), signal)
   if (entries === null)
     throw new CallDeferred('unavailable', 'another worker already has this question in flight', {
       delayMs: Math.round(patience * (1 + Math.random())),
       costsAttempt: false,
     })
   const owners = others.map(({ key }) => waiter.flightOf(key)?.owner ?? subject)
-  sharing.waitedMs += msSince(clock, began)
-  sharing.alone = await anyErased(memo, others, [subject, ...owners])
-  if (sharing.alone) return
+  const tookMs = msSince(clock, began)
+  const known = new Map<string, MemoEntry>()
+  if (await anyErased(memo, others, [subject, ...owners])) return { known, waitedMs: tookMs, isErased: true }
   for (const [index, question] of others.entries()) {
     const given = entries[index] ?? null
     const entry = given === null ? null : readEntry(question, given)
     if (entry !== null) known.set(question.key, entry)
   }
+  return { known, waitedMs: tookMs, isErased: false }
 }
 
 /**

@@ -1,10 +1,33 @@
 import { hash } from 'node:crypto'
+import type { z } from 'zod'
 import { type Ask, keptAnswer } from '../contracts/facts/ask.ts'
 import { hmac } from '../contracts/facts/hmac.ts'
 import { addUsage, type ChatMessage, noUsage } from '../contracts/facts/verdict.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
-import type { AskContext, Question, Settled, Sharing } from './context.ts'
+import type { Settled } from './context.ts'
 import type { ThinkingSettings } from './thinking.ts'
+
+/** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
+export interface Question {
+  readonly key: string
+  /** The schema of a kept answer. */
+  readonly kept: z.ZodType
+  /** The items of the batch that ask this question; [0] for an ask without a batch. */
+  readonly items: readonly number[]
+}
+
+/** Answers by the keys of their questions. */
+export type KnownAnswers = ReadonlyMap<string, MemoEntry>
+
+/** The questions of an ask, with the answers to them, and what these took. */
+export interface AskAnswers {
+  readonly questions: readonly Question[]
+  readonly known: KnownAnswers
+  /** Models' answers, each for the items that it was sent. */
+  readonly paid: readonly Settled[]
+  /** How long it has waited for others' answers, in ms. */
+  readonly waitedMs: number
+}
 
 /** Returns the keys under which the memo stores the answers to a question: of a batch, to each of its items. */
 export type QuestionKeys = (
@@ -59,6 +82,11 @@ export function questionsOf(ask: Ask, keys: readonly string[]): readonly Questio
   return [...questions.values()]
 }
 
+/** The part that all questions of an ask have in common: its batch without the items. */
+export function frameOf(ask: Ask): Ask {
+  return ask.batch === undefined ? ask : ask.batch.subset([])
+}
+
 /** These questions as one ask. */
 export function askOf(ask: Ask, questions: readonly Question[]): Ask {
   if (ask.batch === undefined || questions.length === ask.batch.count) return ask
@@ -98,15 +126,10 @@ export function readEntry({ kept }: Pick<Question, 'kept'>, entry: MemoEntry): M
  * Builds the answer to the whole ask from the answers by question and what models were paid for. An answered item that
  * was sent to none is a memo hit; `saved` are the tokens that were paid for those answers at the time.
  */
-export function settledOf({
-  ask,
-  questions,
-  known,
-  paid,
-  sharing,
-}: Pick<AskContext, 'ask' | 'questions' | 'known' | 'paid'> & {
-  readonly sharing: Pick<Sharing, 'waitedMs'> | null
-}): Settled & { readonly saved: { readonly promptTokens: number; readonly completionTokens: number } } {
+export function settledOf(
+  ask: Ask,
+  { questions, known, paid, waitedMs }: AskAnswers,
+): Settled & { readonly saved: { readonly promptTokens: number; readonly completionTokens: number } } {
   const last = paid.at(-1)
   const calls = paid.map(({ sent = [] }) => sent.flat())
   const sent = new Set(calls.flat())
@@ -122,7 +145,7 @@ export function settledOf({
   const isWhole = ask.batch === undefined || (paid.length === 1 && sent.size === ask.batch.count)
   const around = {
     usage: { ...usage, memoHits: usage.memoHits + remembered.length },
-    ms: paid.reduce((total, { ms }) => total + ms, sharing?.waitedMs ?? 0),
+    ms: paid.reduce((total, { ms }) => total + ms, waitedMs),
     memo: paid.length === 0,
     ...(remarks.length === 0 ? {} : { remarks }),
     saved: {

@@ -1,40 +1,43 @@
 import { addUsage } from '../contracts/facts/verdict.ts'
-import type { AskContext, Settled } from './context.ts'
+import type { AnsweredCall } from './call.ts'
+import type { ModelPrompt, Settled } from './context.ts'
 import { repair } from './format.ts'
 import type { GatewayState } from './parts.ts'
 import { wasCutInThought } from './thinking.ts'
 
 /**
- * Whether the model is asked further after this answer, and then what: the same in a larger room, if the first answer
- * ended while the model thought; or the one repair question, if the answer is unreadable.
+ * The model's next prompt after this answer: the same in a larger room, if the first answer ended while the model thought; or
+ * the one repair question, if the answer is unreadable. Null if it is asked nothing further.
  */
-export function asksFurther({ thinkingRooms }: GatewayState, context: AskContext, { failed }: Settled): boolean {
-  const { now, model } = context
-  const { reply, thinkingTokens } = now
+export function furtherPrompt(
+  { thinkingRooms }: GatewayState,
+  model: string,
+  before: ModelPrompt,
+  { settled: { failed }, reply }: AnsweredCall,
+): ModelPrompt | null {
+  const { ask, messages, thinkingTokens } = before
   // A filter stops the same question again.
-  if (failed === undefined || failed.code === 'content-filter' || now.step === 'repair' || reply === null) return false
-  const most = now.ask.maxTokens + thinkingTokens
-  const cut = now.step === 'first' ? wasCutInThought(reply, { readable: false, most }) : 'no'
+  if (failed === undefined || failed.code === 'content-filter' || before.step === 'repair') return null
+  const most = ask.maxTokens + thinkingTokens
+  const cut = before.step === 'first' ? wasCutInThought(reply, { readable: false, most }) : 'no'
   const larger = cut === 'no' ? null : thinkingRooms.larger(model, thinkingTokens)
-  now.isWidened ||= larger !== null
-  now.thinkingTokens = larger ?? thinkingTokens
-  now.step = cut === 'yes' && larger !== null ? 'larger' : 'repair'
-  now.trial = null
-  if (now.step === 'repair') now.messages = [...now.messages, ...repair(now.ask, reply, failed.detail)]
-  return true
+  const room = { thinkingTokens: larger ?? thinkingTokens, isWidened: before.isWidened || larger !== null }
+  if (cut === 'yes' && larger !== null) return { ...before, ...room, step: 'larger' }
+  return { ...before, ...room, step: 'repair', messages: [...messages, ...repair(ask, reply, failed.detail)] }
 }
 
-/** What was answered before, and further: the last answer decides, and all are paid for. */
+/** What was answered before, and to this further prompt: the last answer decides, and all are paid for. */
 export function together(
   { thinkingRooms }: GatewayState,
-  { now, model }: AskContext,
+  model: string,
+  { isWidened, thinkingTokens }: ModelPrompt,
   before: Settled,
   last: Settled,
 ): Settled {
   const remarks = [...(before.remarks ?? []), ...(last.remarks ?? [])]
-  if (now.isWidened) {
+  if (isWidened) {
     remarks.push('thinking-room')
-    if (last.failed === undefined) thinkingRooms.sufficed(model, now.thinkingTokens)
+    if (last.failed === undefined) thinkingRooms.sufficed(model, thinkingTokens)
   }
   return {
     ...last,

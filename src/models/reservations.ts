@@ -3,7 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { PermanentError } from '../contracts/facts/errors.ts'
 import { type Amount, NOTHING, type Refused } from '../contracts/ports/budgets.ts'
 import type { LimitKind, Ticket } from '../contracts/ports/limits.ts'
-import { type AskContext, CallDeferred } from './context.ts'
+import { type AskContext, CallDeferred, type ModelPrompt } from './context.ts'
 import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
 import { longestCallMs, tierOf } from './time-limits.ts'
@@ -17,23 +17,28 @@ export interface Reservation {
   /** It must be settled with the budgets. */
   readonly money: boolean
   readonly ticket: Ticket | null
-  /** What the call has used as far as is known, and whether limits count it: providers also count calls that they reject. */
-  spent: Amount
-  counted: boolean
 }
+
+/** The usage of a call as far as it is known, and whether limits count it: providers also count calls that they reject. */
+export interface CallUse {
+  readonly spent: Amount
+  readonly counted: boolean
+}
+
+/** The use of a call that was not made. */
+export const NO_USE: CallUse = { spent: NOTHING, counted: false }
 
 /** Reserves room under every budget and limit for what the model is to be asked. Throws if the case's deadline has passed. */
 export async function reserve(
   gateway: GatewayState,
   context: AskContext,
   model: string,
-  asking: Pick<AskContext['now'], 'ask' | 'messages' | 'thinkingTokens'>,
+  { ask, messages, thinkingTokens }: ModelPrompt,
 ): Promise<Reservation> {
   const { settings, clock } = gateway
   if (context.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
   const callId = randomUUID()
   const { imageTokens, prices } = settings
-  const { ask, messages, thinkingTokens } = asking
   const tier = tierOf(settings, context.protocol, ask.role)
   const atMost = upperBound(ask, messages, entryOf(prices, model), { imageTokens, tier, thinkingTokens })
   // Both in one round trip: if only one of them granted room, it is given back.
@@ -42,7 +47,8 @@ export async function reserve(
     reserveRoom(gateway, context, model, atMost),
   ])
   return {
-    ...{ callId, atMost, spent: NOTHING, counted: false },
+    callId,
+    atMost,
     refused: [money, room].flatMap((one) => (one.status === 'rejected' ? [one.reason] : [])),
     money: money.status === 'fulfilled' && money.value,
     ticket: room.status === 'fulfilled' ? room.value : null,
@@ -58,9 +64,12 @@ export function mustBeGranted({ refused }: Reservation): void {
  * Replaces the reservation by the real usage; a call that is not counted is given back to the limits in full. Errors are
  * reported: what is not given back expires.
  */
-export function settle(gateway: GatewayState, { caseId }: AskContext, reservation: Reservation): void {
-  const { limits, budgets, report } = gateway
-  const { callId, ticket, money, spent, counted } = reservation
+export function settle(
+  { limits, budgets, report }: GatewayState,
+  { caseId }: AskContext,
+  { callId, ticket, money }: Reservation,
+  { spent, counted }: CallUse,
+): void {
   const failed = (where: 'limits' | 'budgets') => (error: unknown) => report('error', { where, error, caseId, callId })
   if (ticket !== null)
     void (counted ? limits.settle(ticket, spent.tokens) : limits.refund(ticket)).catch(failed('limits'))
@@ -72,10 +81,10 @@ export async function checkRoom(
   gateway: GatewayState,
   context: AskContext,
   model: string,
-  asking: Parameters<typeof reserve>[3],
+  prompt: ModelPrompt,
 ): Promise<void> {
   const { limits, budgets, report } = gateway
-  const reservation = await reserve(gateway, context, model, asking)
+  const reservation = await reserve(gateway, context, model, prompt)
   const { callId, ticket, money } = reservation
   try {
     mustBeGranted(reservation)

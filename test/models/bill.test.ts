@@ -11,7 +11,7 @@ import { startUnderstudy, type Understudy } from '../../src/kit/understudy/serve
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
 import { askQuestion } from '../../src/models/ask.ts'
 import type { Breaker } from '../../src/models/breaker.ts'
-import { askContext, type Settled } from '../../src/models/context.ts'
+import { askContext, firstPrompt, type Settled } from '../../src/models/context.ts'
 import { unmeteredCalls, upperBound } from '../../src/models/cost.ts'
 import { withFormat } from '../../src/models/format.ts'
 import type { Slot } from '../../src/models/model-slots.ts'
@@ -77,14 +77,12 @@ async function spending(
       ...{ attempt: 1, last: false, remember: false, deadline: 2_000_000 },
       ...{ caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger },
     })
-    Object.assign(context, {
-      left: ['small'],
-      model: 'small',
-      now: { ...context.now, messages: MESSAGES, pass: { model: 'small' }, slot },
-    })
+    const choice = { chain: ['small'], left: ['small'], model: 'small' }
+    const admission = { pass: { model: 'small' }, slot }
+    const prompt = firstPrompt(ask, MESSAGES, 0)
     for (;;) {
       try {
-        return await askQuestion(gateway, context)
+        return (await askQuestion(gateway, context, choice, admission, prompt)).settled
       } catch (error) {
         if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
         await new Promise((resolve) => setTimeout(resolve, 5))

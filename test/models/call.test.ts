@@ -10,7 +10,7 @@ import type { ModelReply, ModelRequest } from '../../src/contracts/ports/model.t
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
 import { askQuestion } from '../../src/models/ask.ts'
 import type { Breaker, Pass } from '../../src/models/breaker.ts'
-import { askContext } from '../../src/models/context.ts'
+import { askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls } from '../../src/models/cost.ts'
 import { schemaLine } from '../../src/models/format.ts'
 import { modelSlots, type Slot } from '../../src/models/model-slots.ts'
@@ -99,9 +99,12 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     ...{ attempt: 1, last: false, remember: false, signal, deadline, calls: told.calls },
   })
   const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
-  const asking = { ...context.now, messages, pass: { model: 'small' }, slot }
-  Object.assign(context, { chain: ['small'], left: ['small'], model: 'small', now: asking })
-  const outcome = await askQuestion(gateway, context).catch((error: unknown) => error)
+  const choice = { chain: ['small'], left: ['small'], model: 'small' }
+  const admission = { pass: { model: 'small' }, slot }
+  const outcome = await askQuestion(gateway, context, choice, admission, firstPrompt(ask, messages, 0)).then(
+    ({ settled }) => settled,
+    (error: unknown) => error,
+  )
   return { ...told, outcome }
 }
 

@@ -10,8 +10,9 @@ import type { Memo } from '../../src/contracts/ports/memo.ts'
 import { askInTurn } from '../../src/models/ask.ts'
 import { askContext, type GivenAsk, type Settled } from '../../src/models/context.ts'
 import { leases } from '../../src/models/lease.ts'
+import { sharingOf } from '../../src/models/memo.ts'
 import type { GatewayState, MemoSettings } from '../../src/models/parts.ts'
-import { questionKeys, settledOf } from '../../src/models/questions.ts'
+import { frameOf, questionKeys, settledOf } from '../../src/models/questions.ts'
 import { singleFlight } from '../../src/models/single-flight.ts'
 import { stanceBatchAnswer } from '../../src/protocols/rumor/answers.ts'
 import { memoryMemo } from '../../src/store/memo/memory.ts'
@@ -84,13 +85,14 @@ function setUp(
         ...asking,
       })
       const [model = ''] = chain
-      const frame = ask.batch === undefined ? ask : ask.batch.subset([])
-      Object.assign(context, { chain, left: chain, model, messages: frame.messages })
-      await askInTurn(gateway, context, async (_, { now, model }) => {
-        asked.push(now.ask)
-        return { ...(await pay(now.ask, model)), memo: false }
+      const { messages } = frameOf(ask)
+      const sharing = sharingOf(gateway, context)
+      const first = { chain, left: chain, model }
+      const answers = await askInTurn(gateway, context, sharing, first, messages, async (_, __, { model }, part) => {
+        asked.push(part)
+        return { ...(await pay(part, model)), memo: false }
       })
-      return settledOf(context)
+      return settledOf(ask, answers)
     }
   }
   return { put: process(), another: process, asked, troubles, memo, pass: (ms: number) => (passed += ms) }
@@ -338,6 +340,39 @@ describe('of many who ask the same at once', () => {
     }
     await first
     expect(await put()).toMatchObject({ memo: true })
+  })
+
+  test('who waits for one after the other says how long it has waited for all of them', async () => {
+    const { put, asked, pass } = setUp(
+      async () => {
+        await sleep(10)
+        pass(1_000_000)
+        return asked.length === 1 ? UNREADABLE : FAKE
+      },
+      { patience: HOUR },
+    )
+    const [, , third] = await Promise.all(times(3, () => put()))
+    expect(asked).toHaveLength(2)
+    expect(third).toMatchObject({ memo: true })
+    expect(third?.ms).toBeGreaterThanOrEqual(2_000_000)
+  })
+
+  test('who has lost its patience with one does not wait for the next', async () => {
+    const later = Promise.withResolvers<Paid>()
+    const { put, asked, pass } = setUp(
+      async () => {
+        await sleep(10)
+        pass(70_000)
+        return asked.length === 1 ? UNREADABLE : later.promise
+      },
+      { patience: 60_000 },
+    )
+    const [first, second, third] = times(3, () => put())
+    await expect(third).rejects.toMatchObject({ code: 'unavailable', costsAttempt: false })
+    later.resolve(FAKE)
+    expect(await first).toMatchObject({ failed: { code: 'unreadable' } })
+    expect(await second).toMatchObject({ memo: false })
+    expect(asked).toHaveLength(2)
   })
 
   test('a call that takes longer than the lease stays the only one', async () => {

@@ -3,8 +3,16 @@ import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { MemoEntry } from '../../src/contracts/ports/memo.ts'
-import type { AskContext, Settled } from '../../src/models/context.ts'
-import { askOf, entriesOf, itemsOf, questionsOf, readEntry, settledOf } from '../../src/models/questions.ts'
+import type { Settled } from '../../src/models/context.ts'
+import {
+  askOf,
+  entriesOf,
+  itemsOf,
+  type KnownAnswers,
+  questionsOf,
+  readEntry,
+  settledOf,
+} from '../../src/models/questions.ts'
 
 const answer = z.array(z.string())
 
@@ -82,8 +90,8 @@ describe('what a call answered', () => {
 })
 
 /** The ask as it is settled by these answers and calls. */
-const settled = (ask: Ask, known: AskContext['known'], calls: Settled[], waitedMs = 0) =>
-  settledOf({ ask, questions: questions(ask), known, paid: calls, sharing: { waitedMs } })
+const settled = (ask: Ask, known: KnownAnswers, calls: Settled[], waitedMs = 0) =>
+  settledOf(ask, { questions: questions(ask), known, paid: calls, waitedMs })
 const unsent = ({ sent: _, ...rest }: Settled) => rest
 
 describe('how an ask is settled', () => {

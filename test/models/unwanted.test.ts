@@ -8,6 +8,7 @@ import type { Memo } from '../../src/contracts/ports/memo.ts'
 import { askInTurn } from '../../src/models/ask.ts'
 import { askContext, type Settled } from '../../src/models/context.ts'
 import { leases } from '../../src/models/lease.ts'
+import { sharingOf } from '../../src/models/memo.ts'
 import type { GatewayState } from '../../src/models/parts.ts'
 import { questionKeys, settledOf } from '../../src/models/questions.ts'
 import { singleFlight } from '../../src/models/single-flight.ts'
@@ -51,8 +52,9 @@ function setUp(over: Partial<Memo> = {}) {
         subject: { tenant: 'default', kind: 'asked', postId },
         ...{ signal: new AbortController().signal, unwanted: left.signal, deadline: Date.now() + HOUR },
       })
-      Object.assign(context, { chain: ['small'], left: ['small'], model: 'small', messages: QUESTION.messages })
-      const settled = askInTurn(gateway, context, async (_, { signal }) => {
+      const choice = { chain: ['small'], left: ['small'], model: 'small' }
+      const sharing = sharingOf(gateway, context)
+      const settled = askInTurn(gateway, context, sharing, choice, QUESTION.messages, async (_, { signal }) => {
         const { promise, resolve, reject } = Promise.withResolvers<Settled>()
         const call = { stopped: false, answer: () => resolve(FAKE) }
         calls.push(call)
@@ -62,7 +64,7 @@ function setUp(over: Partial<Memo> = {}) {
           reject(signal.reason)
         })
         return promise
-      }).then(() => settledOf(context))
+      }).then((answers) => settledOf(QUESTION, answers))
       settled.catch(() => {})
       return { settled, leave: () => left.abort() }
     }

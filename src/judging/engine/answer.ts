@@ -1,5 +1,5 @@
-import type { Lookup } from '../../contracts/facts/ask.ts'
-import { type CaseRecord, type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
+import type { Ask, Lookup } from '../../contracts/facts/ask.ts'
+import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
 import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import { noUsage, requestIn } from '../../contracts/facts/verdict.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
@@ -7,7 +7,7 @@ import type { CaseStore } from '../../contracts/ports/cases.ts'
 import { msSince } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk } from '../../contracts/ports/queues.ts'
-import { type AskContext, askContext, type Settled } from '../../models/context.ts'
+import { type AskContext, askContext, type GivenAsk, type Settled } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import type { Deadlines } from './deadline.ts'
@@ -92,11 +92,14 @@ async function answerFound(
   const { caseId, key, heldMs } = attempt
   const found = await locate(parts, attempt)
   if ('end' in found) return found
-  const context = contextOf(attempt, found, unwanted)
-  const write = (settled: Settled) => journal(parts, attempt, found, entryOf(context, settled, { startedAt, heldMs }))
+  const calls: Call[] = []
+  let deadline = found.record.deadline
+  const write = (settled: Settled) =>
+    journal(parts, attempt, found, entryOf(found.ask, calls, settled, { startedAt, heldMs }))
   const isAnswered = pace.countAsk()
   try {
-    context.deadline = await deadlines.of(found.record)
+    deadline = await deadlines.of(found.record)
+    const context = contextOf(attempt, found, { deadline, unwanted, calls })
     const { lookup } = context.ask
     return await write(lookup === undefined ? await gateway.ask(context) : await lookUp(parts, context, lookup))
   } catch (error) {
@@ -105,27 +108,30 @@ async function answerFound(
       scripts.forget(caseId)
       return null
     }
-    if (isHeld(error)) context.deadline = await deadlines.hold(found.record)
-    const failure = failedAttempt(error, attempt, { deadline: context.deadline, now: clock() })
+    if (isHeld(error)) deadline = await deadlines.hold(found.record)
+    const failure = failedAttempt(error, attempt, { deadline, now: clock() })
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
-    await cases.loseCalls(caseId, callsFor(context.calls, key))
+    await cases.loseCalls(caseId, callsFor(calls, key))
     return failure.end
   } finally {
     isAnswered()
   }
 }
 
-/** The attempt's context, which everything between here and the model shares. */
+/** The attempt's context, the same for everything between here and the model. */
 function contextOf(
   { protocol, caseId, run, key, number, last, signal }: Attempt,
   { ask, record, remember, mayAsk }: Located,
-  unwanted: AbortSignal | undefined,
+  around: Pick<GivenAsk, 'deadline' | 'unwanted' | 'calls'>,
 ): AskContext {
   return askContext({
-    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, attempt: number, last, signal, unwanted },
+    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, attempt: number, last, signal },
     subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
-    ...{ author: authorOf(record), deadline: record.deadline, calls: [], remember, mayAsk },
+    author: authorOf(record),
+    remember,
+    mayAsk,
+    ...around,
   })
 }
 
@@ -183,7 +189,8 @@ async function journal(
 }
 
 function entryOf(
-  { ask, calls }: AskContext,
+  ask: Ask,
+  calls: readonly Call[],
   settled: Settled,
   around: { readonly startedAt: number; readonly heldMs: number },
 ): JournalEntry {

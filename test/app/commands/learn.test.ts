@@ -56,11 +56,11 @@ describe('the learner', () => {
   })
 
   const gateway: Pick<Gateway, 'ask'> = {
-    async ask({ ask, attempt, calls, mayAsk }) {
+    async ask({ ask, attempt, addCall, mayAsk }) {
       await mayAsk?.()
       const said = ask.messages.map(({ content }) => content).join('\n')
       asked.push(said)
-      calls.push(callOf(`${asked.length}`))
+      addCall(callOf(`${asked.length}`))
       return {
         answer: null,
         raw: '',
