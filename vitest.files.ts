@@ -30,16 +30,17 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 /** What computes or waits for seconds, each by itself more than twenty others together. */
 const LONG = [
   'bystander/work',
-  ...[
-    'app/commands/doctor-models',
-    'app/commands/judge-reports',
-    'app/commands/learn',
-    'app/commands/library',
-    'app/commands/refusals',
-  ],
+
+  'app/commands/doctor-models',
+  'app/commands/judge-reports',
+  'app/commands/learn',
+  'app/commands/library',
+  'app/commands/refusals',
   'config/load',
   'lab/evaluation/held-out',
-  ...['models/attacks', 'models/read-answer', 'models/wire'],
+  'models/attacks',
+  'models/read-answer',
+  'models/wire',
   'names',
   'producers/publisher',
   'protocols/paper',

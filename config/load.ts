@@ -52,7 +52,10 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
       ...checked.error.issues
         .map((issue) =>
           told(issue, {
-            ...{ schema: settingsSchema, defaults, file, lineAt: lineOf },
+            schema: settingsSchema,
+            defaults,
+            file,
+            lineAt: lineOf,
             variableAt: (path) => source.get(path.join('.')),
           }),
         )

@@ -77,8 +77,11 @@ const endpointName = z
 const usd = z.number().min(0).max(1e4)
 const factor = z.number().min(0).max(100)
 const price = z.strictObject({
-  ...{ prompt: usd, cached: usd, completion: usd },
-  ...{ cacheWrite: usd.optional(), thinking: usd.optional() },
+  prompt: usd,
+  cached: usd,
+  completion: usd,
+  cacheWrite: usd.optional(),
+  thinking: usd.optional(),
   tiers: byName(factor).optional(),
   longContext: z.strictObject({ above: count, prompt: factor, completion: factor }).optional(),
 })
@@ -115,7 +118,9 @@ const routes = z.partialRecord(
 
 /** Whom models may be given to: everybody whom a protocol asks, by protocol or not, the baselines of an evaluation, and who scores texts at the door. */
 const ROLES: ReadonlySet<string> = new Set([
-  ...['default', 'baseline', 'moderator'],
+  'default',
+  'baseline',
+  'moderator',
   ...PROTOCOLS.flatMap(({ name, roles = [] }) => [
     ...roles,
     ...[...roles, 'baseline'].map((role) => `${name}.${role}`),

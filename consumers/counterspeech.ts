@@ -18,7 +18,10 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   postOf: ({ rules }, message) => (message.deleted === true ? null : keptReply(message, rules)),
   handle: (context, read, heartbeat, later) =>
     handleInSteps({
-      ...{ read, subjectOf, threads: context.threads, heartbeat },
+      read,
+      subjectOf,
+      threads: context.threads,
+      heartbeat,
       handle: (one) => handleReply(context, one, heartbeat, later),
     }),
 }

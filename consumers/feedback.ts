@@ -95,7 +95,7 @@ async function behind(
   signal: AbortSignal,
 ): Promise<Map<number, bigint>> {
   const settled = <Value>(ask: () => Promise<Value>) =>
-    onceTopicSettled(topic, ask, { signal, withinMs: SETTLED_WITHIN_MS, ...(say === undefined ? {} : { say }) })
+    onceTopicSettled(topic, ask, { signal, withinMs: SETTLED_WITHIN_MS, say })
   const admin = kafka.admin({ retry: { retries: 3 } })
   try {
     await settled(() => admin.connect())

@@ -86,7 +86,10 @@ export function groupReader(deps: {
     if (closing) return
     let wait = backoffMs
     consumer = new GroupConsumer({
-      ...{ kafka, settings, handle, report },
+      kafka,
+      settings,
+      handle,
+      report,
       inWorkOfAll: inWork,
       joined() {
         downSince = null

@@ -23,7 +23,10 @@ export const posts: TopicHandler<PostMessage> = {
   postOf: (context, message) => (message.deleted === true ? null : keptOf(context, message)),
   handle: (context, read, heartbeat, later) =>
     handleInSteps({
-      ...{ read, subjectOf, threads: context.threads, heartbeat },
+      read,
+      subjectOf,
+      threads: context.threads,
+      heartbeat,
       handle: (one) => handlePost(context, one, heartbeat, later),
     }),
 }

@@ -40,8 +40,15 @@ const compose = z
     name: z.string(),
     'x-gavel': z.unknown(),
     services: z.strictObject({
-      ...{ 'gavel-intake': role, 'gavel-judge': role, 'gavel-publish': role, 'gavel-console': role },
-      ...{ redis: service, kafka: service, prometheus: service, alertmanager: service, grafana: service },
+      'gavel-intake': role,
+      'gavel-judge': role,
+      'gavel-publish': role,
+      'gavel-console': role,
+      redis: service,
+      kafka: service,
+      prometheus: service,
+      alertmanager: service,
+      grafana: service,
     }),
     volumes: z.record(z.string(), z.null()),
   })
@@ -201,7 +208,9 @@ it('runs the console by choice, on its port, with the settings that every other 
     ),
   )
   expect(settings).toMatchObject({
-    ...{ host: '0.0.0.0', publicUrl: 'https://gavel.example', signIn: 'oidc' },
+    host: '0.0.0.0',
+    publicUrl: 'https://gavel.example',
+    signIn: 'oidc',
     people: [{ who: 'group:mods', role: 'moderator' }],
     oidc: { issuer: 'https://login.example', clientId: 'gavel' },
   })

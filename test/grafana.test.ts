@@ -223,7 +223,9 @@ const BOUNDED = {
 
 /** One that nobody listens at: what is sent to it fails. */
 const RECEIVER = {
-  ...{ atOnce: 4, timeout: 1_000, retries: [500, 60_000] },
+  atOnce: 4,
+  timeout: 1_000,
+  retries: [500, 60_000],
   to: {
     nobody: {
       url: 'http://127.0.0.1:9/',

@@ -25,7 +25,9 @@ const deployment = z.object({
         containers: z.tuple([
           z.object({
             ports: z.tuple([z.object({ name: z.string(), containerPort: z.number() })]),
-            ...{ startupProbe: probe, livenessProbe: probe, readinessProbe: probe },
+            startupProbe: probe,
+            livenessProbe: probe,
+            readinessProbe: probe,
             resources: z.object({ limits: z.object({ memory: z.string().regex(/^\d+Mi$/) }) }),
           }),
         ]),
@@ -41,7 +43,8 @@ const monitor = manifest(
       selector: z.object({ matchLabels: labels }),
       podMetricsEndpoints: z.tuple([
         z.object({
-          ...{ port: z.string(), path: z.string() },
+          port: z.string(),
+          path: z.string(),
           authorization: z.object({ credentials: z.object({ name: z.string(), key: z.string() }) }),
         }),
       ]),

@@ -122,7 +122,10 @@ describe('promtool', () => {
     ...TESTS.map((file) => ['test', 'rules', join(RULES, file)]),
   ]
   const PROMTOOL = {
-    ...{ what: 'promtool', names: ['promtool'], packageName: 'prometheus', service: 'prometheus' },
+    what: 'promtool',
+    names: ['promtool'],
+    packageName: 'prometheus',
+    service: 'prometheus',
     ways: ['install prometheus (Debian and Ubuntu: apt-get install prometheus)'],
   }
   it.for(CHECKS)('%s %s passes', { timeout: 240_000 }, async (args, context) => {

@@ -53,7 +53,8 @@ const KUSTOMIZATIONS = new Map<string, object>([
   [
     'base',
     {
-      ...{ ...kustomization, resources: resourcesIn('base') },
+      ...kustomization,
+      resources: resourcesIn('base'),
       configMapGenerator: [{ name: 'gavel-settings', files: ['gavel.yaml'] }],
     },
   ],
@@ -62,7 +63,8 @@ const KUSTOMIZATIONS = new Map<string, object>([
   [
     'components/console',
     {
-      ...{ ...component, resources: resourcesIn('components/console') },
+      ...component,
+      resources: resourcesIn('components/console'),
       patches: [{ target: { kind: 'Deployment', name: 'gavel-record' }, patch: inYaml(CONSOLE_PATCHES) }],
     },
   ],
@@ -82,11 +84,13 @@ const KUSTOMIZATIONS = new Map<string, object>([
               value: { name: 'prompts-rumor', configMap: { name: 'gavel-prompts-rumor' } },
             },
             {
-              ...{ op: 'add', path: '/spec/template/spec/containers/0/volumeMounts/-' },
+              op: 'add',
+              path: '/spec/template/spec/containers/0/volumeMounts/-',
               value: { name: 'prompts-rumor', mountPath: `${FOLDERS.settings}-prompts/rumor`, readOnly: true },
             },
             {
-              ...{ op: 'add', path: '/spec/template/spec/containers/0/env/-' },
+              op: 'add',
+              path: '/spec/template/spec/containers/0/env/-',
               value: { name: 'GAVEL_PROTOCOLS_RUMOR_PROMPTS_PATH', value: `${FOLDERS.settings}-prompts/rumor` },
             },
           ]),
@@ -103,7 +107,8 @@ const KUSTOMIZATIONS = new Map<string, object>([
           target: deployments,
           patch: inYaml([
             {
-              ...{ op: 'add', path: '/spec/template/spec/containers/0/env/-' },
+              op: 'add',
+              path: '/spec/template/spec/containers/0/env/-',
               value: { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://otel-collector.monitoring.svc:4318' },
             },
           ]),
@@ -127,7 +132,8 @@ const KUSTOMIZATIONS = new Map<string, object>([
   [
     'components/keda',
     {
-      ...{ ...component, resources: resourcesIn('components/keda') },
+      ...component,
+      resources: resourcesIn('components/keda'),
       // KEDA sets them: as long as they stand here, each apply would set them back.
       patches: ['intake', 'judge'].map((role) => ({
         target: { kind: 'Deployment', name: `gavel-${role}` },

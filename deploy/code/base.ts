@@ -73,17 +73,16 @@ export const console = [
 export const CONSOLE_PATCHES = [
   { op: 'replace', path: '/spec/template/spec/containers/0/args/2', value: 'record,console' },
   {
-    ...{ op: 'add', path: '/spec/template/spec/containers/0/ports/-' },
+    op: 'add',
+    path: '/spec/template/spec/containers/0/ports/-',
     value: { name: 'console', containerPort: shipped.console.port },
   },
   {
-    ...{ op: 'add', path: '/spec/template/spec/containers/0/env/-' },
+    op: 'add',
+    path: '/spec/template/spec/containers/0/env/-',
     value: { name: 'GAVEL_CONSOLE_OIDC_CLIENT_SECRET_FILE', value: `${FOLDERS.secrets}/${OIDC_SECRET}` },
   },
-  {
-    ...{ op: 'add', path: '/spec/template/spec/volumes/1/secret/items/-' },
-    value: { key: OIDC_SECRET, path: OIDC_SECRET },
-  },
+  { op: 'add', path: '/spec/template/spec/volumes/1/secret/items/-', value: { key: OIDC_SECRET, path: OIDC_SECRET } },
 ]
 
 const ports = (protocol: 'TCP' | 'UDP', ...numbers: readonly number[]) => numbers.map((port) => ({ port, protocol }))

@@ -33,7 +33,10 @@ function scaled(role: string, max: number, triggers: readonly (readonly [query: 
     metadata: { name: `gavel-${role}`, labels: labelsOf(role) },
     spec: {
       scaleTargetRef: { name: `gavel-${role}` },
-      ...{ minReplicaCount: 2, maxReplicaCount: max, pollingInterval: 30, cooldownPeriod: 600 },
+      minReplicaCount: 2,
+      maxReplicaCount: max,
+      pollingInterval: 30,
+      cooldownPeriod: 600,
       // A Prometheus that is away, or has no series of Gavel, takes no replica away.
       fallback: { failureThreshold: 3, replicas: 2, behavior: 'currentReplicasIfHigher' },
       advanced: {

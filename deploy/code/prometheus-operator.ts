@@ -15,7 +15,9 @@ export const podMonitor = new PodMonitor({
     selector: { matchLabels: LABELS },
     podMetricsEndpoints: [
       {
-        ...{ port: 'http', path: '/metrics', interval: '15s' },
+        port: 'http',
+        path: '/metrics',
+        interval: '15s',
         authorization: { credentials: { name: SECRET, key: SECRETS.GAVEL_HTTP_TOKEN_FILE } },
       },
     ],

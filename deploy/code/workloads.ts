@@ -69,12 +69,17 @@ function podOf(role: Role): PodSpec {
     terminationGracePeriodSeconds: GRACE,
     securityContext: {
       runAsNonRoot: true,
-      ...{ runAsUser: USER, runAsGroup: USER, fsGroup: USER, fsGroupChangePolicy: 'OnRootMismatch' },
+      runAsUser: USER,
+      runAsGroup: USER,
+      fsGroup: USER,
+      fsGroupChangePolicy: 'OnRootMismatch',
       seccompProfile: { type: 'RuntimeDefault' },
     },
     topologySpreadConstraints: [
       {
-        ...{ maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' },
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
         labelSelector: { matchLabels: labelsOf(role.name) },
       },
     ],
@@ -94,10 +99,7 @@ function containerOf(role: Role): PodSpec['containers'][number] {
   return {
     name: 'gavel',
     image: `gavel:${VERSION}`,
-    args: [
-      ...['run', '--roles', role.name, '--wait-for-dependencies'],
-      ...['--config', `${FOLDERS.settings}/gavel.yaml`],
-    ],
+    args: ['run', '--roles', role.name, '--wait-for-dependencies', '--config', `${FOLDERS.settings}/gavel.yaml`],
     env: [
       ...secretsOf(role).map((name) => ({ name, value: `${FOLDERS.secrets}/${SECRETS[name]}` })),
       { name: 'GAVEL_HTTP_HOST', value: '0.0.0.0' },

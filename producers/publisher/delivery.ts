@@ -77,7 +77,9 @@ export async function hookVerdicts(context: DeliveryContext, pending: readonly P
       ? []
       : [
           {
-            ...{ verdict, json: entry.verdict, ref: subjectOf(entry.caseId, verdict, judgesReplies) },
+            verdict,
+            json: entry.verdict,
+            ref: subjectOf(entry.caseId, verdict, judgesReplies),
             from: { entry: entry.id, caseId: entry.caseId },
           },
         ],

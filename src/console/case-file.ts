@@ -52,7 +52,10 @@ export async function caseFile(
   const own = story.deletedAt === null ? await readTranscript(record, beneath ?? verdict.id) : NONE
   const { sent, ...argument } = await argumentOf(record, own.transcript, { ruled, earlier, kind })
   return {
-    ...{ row, story, ruled, kind },
+    row,
+    story,
+    ruled,
+    kind,
     before: revision(verdict.supersedes) ?? null,
     transcript: own.transcript,
     isUnreadable: own.isUnreadable,

@@ -55,7 +55,11 @@ export function consoleOf(parts: ConsoleParts) {
   })
 
   const entry = signIn({
-    ...{ way, people, publicUrl, sessions, page },
+    way,
+    people,
+    publicUrl,
+    sessions,
+    page,
     entered: (by) => void noted({ session: { by, name: '' }, what: 'signed-in', page: '/sign-in', verdicts: [] }),
     failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
   })

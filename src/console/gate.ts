@@ -19,7 +19,11 @@ export type PublicUrl = string
 export function servedAs(settings: { host: string; hosts: readonly string[]; port: number; publicUrl: PublicUrl }) {
   const { host, hosts, port, publicUrl } = settings
   return {
-    ...{ host, port, requestTime: 30_000, keepAlive: 75_000, connections: 1_000 },
+    host,
+    port,
+    requestTime: 30_000,
+    keepAlive: 75_000,
+    connections: 1_000,
     hosts: publicUrl === '' ? hosts : [...hosts, new URL(publicUrl).hostname],
   }
 }

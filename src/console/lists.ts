@@ -13,7 +13,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
   const label = given('label')
   const [since, until] = [dayOf(given('from')), dayOf(given('to'))]
   return {
-    ...(allowed === undefined ? {} : { tenants: allowed }),
+    tenants: allowed,
     ...text('protocol', given('protocol')),
     ...(label === '' ? {} : { label: label === NO_LABEL ? null : label }),
     ...text('author', given('author')),
@@ -80,7 +80,10 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
   const decided = howDecided(verdict)
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
   return {
-    ...{ id, protocol: TEXTS.verdict.by(protocol), at: timing.decidedAt, href: link('/verdict', { id }) },
+    id,
+    protocol: TEXTS.verdict.by(protocol),
+    at: timing.decidedAt,
+    href: link('/verdict', { id }),
     label: shown(sayingOf(verdict), 64),
     tone: toneOf(verdict, kinds),
     how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,

@@ -67,7 +67,9 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
         }
         return {
           stream: eventStream({
-            ...{ signal, session, left },
+            signal,
+            session,
+            left,
             noted: told,
             listen(hear) {
               const hearOpen = (one: Told) => {

@@ -44,7 +44,11 @@ export function openIdProvider(settings: {
   return {
     async begin({ state, nonce, verifier }, back) {
       const address = client.buildAuthorizationUrl(await provider(), {
-        ...{ redirect_uri: back, scope: scopes.join(' '), state, nonce, code_challenge_method: 'S256' },
+        redirect_uri: back,
+        scope: scopes.join(' '),
+        state,
+        nonce,
+        code_challenge_method: 'S256',
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
       })
       return address.href
@@ -52,7 +56,10 @@ export function openIdProvider(settings: {
     async finish(address, { state, nonce, verifier }) {
       const config = await provider()
       const tokens = await client.authorizationCodeGrant(config, address, {
-        ...{ pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true },
+        pkceCodeVerifier: verifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
       })
       const claims = tokens.claims()
       if (claims === undefined) throw new Error('the provider has sent no id token')

@@ -56,7 +56,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
   const { queue, clock, claimFor, blinds } = parts
   const decided = new Decided(clock)
   const once = new Once()
-  const filter = ({ by, tenants }: Session) => ({ for: by, ...(tenants === undefined ? {} : { tenants }) })
+  const filter = ({ by, tenants }: Session) => ({ for: by, tenants })
   /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
   const claim = async (id: string | null, session: Session): Promise<Claimed> => {
     const now = clock()
@@ -158,7 +158,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     const again = (says: string): Promise<Answer> => notDecided(says, item, { ...parts, session, label, why })
     if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
     const { subject, protocol, revision: against } = item
-    const decision = { ...{ subject, protocol, against, label, why }, by: session.by }
+    const decision = { subject, protocol, against, label, why, by: session.by }
     // What was written without seeing what was decided stays an opinion, also where the item is none any more.
     const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
     const outcome = await send({ ...decision, ...opinion }, parts, signal)

@@ -11,7 +11,7 @@ export interface Session {
   /** What they may do. */
   readonly grants: readonly Grant[]
   /** Whose subjects they see; in what a page is asked, those alone over which they have its right. Absent: all. */
-  readonly tenants?: readonly string[]
+  readonly tenants?: readonly string[] | undefined
   /** Names the session where what was seen in it is noted; opens nothing. */
   readonly name: string
   /** Aborts when it is ended. */
@@ -113,8 +113,12 @@ export class Sessions {
     const ending = new AbortController()
     const tenants = tenantsOf(grants, 'see')
     const session: Session = {
-      ...{ by, grants, token: tokenOf(by), name: digest(own).slice(0, 16), ended: ending.signal },
-      ...(tenants === undefined ? {} : { tenants }),
+      by,
+      grants,
+      token: tokenOf(by),
+      name: digest(own).slice(0, 16),
+      ended: ending.signal,
+      tenants,
       isOpen: () => this.#open.get(own)?.session === session && this.#standing(own) !== null,
     }
     this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })

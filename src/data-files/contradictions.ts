@@ -12,7 +12,7 @@ interface Labelled {
   readonly textKey?: string
   readonly label: string | null
   readonly why?: string
-  readonly annotations?: readonly string[]
+  readonly annotations?: readonly string[] | undefined
 }
 
 /** Contradictions that are named one by one. */

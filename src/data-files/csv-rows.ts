@@ -74,8 +74,12 @@ export async function* csvRows(
       throw new OperatorError(`${file} has more than ${MOST_BROKEN} rows whose quotation marks are not closed.`)
     const base = source.start()
     const parser = parse({
-      ...{ delimiter, info: true, max_record_size: LONGEST_RECORD, relax_quotes: true },
-      ...{ relax_column_count: true, skip_empty_lines: true },
+      delimiter,
+      info: true,
+      max_record_size: LONGEST_RECORD,
+      relax_quotes: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
     })
     const feed = Readable.from(source.feed())
     feed.on('error', (error) => parser.destroy(error))

@@ -96,7 +96,10 @@ export const kold = z
   })
   .transform(
     ({ guid, comment, OFF, GRP, raw_labels }): TextSample => ({
-      ...{ id: guid, text: comment, lang: 'ko', label: OFF },
+      id: guid,
+      text: comment,
+      lang: 'ko',
+      label: OFF,
       ...(raw_labels ? { annotations: raw_labels.map(({ offensiveness }) => offensiveness) } : {}),
       slices: target(GRP ? GRP.split('&').map((group) => group.trim()) : []),
     }),
@@ -121,7 +124,9 @@ export const kHaters = z
   })
   .transform(
     ({ text, label, target_label }): TextSample => ({
-      ...{ text, lang: 'ko', label: K_HATERS[label] },
+      text,
+      lang: 'ko',
+      label: K_HATERS[label],
       slices: target(target_label ?? []),
     }),
   )

@@ -36,7 +36,7 @@ export interface LabelledItem {
    */
   readonly label: string
   /** What each annotator said, in the words of `label`, where the data set publishes it. */
-  readonly annotations?: readonly string[]
+  readonly annotations?: readonly string[] | undefined
   /** Categories for which people did not look, in the data set's own words: no flag in them says nothing. */
   readonly unlabelled: readonly string[]
   /** By which results can be told apart: HateCheck's `functionality`, the `target`, the `language`. */
@@ -55,8 +55,12 @@ export async function* labelledItems(
 ): AsyncGenerator<LabelledItem> {
   for await (const { line, id, sample } of samples(file, format, bad, reading))
     yield {
-      ...{ line, id, text: wordsOf(sample), label: sample.label, unlabelled: sample.unlabelled ?? [] },
-      ...(sample.annotations === undefined ? {} : { annotations: sample.annotations }),
+      line,
+      id,
+      text: wordsOf(sample),
+      label: sample.label,
+      unlabelled: sample.unlabelled ?? [],
+      annotations: sample.annotations,
       slices: { ...sample.slices, ...(sample.lang === undefined ? {} : { language: sample.lang }) },
     }
 }
@@ -84,7 +88,10 @@ const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
       target_ident: z.string().nullish(),
     })
     .transform(({ case_id, test_case, label_gold, functionality, target_ident }) => ({
-      ...{ id: case_id, text: test_case, lang: 'en', label: label_gold },
+      id: case_id,
+      text: test_case,
+      lang: 'en',
+      label: label_gold,
       slices: {
         ...(functionality ? { functionality } : {}),
         ...(target_ident ? { target: target_ident } : {}),

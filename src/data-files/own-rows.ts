@@ -45,11 +45,10 @@ export async function* ownRows(
       ? CSEVAL
       : {
           needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
-          ...{
-            known: [labelField, ...KEPT],
-            hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
-            unless: 'type',
-          },
+
+          known: [labelField, ...KEPT],
+          hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
+          unless: 'type',
         }
   const names = [
     [textField, 'text'],
@@ -126,7 +125,9 @@ const CSEVAL_ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitablenes
 function ofCseval(row: Fields): Fields {
   const ratings = CSEVAL_ASPECTS.map((aspect) => [aspect, numberIn(entryOf(row, `${aspect}_score`))])
   return {
-    ...{ id: row.uuid, hateSpeech: row.hatespeech, text: row.predicted_counterspeech },
+    id: row.uuid,
+    hateSpeech: row.hatespeech,
+    text: row.predicted_counterspeech,
     ratings: Object.fromEntries(ratings),
     ...(typeof row.csType === 'string' && row.csType !== '' ? { slices: { strategy: row.csType } } : {}),
   }

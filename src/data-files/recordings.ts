@@ -298,10 +298,15 @@ function questionOf(request: ModelRequest, repeat: string): Question {
     }),
   }))
   return {
-    ...{ model, messages: told, temperature, maxTokens, answer, draw },
+    model,
+    messages: told,
+    temperature,
+    maxTokens,
+    answer,
+    draw,
     ...(probabilities && { probabilities }),
-    ...(thinkingTokens === undefined ? {} : { thinkingTokens }),
-    ...(effort === undefined ? {} : { effort }),
+    thinkingTokens,
+    effort,
   }
 }
 

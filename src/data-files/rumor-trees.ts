@@ -57,7 +57,10 @@ function treeLine(line: number, text: string): TreeLine | null {
   const [root = '', parent = '', index = '', delay = '', ...words] = text.replace(/\r$/, '').split('\t')
   if (root === '' || words.length === 0 || !INDEX.test(index) || !(parent === 'None' || INDEX.test(parent))) return null
   return {
-    ...{ line, root, index: Number(index), delay: delayOf(delay) },
+    line,
+    root,
+    index: Number(index),
+    delay: delayOf(delay),
     parent: parent === 'None' ? null : Number(parent),
     text: words.join('\t'),
   }
@@ -92,7 +95,9 @@ function treeOf(posts: readonly TreeLine[], bad: Bad): Tree | null {
   })
   let before = 0
   return {
-    ...{ line: root.line, id: root.root, claim: root.text },
+    line: root.line,
+    id: root.root,
+    claim: root.text,
     comments: comments.map(({ line, index, parent, delay, text }) => {
       if (Number.isNaN(delay))
         bad({ line, why: 'has no readable delay: it takes that of the one before it', read: true })

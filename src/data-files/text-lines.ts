@@ -111,7 +111,9 @@ async function* decoded(
   let begun: Buffer[] = []
   let rest = ''
   const inUtf8 = (bytes: Buffer): TextLine => ({
-    ...{ line: ++line, text: withoutEnd(bytes.toString('utf8')), isWhole: isUtf8(bytes) },
+    line: ++line,
+    text: withoutEnd(bytes.toString('utf8')),
+    isWhole: isUtf8(bytes),
   })
   const intoLines = (text: string): TextLine[] => {
     const lines = (rest + text).split('\n')

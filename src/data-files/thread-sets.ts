@@ -146,7 +146,12 @@ export async function* labelledThreads(
     }
     const { id, claim, veracity, event, lang, split, comments } = read.data
     yield {
-      ...{ line, id, claim, veracity, comments: comments.length, stances: countsOf(comments) },
+      line,
+      id,
+      claim,
+      veracity,
+      comments: comments.length,
+      stances: countsOf(comments),
       ...(event ? { event } : {}),
       ...(lang ? { lang } : {}),
       ...(split ? { split } : {}),

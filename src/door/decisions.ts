@@ -25,8 +25,15 @@ export function decisionsRoute({
     operation: OPERATION,
     needs: { dependency: 'kafka', withinMs },
     problems: [
-      ...(['invalid', 'too-deep', 'bad-encoding', 'tenant', 'deleted', 'late', 'undecided'] as const),
-      ...(['waiting', 'kafka-away'] as const),
+      'invalid',
+      'too-deep',
+      'bad-encoding',
+      'tenant',
+      'deleted',
+      'late',
+      'undecided',
+      'waiting',
+      'kafka-away',
     ],
     async answer({ body, caller, signal, waiting }) {
       const given = jsonOf(body)
@@ -112,7 +119,10 @@ const OPERATION: Operation = {
       },
     },
     example: {
-      ...{ subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1 },
+      subjectId: 'p1',
+      protocol: 'rumor',
+      label: 'non-rumor',
+      against: 1,
       why: 'Confirmed by the city, ticket 88',
     },
   },

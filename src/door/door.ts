@@ -91,7 +91,12 @@ export function door(parts: DoorParts): Door {
       began = performance.now()
       if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
       return await route.answer({
-        ...{ id, caller, body, query, param, charge },
+        id,
+        caller,
+        body,
+        query,
+        param,
+        charge,
         checkKey() {
           if (route.scope !== null) who.identifyAgain(route, request.headers, query)
         },

@@ -33,8 +33,16 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       operation: JUDGE,
       needs: { dependency: 'redis' },
       problems: [
-        ...(['invalid', 'too-deep', 'tenant', 'deleted', 'protocol-paused', 'protocol', 'waiting'] as const),
-        ...(['back-pressure', 'kafka-away', 'store-away'] as const),
+        'invalid',
+        'too-deep',
+        'tenant',
+        'deleted',
+        'protocol-paused',
+        'protocol',
+        'waiting',
+        'back-pressure',
+        'kafka-away',
+        'store-away',
       ],
       async answer(call) {
         const { tenant, scopes } = call.caller

@@ -74,7 +74,11 @@ export function subjectsRoute(parts: SubjectParts): Route {
       ? []
       : (recorded?.verdicts ?? []).filter((one) => one.standing).map(({ verdict }) => verdict)
     return {
-      ...{ id: ref.postId, kind: ref.kind, tenant: ref.tenant, deleted, status: status ?? 'forgotten' },
+      id: ref.postId,
+      kind: ref.kind,
+      tenant: ref.tenant,
+      deleted,
+      status: status ?? 'forgotten',
       comments: { accepted: state?.accepted ?? 0, kept: state?.comments.length ?? 0, late: state?.late ?? 0 },
       final: state?.final ?? false,
       dueSince: timeOf(state?.dueSince),

@@ -87,7 +87,9 @@ export function beginCall(
   const timeoutMs = Math.min(longestMs, Math.max(1, deadline - startedAt))
   const endPace = slot.adaptive.begin(kind)
   const unwatch = slot.times.watch({
-    ...{ kind, attempt, last },
+    kind,
+    attempt,
+    last,
     cut(afterMs) {
       const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
       cutOff = new RetryLaterError('timeout', why)
@@ -122,16 +124,19 @@ export function requestOf(
   const { model } = pass
   const { effort } = gateway.settings.thinkingOf(model)
   return {
-    ...{ model, messages, temperature: ask.temperature, maxTokens: ask.maxTokens },
+    model,
+    messages,
+    temperature: ask.temperature,
+    maxTokens: ask.maxTokens,
     ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
     ...(effort === null ? {} : { effort }),
-    ...(ask.draw === undefined ? {} : { draw: ask.draw }),
+    draw: ask.draw,
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
     ...(ask.expected === undefined ? {} : { probabilities: true as const }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(choice) ? {} : { alone: true }),
     ...(hasOthersApart(gateway, choice) ? { apart: true } : {}),
-    ...(trial === null ? {} : { trial }),
+    trial: trial ?? undefined,
     ...(tier === undefined ? {} : { tier }),
     callId: reservation.callId,
     timeoutMs,
@@ -233,12 +238,22 @@ function endCall(
   const byDeadline = outcome === 'timeout' && flight.cutOff() === null && timeoutMs < longestMs
   if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker, ...failure })
   context.addCall({
-    ...{ id: callId, outcome, model, startedAt, ms },
-    ...(charge === undefined ? {} : { spent: charge }),
+    id: callId,
+    outcome,
+    model,
+    startedAt,
+    ms,
+    spent: charge,
     ...(outcome === 'content-filter' ? { filtered: { model, found: [...filtered] } } : {}),
   })
   report('call:ended', {
-    ...{ protocol, stage, model, outcome, seconds: ms / 1000, caseId, callId },
+    protocol,
+    stage,
+    model,
+    outcome,
+    seconds: ms / 1000,
+    caseId,
+    callId,
     promptTokens: charge?.promptTokens ?? 0,
     completionTokens: charge?.completionTokens ?? 0,
     thinkingTokens: charge?.thinkingTokens ?? 0,

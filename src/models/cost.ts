@@ -81,14 +81,17 @@ export function chargeOf(
   const isBeyond = tokens > BEYOND * given.mostTokens
   if (reply.unreported !== true && tokens > 0 && !isBeyond) {
     const charge = {
-      ...{ promptTokens, cachedTokens, completionTokens, costUsd: costOf(reply, price) },
+      promptTokens,
+      cachedTokens,
+      completionTokens,
+      costUsd: costOf(reply, price),
       ...(cacheWriteTokens === 0 ? {} : { cacheWriteTokens }),
       ...(thinkingTokens === 0 ? {} : { thinkingTokens }),
     }
     return { charge, unmetered: null }
   }
   const estimate = estimateOf(reply, given)
-  const costUsd = costOf({ ...estimate, ...(reply.tier === undefined ? {} : { tier: reply.tier }) }, price)
+  const costUsd = costOf({ ...estimate, tier: reply.tier }, price)
   return { charge: { ...estimate, costUsd, estimated: 1 }, unmetered: isBeyond ? 'beyond' : 'missing' }
 }
 

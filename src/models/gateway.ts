@@ -44,7 +44,8 @@ export function gateway(parts: GatewayParts): Gateway {
   const slots = modelSlots(settings, clock)
   const state: GatewayState = {
     ...parts,
-    ...{ breakers, slots },
+    breakers,
+    slots,
     images: imageCache(parts.loadImage, settings.images, clock, parts.keptImage),
     questionKeys: questionKeys(settings.secret, settings.thinkingOf),
     flights: singleFlight(),

@@ -90,7 +90,10 @@ export function holding(deps: {
     const spreadMs = Math.max(forAll, Math.min(SPREAD_MS, retryInMs))
     const delayMs = retryInMs === 0 ? SOON_MS * (1 + random()) : retryInMs + random() * spreadMs
     return new RetryLaterError(reason === 'unreachable' ? 'unavailable' : 'operator', why, {
-      ...{ delayMs, costsAttempt: false, awaits: reason, cause },
+      delayMs,
+      costsAttempt: false,
+      awaits: reason,
+      cause,
     })
   }
 

@@ -84,7 +84,8 @@ export function lookups(deps: {
           },
           (retryInMs) => {
             throw new ModelAvoided('unavailable', 'the embedder is left alone (circuit breaker open)', {
-              ...{ delayMs: retryInMs, costsAttempt: false },
+              delayMs: retryInMs,
+              costsAttempt: false,
             })
           },
           asker,

@@ -132,7 +132,8 @@ export function shortDrain(settings: {
   if (drainMs >= callTimeoutMs) return null
   const setting = callTimeoutMs === models.callTimeout ? 'callTimeout' : 'flexTimeout'
   return {
-    ...{ drainMs, callTimeoutMs },
+    drainMs,
+    callTimeoutMs,
     advice: `a stop may cut off calls in flight, which are then paid for again: drain is shorter than models.${setting}`,
   }
 }

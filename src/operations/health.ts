@@ -90,7 +90,8 @@ export function healthOf(watched: Watched) {
       return {
         ok: away === null && problem() === null && downSince() === null && (record?.() ?? null) === null,
         checks: {
-          ...{ redis: away ?? redisHere(), consumer: consumer() },
+          redis: away ?? redisHere(),
+          consumer: consumer(),
           ...(kafka === undefined ? {} : { kafka: kafka.away ?? 'answers' }),
           ...(record === undefined ? {} : { record: record() ?? 'kept' }),
         },

@@ -153,13 +153,11 @@ export function logListener(
       const isPassing = where.startsWith('kafkajs ') && PASSING.test(message)
       if (silent !== null)
         log[isPassing ? 'info' : hasLapsed ? 'warn' : loudness]({
-          ...{
-            event: ERROR_IN_LOG,
-            where,
-            ...described,
-            ...shortened(ids),
-            ...traceOf('caseId' in ids ? ids.caseId : undefined),
-          },
+          event: ERROR_IN_LOG,
+          where,
+          ...described,
+          ...shortened(ids),
+          ...traceOf('caseId' in ids ? ids.caseId : undefined),
           ...(hasLapsed ? { advice: LAPSED_ADVICE } : {}),
           ...(silent > 0 ? { alsoTimes: silent } : {}),
         })

@@ -15,7 +15,8 @@ export async function makeTopics(kafka: KafkaClient, settings: Settings, beside?
     const topics = topicsOf(settings)
     const forGood = keptForGood(topics)
     const plans = Object.values(topics).map((name) => ({
-      ...{ name, partitions },
+      name,
+      partitions,
       retentionMs: forGood.includes(name) ? -1 : name === topics.audit ? settings.console.auditKeep : retention,
     }))
     await ensureTopics(kafka, admin, plans, replication)

@@ -97,9 +97,7 @@ export function behindReport(report: Report, clock: Clock): Listener {
       const { since, most: mostOverdue } = behind
       const afterSeconds = Math.round((changing - since) / 1000)
       behind = null
-      report('service:caught-up', {
-        ...{ since: new Date(since).toISOString(), afterSeconds, mostOverdue, left: sum },
-      })
+      report('service:caught-up', { since: new Date(since).toISOString(), afterSeconds, mostOverdue, left: sum })
     }
     changing = null
   }

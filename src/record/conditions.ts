@@ -36,7 +36,8 @@ export function conditionsOf(filter: RecordFilter, markOf = (_mark: string, valu
   for (const [mark, value] of marksOf(filter))
     all.push([
       'EXISTS (SELECT 1 FROM marks AS m WHERE m.mark = ? AND m.value = ? AND m.doc = rulings.doc)',
-      ...[mark, markOf(mark, value)],
+      mark,
+      markOf(mark, value),
     ])
   return { sql: all.map(([sql]) => sql).join(' AND '), values: all.flatMap(([, ...values]) => values) }
 }

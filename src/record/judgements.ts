@@ -18,7 +18,11 @@ export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): 
     }
     return [
       {
-        ...{ subject, protocol, lang, label, by: decision.by },
+        subject,
+        protocol,
+        lang,
+        label,
+        by: decision.by,
         machine: beneath === undefined ? null : machineOf(beneath.verdict),
         audited: beneath?.sampled ?? false,
         opinions: [...opinions].map(([by, own]) => ({ by, label: own })),

@@ -82,7 +82,12 @@ function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies
     {
       what: 'ruling',
       subject: { tenant, postId: subjectId, kind },
-      ...{ id, protocol, number: revision, label, decidedBy, json },
+      id,
+      protocol,
+      number: revision,
+      label,
+      decidedBy,
+      json,
       degraded: degraded.length > 0,
       ...weigh(read.data),
       accepted: counts.accepted,
@@ -142,7 +147,9 @@ function transcriptEntries(
     {
       what: 'transcript',
       subject: { tenant, postId: key, kind },
-      ...{ verdictId, at: timestamp, json },
+      verdictId,
+      at: timestamp,
+      json,
       ...known,
       // Its questions quote comments also where its subject was cut to fit.
       comments: known.words === null && turns.length > 0 ? null : known.comments,
@@ -253,8 +260,11 @@ function feedbackEntries(
       said: 'feedback',
       subject: { tenant, postId: subjectId, kind: ofReplies.has(protocol) ? 'reply' : 'post' },
       id: `feedback ${partition}@${offset}`,
-      ...{ protocol, label, by, at: timestamp },
-      json: JSON.stringify({ label, by, at: new Date(at).toISOString(), ...(note === undefined ? {} : { note }) }),
+      protocol,
+      label,
+      by,
+      at: timestamp,
+      json: JSON.stringify({ label, by, at: new Date(at).toISOString(), note }),
     },
   ]
 }

@@ -182,7 +182,14 @@ export function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
   const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
   const isHeld = holder !== null && until !== null && until > now
   return {
-    ...{ verdict, subject: { tenant, postId: subject, kind }, protocol, revision: number, score, since, words, lang },
+    verdict,
+    subject: { tenant, postId: subject, kind },
+    protocol,
+    revision: number,
+    score,
+    since,
+    words,
+    lang,
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
     reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),

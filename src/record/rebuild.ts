@@ -5,8 +5,16 @@ import type { ProjectContext } from './project.ts'
 
 /** Deletions before what they delete, so that nothing of it is ever written; verdicts before what was said of them. */
 const ORDER: readonly RecordedTopic[] = [
-  ...(['posts', 'comments', 'counterspeech', 'decisionOutcomes', 'verdicts', 'transcripts'] as const),
-  ...(['proposals', 'decisions', 'reviews', 'feedback'] as const),
+  'posts',
+  'comments',
+  'counterspeech',
+  'decisionOutcomes',
+  'verdicts',
+  'transcripts',
+  'proposals',
+  'decisions',
+  'reviews',
+  'feedback',
 ]
 
 /**

@@ -32,10 +32,7 @@ export async function recordStoreOf(settings: RecordSettings, from: Rebuilt = {}
   const [{ keep, maxBytes }, { auditShare, blindShare }] = [record, review]
   const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
   const { place, drawKey } = from
-  const common = {
-    ...{ keep, maxBytes, sourceKeep, auditShare, blindShare },
-    ...(drawKey === undefined ? {} : { drawKey }),
-  }
+  const common = { keep, maxBytes, sourceKeep, auditShare, blindShare, drawKey }
   return asked(settings, () =>
     record.store === 'sqlite'
       ? sqliteRecord({ path: place ?? record.path, ...common })
@@ -46,7 +43,7 @@ export async function recordStoreOf(settings: RecordSettings, from: Rebuilt = {}
 interface Rebuilt {
   /** Another file, or schema, than that of the settings. */
   readonly place?: string
-  readonly drawKey?: string
+  readonly drawKey?: string | undefined
 }
 
 /** The same, opened to be read. Throws an `OperatorError` if there is none, or it is damaged. */

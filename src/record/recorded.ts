@@ -47,7 +47,10 @@ export function recordedRow(row: ListedRow): RecordedRow {
   return {
     ...recordedVerdict(row),
     subject: { tenant, postId: subject, kind },
-    ...{ author, lang, words, cursor: String(doc) },
+    author,
+    lang,
+    words,
+    cursor: String(doc),
   }
 }
 
@@ -55,7 +58,7 @@ export function recordedRow(row: ListedRow): RecordedRow {
 export type SaidRow = Omit<RecordedWord, 'message'> & { readonly json: string }
 
 export function recordedWord({ said, id, protocol, label, by, at, json }: SaidRow): RecordedWord {
-  return { ...{ said, id, protocol, label, by, at }, message: JSON.parse(json) }
+  return { said, id, protocol, label, by, at, message: JSON.parse(json) }
 }
 
 /** Nothing but its deletion is left, whatever was said since. */

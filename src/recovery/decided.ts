@@ -182,7 +182,13 @@ function carriedOut(
   const own = decisions.find(({ from }) => decisionName(from) === of)
   const counted = published.subjects.get(subjectKey(ref))?.last.get(name)?.number ?? 0
   return {
-    ...{ protocol: name, verdict: id, stands: outcome === 'stands', revision: found.number, label, of, by },
+    protocol: name,
+    verdict: id,
+    stands: outcome === 'stands',
+    revision: found.number,
+    label,
+    of,
+    by,
     place: placeIn(last),
     same: own === undefined ? null : decisionOf(own.message, placeIn(last), ref.kind).same,
     asked: id === null ? [] : (asked.get(id) ?? []),

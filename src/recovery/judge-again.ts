@@ -108,8 +108,11 @@ export async function judgeAgain(run: AgainRun): Promise<AskedForAgain> {
   }
   const { subjects, ...counts } = plan
   return {
-    ...{ dryRun, decidedSince, plan: { ...counts, subjects: subjects.length } },
-    ...{ outcomes: Object.fromEntries(outcomes), shortened },
+    dryRun,
+    decidedSince,
+    plan: { ...counts, subjects: subjects.length },
+    outcomes: Object.fromEntries(outcomes),
+    shortened,
   }
 }
 

@@ -170,7 +170,10 @@ export function publishedRevisions(
           decidedBy === 'none'
             ? { degraded: verdict.degraded.map(once), faults: verdict.faults, comments: verdict.counts.accepted }
             : null,
-        ...{ content, contested: false, sawBy: verdict.id, seen: null },
+        content,
+        contested: false,
+        sawBy: verdict.id,
+        seen: null,
       }
       // Who decides has not read the thread for the machines.
       if (people !== undefined && before !== undefined) {

@@ -129,8 +129,15 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   }
   const contested = [...subjects.values()].flatMap(({ last }) => [...last.values()].filter((one) => one.contested))
   return {
-    ...{ dryRun, subjects: subjects.size, over: over.size, ...restored, messages, outcomes, forecast },
-    ...{ standing: standing(decided), decidedAgain },
+    dryRun,
+    subjects: subjects.size,
+    over: over.size,
+    ...restored,
+    messages,
+    outcomes,
+    forecast,
+    standing: standing(decided),
+    decidedAgain,
     contested: contested.map(({ id }) => id),
     unknownOffsets: chosen?.isUnknown ?? false,
   }

@@ -31,8 +31,13 @@ export function memoryTopics(clock: Clock = () => 0): {
       ends.set(topic, next)
       const messages = records.map(
         ({ key, value }, at): Incoming => ({
-          ...{ topic, partition: 0, offset: String(first + at), key, value },
-          ...{ headers: {}, timestamp: clock() },
+          topic,
+          partition: 0,
+          offset: String(first + at),
+          key,
+          value,
+          headers: {},
+          timestamp: clock(),
         }),
       )
       const working: Promise<unknown>[] = []

@@ -49,6 +49,6 @@ export function redisStores(
     webhooks: redisWebhooks(working, keys),
     /** Where traces are sent. */
     links: keepLinksMs === null ? undefined : redisTraceLinks(failFast, keys, keepLinksMs),
-    answers: redisAnswers(working, keys, { report, ...(subscribe === undefined ? {} : { subscribe }) }),
+    answers: redisAnswers(working, keys, { report, subscribe }),
   }
 }

@@ -115,7 +115,8 @@ export async function offsetFindings(
   const what = 'group offsets'
   const todo = 'Set offsets.retention.minutes of every broker to threads.keepTombstone or more.'
   const resources = options.brokers.map((id) => ({
-    ...{ type: kafkajs.ConfigResourceTypes.BROKER, name: String(id) },
+    type: kafkajs.ConfigResourceTypes.BROKER,
+    name: String(id),
     configNames: ['offsets.retention.minutes'],
   }))
   const minutes = await admin.describeConfigs({ resources, includeSynonyms: false }).then(
@@ -138,8 +139,11 @@ async function settingsOf(admin: Admin, names: readonly string[]): Promise<Topic
   const { topics } = await admin.fetchTopicMetadata({ topics: [...names] })
   const type = kafkajs.ConfigResourceTypes.TOPIC
   const configNames = [
-    ...['min.insync.replicas', 'unclean.leader.election.enable'],
-    ...['retention.ms', 'retention.bytes', 'cleanup.policy'],
+    'min.insync.replicas',
+    'unclean.leader.election.enable',
+    'retention.ms',
+    'retention.bytes',
+    'cleanup.policy',
   ]
   const configs = await admin
     .describeConfigs({ resources: names.map((name) => ({ type, name, configNames })), includeSynonyms: false })

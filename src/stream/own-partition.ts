@@ -6,8 +6,11 @@ import kafkajs from 'kafkajs'
  */
 export function partitionOf(key: string, partitions: number): number {
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
-    ...{ partitionId, partitionErrorCode: 0, leader: 0 },
-    ...{ replicas: [], isr: [] },
+    partitionId,
+    partitionErrorCode: 0,
+    leader: 0,
+    replicas: [],
+    isr: [],
   }))
   return kafkajs.Partitioners.DefaultPartitioner()({
     topic: '',

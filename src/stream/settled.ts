@@ -36,7 +36,7 @@ async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimit
 export async function onceTopicSettled<Value>(
   topic: string,
   ask: () => Promise<Value>,
-  limits: Omit<SettleLimits, 'waiting'> & { readonly say?: (line: string) => void },
+  limits: Omit<SettleLimits, 'waiting'> & { readonly say?: ((line: string) => void) | undefined },
 ): Promise<Value> {
   const { say, ...rest } = limits
   try {

@@ -33,7 +33,12 @@ async function judged(protocol: string, steps: readonly Arriving[]) {
   const service = await memoryService(
     { ...settings, checkpoints: { ...settings.checkpoints, counts: [], ages: [] } },
     {
-      ...{ protocol, secret: 'key', topics: TOPICS, reader: topics.reader, report: () => {}, model },
+      protocol,
+      secret: 'key',
+      topics: TOPICS,
+      reader: topics.reader,
+      report: () => {},
+      model,
       retry: { attempts: 2, backoffMs: 1 },
       async loadImage(url) {
         if (url.startsWith('data:')) return url

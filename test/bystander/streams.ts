@@ -23,13 +23,18 @@ const POST = { id: 'p', text: 'The bridge has fallen.', author: 'op', createdAt:
 const posts = (...values: Arriving['values']): Arriving => ({ topic: 'posts', values })
 const comments = (...values: Arriving['values']): Arriving => ({ topic: 'comments', values })
 const comment = (nth: number, author: string, change: object = {}) => ({
-  ...{ id: `c${nth}`, postId: 'p', text: `I saw number ${nth} of it myself.`, author, createdAt: at(1_000 + nth) },
+  id: `c${nth}`,
+  postId: 'p',
+  text: `I saw number ${nth} of it myself.`,
+  author,
+  createdAt: at(1_000 + nth),
   ...change,
 })
 const gone = (nth: number) => ({ id: `c${nth}`, postId: 'p', text: '', createdAt: at(1_000 + nth), deleted: true })
 const times = <Made>(count: number, make: (nth: number) => Made) => Array.from({ length: count }, (_, nth) => make(nth))
 const pictured = (nth: number, pixels: string) => ({
-  ...{ ...POST, id: `p${nth}` },
+  ...POST,
+  id: `p${nth}`,
   media: [{ kind: 'image', url: `data:image/png;base64,iVBORw0KGgo${String(nth).padStart(9, 'A')}${pixels}` }],
 })
 /** Of one debate with its judge, and what is asked beside it. */
@@ -81,8 +86,11 @@ export const STREAMS: readonly WorstStream[] = [
       {
         topic: 'counterspeech',
         values: times(messages, (nth) => ({
-          ...{ id: `r${nth}`, postId: 'p', hateSpeech: 'They should all go.' },
-          ...{ text: `Number ${nth} says that nobody should.`, createdAt: at(nth) },
+          id: `r${nth}`,
+          postId: 'p',
+          hateSpeech: 'They should all go.',
+          text: `Number ${nth} says that nobody should.`,
+          createdAt: at(nth),
         })),
       },
     ],

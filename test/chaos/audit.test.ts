@@ -22,18 +22,27 @@ const comment = (id: string, postId: string, change: object = {}) =>
 function verdictOf(subjectId: string, revision = 1, change: object = {}) {
   const id = (number: number) => `rumor~${subjectId}~r${number}`
   return {
-    ...{ schema: 1, id: id(revision), subjectId, tenant: 'default', protocol: 'rumor', revision, final: true },
-    ...{ supersedes: revision === 1 ? null : id(revision - 1), label: 'rumor', scores: {}, rationale: '' },
-    ...{
-      decidedBy: 'judge',
-      rounds: 1,
-      evidence: { support: [], oppose: [], precedents: [] },
-      degraded: [],
-      faults: [],
-    },
+    schema: 1,
+    id: id(revision),
+    subjectId,
+    tenant: 'default',
+    protocol: 'rumor',
+    revision,
+    final: true,
+    supersedes: revision === 1 ? null : id(revision - 1),
+    label: 'rumor',
+    scores: {},
+    rationale: '',
+
+    decidedBy: 'judge',
+    rounds: 1,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [],
+    faults: [],
     counts: noComments(),
     usage: { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 },
-    ...{ models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
+    models: {},
+    versions: { script: 1, prompts: 'p', settings: 's' },
     timing: { createdAt: AT, receivedAt: AT, openedAt: AT, decidedAt: AT, modelMs: 0, overheadMs: 0 },
     ...change,
   }
@@ -50,7 +59,9 @@ function transcriptOf(
   const usage = { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 }
   const turn = { round: 0, stage: 'judge', role: 'judge', model: 'm', messages: [], answer: {}, raw: '', usage }
   return {
-    ...{ schema: 1, verdictId, cut: [] },
+    schema: 1,
+    verdictId,
+    cut: [],
     subject: {
       post: { id: postId, text: `words of ${postId}`, createdAt: 0 },
       comments: comments.map((id) => ({ id, text: `words of ${id}`, createdAt: 0 })),
@@ -61,8 +72,15 @@ function transcriptOf(
 }
 
 const call = (name: string, seq: number, at: number) => ({
-  ...{ seq, call: name, stage: 'judge', at, endedAt: at + 40, status: 'answered' as const, fault: null },
-  ...{ promptTokens: 1, completionTokens: 1 },
+  seq,
+  call: name,
+  stage: 'judge',
+  at,
+  endedAt: at + 40,
+  status: 'answered' as const,
+  fault: null,
+  promptTokens: 1,
+  completionTokens: 1,
 })
 const asked = (name: string, question: string, subject = 'p'): Asked => ({
   call: name,
@@ -80,7 +98,11 @@ function whole(): Evidence {
     verdicts: [record(verdictOf('p'))],
     transcripts: [record(transcriptOf('rumor~p~r1', 'p', ['c'], ['a']))],
     deadLetters: [],
-    ...{ decisions: [], outcomes: [], proposals: [], reviews: [], hasLost: false },
+    decisions: [],
+    outcomes: [],
+    proposals: [],
+    reviews: [],
+    hasLost: false,
     calls: [call('a', 1, 1_000)],
     asked: [asked('a', 'q')],
     shadows: [],
@@ -91,8 +113,18 @@ function whole(): Evidence {
 }
 const letter = (reason: string, offset: string, at = AT) =>
   record({
-    ...{ schema: 1, topic: 'chaos.posts', partition: 0, offset, key: null, headers: {}, reason, detail: '' },
-    ...{ raw: '', rawBytes: 0, truncated: false, at },
+    schema: 1,
+    topic: 'chaos.posts',
+    partition: 0,
+    offset,
+    key: null,
+    headers: {},
+    reason,
+    detail: '',
+    raw: '',
+    rawBytes: 0,
+    truncated: false,
+    at,
   })
 
 /** One post with a comment, whose thread was forgotten when it was edited so long after its final verdict, ms. */

@@ -7,15 +7,34 @@ const AT = '2025-03-01T00:00:00.000Z'
 const NOW = Date.parse(AT)
 
 const record = (value: object, timestamp = NOW): TopicRecord => ({
-  ...{ partition: 0, offset: '0', timestamp, value: JSON.stringify(value), headers: {} },
+  partition: 0,
+  offset: '0',
+  timestamp,
+  value: JSON.stringify(value),
+  headers: {},
 })
 function verdictOf(subjectId: string, revision = 1, change: object = {}): Verdict {
   return verdict.parse({
-    ...{ schema: 1, id: `rumor~${subjectId}~r${revision}`, subjectId, tenant: 'default', protocol: 'rumor', revision },
-    ...{ final: true, supersedes: null, label: 'rumor', scores: {}, rationale: '', decidedBy: 'judge', rounds: 1 },
-    ...{ evidence: { support: [], oppose: [], precedents: [] }, degraded: [], faults: [], counts: noComments() },
+    schema: 1,
+    id: `rumor~${subjectId}~r${revision}`,
+    subjectId,
+    tenant: 'default',
+    protocol: 'rumor',
+    revision,
+    final: true,
+    supersedes: null,
+    label: 'rumor',
+    scores: {},
+    rationale: '',
+    decidedBy: 'judge',
+    rounds: 1,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [],
+    faults: [],
+    counts: noComments(),
     usage: { calls: 1, memoHits: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, costUsd: 0 },
-    ...{ models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
+    models: {},
+    versions: { script: 1, prompts: 'p', settings: 's' },
     timing: { createdAt: AT, receivedAt: AT, openedAt: AT, decidedAt: AT, modelMs: 0, overheadMs: 0 },
     ...change,
   })

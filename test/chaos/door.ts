@@ -93,7 +93,8 @@ export async function failingReceiver(lots: Dice) {
     },
     /** As the settings name it. */
     settings: {
-      ...{ timeout: '1s', retries: Array.from({ length: 20 }, () => '300ms') },
+      timeout: '1s',
+      retries: Array.from({ length: 20 }, () => '300ms'),
       to: { shop: { url, tenant: 'default', secrets: [SECRET], allowPrivate: true } },
     },
     async close() {

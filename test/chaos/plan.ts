@@ -38,9 +38,22 @@ export type Kind = (typeof KINDS)[number]
 
 /** What every plan has; the other kinds are drawn. */
 const ALWAYS: readonly Kind[] = [
-  ...(['full-queues', 'stop', 'kill', 'redis-restart', 'redis-hold'] as const),
-  ...(['expiry', 'change', 'semantics', 'hostile', 'loss', 'forgotten'] as const),
-  ...(['worst-texts', 'silent-hosts', 'take-back', 'people', 'record'] as const),
+  'full-queues',
+  'stop',
+  'kill',
+  'redis-restart',
+  'redis-hold',
+  'expiry',
+  'change',
+  'semantics',
+  'hostile',
+  'loss',
+  'forgotten',
+  'worst-texts',
+  'silent-hosts',
+  'take-back',
+  'people',
+  'record',
 ]
 
 /** The role of the process that keeps the record: it has no model, and nothing in Redis. */
@@ -64,16 +77,14 @@ export interface Fault {
 const IN_TURN: readonly Kind[] = ['leader-dies', 'split']
 /** What is done to a Redis that is alone, or on the way to it. */
 const TO_ONE_REDIS: readonly Kind[] = [
-  ...([
-    'stop',
-    'redis-restart',
-    'redis-cut',
-    'redis-hold',
-    'redis-refuse',
-    'redis-delay',
-    'loss',
-    'forgotten',
-  ] as const),
+  'stop',
+  'redis-restart',
+  'redis-cut',
+  'redis-hold',
+  'redis-refuse',
+  'redis-delay',
+  'loss',
+  'forgotten',
 ]
 
 /** So many kinds of fault: those that every plan of its kind has, and others drawn by the seed. */

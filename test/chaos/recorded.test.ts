@@ -16,8 +16,11 @@ import { ownWords } from './stream.ts'
 const T0 = Date.parse(at(0))
 const onTopic = (values: readonly (readonly [object, number, Record<string, string>?])[]): TopicRecord[] =>
   values.map(([value, seconds, headers = {}], offset) => ({
-    ...{ partition: 0, offset: String(offset), timestamp: T0 + seconds * 1000 },
-    ...{ value: JSON.stringify(value), headers },
+    partition: 0,
+    offset: String(offset),
+    timestamp: T0 + seconds * 1000,
+    value: JSON.stringify(value),
+    headers,
   }))
 
 const judged = (subjectId: string, revision: number, seconds: number, change: Parameters<typeof aVerdict>[1] = {}) =>
@@ -29,17 +32,35 @@ const said = (subjectId: string, id: string) => ({
   text: `So it is. ${ownWords(id)}`,
 })
 const decision = (subjectId: string, label: string) => ({
-  ...{ subjectId, protocol: 'rumor', label, against: 1, by: 'ann', why: 'The city says so.', at: at(20) },
+  subjectId,
+  protocol: 'rumor',
+  label,
+  against: 1,
+  by: 'ann',
+  why: 'The city says so.',
+  at: at(20),
 })
 const outcome = (subjectId: string, change: object = {}) => ({
-  ...{ schema: 1, subjectId, tenant: 'default', kind: 'post', protocol: 'rumor', outcome: 'stands', of: '0@0' },
-  ...{ revision: 2, label: 'non-rumor', by: 'ann', at: at(21), ...change },
+  schema: 1,
+  subjectId,
+  tenant: 'default',
+  kind: 'post',
+  protocol: 'rumor',
+  outcome: 'stands',
+  of: '0@0',
+  revision: 2,
+  label: 'non-rumor',
+  by: 'ann',
+  at: at(21),
+  ...change,
 })
 
 /** A post that people decided on, one whose comment was deleted, one that was deleted itself. */
 function topics(): RecordedEvidence {
   const human = judged('p', 2, 21, {
-    ...{ label: 'non-rumor', decidedBy: 'human', supersedes: 'rumor~p~r1' },
+    label: 'non-rumor',
+    decidedBy: 'human',
+    supersedes: 'rumor~p~r1',
     decision: { by: 'ann', against: 'rumor~p~r1', of: '0@0' },
   })
   const withdrawn = judged('q', 2, 30, { restored: { from: 'rumor~q~r1', by: 'ann', why: 'No.', of: '0@1' } })
@@ -82,8 +103,16 @@ function topics(): RecordedEvidence {
     reviews: onTopic([
       [
         {
-          ...{ schema: 1, id: `${human.id}~differs~rumor`, subjectId: 'p', tenant: 'default', kind: 'post' },
-          ...{ protocol: 'rumor', why: 'differs', verdict: human.id, label: 'rumor', at: at(26) },
+          schema: 1,
+          id: `${human.id}~differs~rumor`,
+          subjectId: 'p',
+          tenant: 'default',
+          kind: 'post',
+          protocol: 'rumor',
+          why: 'differs',
+          verdict: human.id,
+          label: 'rumor',
+          at: at(26),
         },
         26,
       ],
@@ -97,8 +126,14 @@ function withPost(id: string) {
 }
 
 const NAMES: { readonly [Name in keyof RecordedEvidence]: RecordedTopic } = {
-  ...{ verdicts: 'verdicts', transcripts: 'transcripts', proposals: 'proposals', decisions: 'decisions' },
-  ...{ outcomes: 'decisionOutcomes', reviews: 'reviews', posts: 'posts', comments: 'comments' },
+  verdicts: 'verdicts',
+  transcripts: 'transcripts',
+  proposals: 'proposals',
+  decisions: 'decisions',
+  outcomes: 'decisionOutcomes',
+  reviews: 'reviews',
+  posts: 'posts',
+  comments: 'comments',
   counterspeech: 'counterspeech',
 }
 

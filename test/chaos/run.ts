@@ -473,8 +473,10 @@ const SETTINGS = {
   breaker: { coolDown: '1s', maxCoolDown: '4s' },
   intake: { maxMessageBytes: RULES.maxMessageBytes, pauseAtDue: 40, pauseAtOutbox: 200, resumeAtShare: 0.3 },
   threads: {
-    ...{ maxComments: RULES.maxComments, orphanWait: '2h' },
-    ...{ keepAfterFinal: `${RULES.keepAfterFinal}ms`, keepTombstone: `${RULES.keepTombstone}ms` },
+    maxComments: RULES.maxComments,
+    orphanWait: '2h',
+    keepAfterFinal: `${RULES.keepAfterFinal}ms`,
+    keepTombstone: `${RULES.keepTombstone}ms`,
   },
   checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
   clock: { idleAfter: '5s', atEnd: 'finish' },
@@ -529,7 +531,9 @@ async function producerOf(
     topicMessages: [...Map.groupBy(messages, ({ topic }) => topic)].map(([topic, own]) => ({
       topic: PREFIX + topic,
       messages: own.map(({ key, value, dead, timestamp }) => ({
-        ...{ key, value, headers: dead === undefined ? {} : { [DEAD_HEADER]: dead } },
+        key,
+        value,
+        headers: dead === undefined ? {} : { [DEAD_HEADER]: dead },
         ...(timestamp === undefined ? {} : { timestamp: String(timestamp) }),
       })),
     })),
@@ -580,7 +584,9 @@ async function producerOf(
       const own = client.producer({
         transactionalId: `chaos-${seed}-${++transactions}`,
         createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-        ...{ idempotent: true, maxInFlightRequests: 1, allowAutoTopicCreation: false },
+        idempotent: true,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
       })
       await own.connect()
       const transaction = await own.transaction()

@@ -358,8 +358,11 @@ export const unsaid = (post: Known, n: number): Sent => ({
   topic: 'comments',
   key: post.id,
   value: json({
-    ...{ id: `${post.id}-unsaid-${n}`, postId: post.id, tenant: post.tenant },
-    ...{ text: `Nobody ever said this. ${markOf(post.id)}`, createdAt: iso(post.createdAt + MINUTE) },
+    id: `${post.id}-unsaid-${n}`,
+    postId: post.id,
+    tenant: post.tenant,
+    text: `Nobody ever said this. ${markOf(post.id)}`,
+    createdAt: iso(post.createdAt + MINUTE),
   }),
 })
 

@@ -230,15 +230,19 @@ describe('faults', () => {
 
   test('are none for what Kubernetes sets beside a service called gavel, and one for a typo that only looks like it', () => {
     const pod = {
-      ...{ GAVEL_SERVICE_HOST: '10.0.0.1', GAVEL_SERVICE_PORT: '9464', GAVEL_SERVICE_PORT_METRICS: '9464' },
-      ...{ GAVEL_PORT: 'tcp://10.0.0.1:9464', GAVEL_PORT_9464_TCP: 'tcp://10.0.0.1:9464' },
-      ...{ GAVEL_PORT_9464_TCP_PROTO: 'tcp', GAVEL_PORT_9464_TCP_PORT: '9464', GAVEL_PORT_9464_TCP_ADDR: '10.0.0.1' },
+      GAVEL_SERVICE_HOST: '10.0.0.1',
+      GAVEL_SERVICE_PORT: '9464',
+      GAVEL_SERVICE_PORT_METRICS: '9464',
+      GAVEL_PORT: 'tcp://10.0.0.1:9464',
+      GAVEL_PORT_9464_TCP: 'tcp://10.0.0.1:9464',
+      GAVEL_PORT_9464_TCP_PROTO: 'tcp',
+      GAVEL_PORT_9464_TCP_PORT: '9464',
+      GAVEL_PORT_9464_TCP_ADDR: '10.0.0.1',
       // A second service, called gavel-http: its port has the name of a setting.
-      ...{
-        GAVEL_HTTP_SERVICE_HOST: '10.0.0.2',
-        GAVEL_HTTP_PORT: 'tcp://10.0.0.2:80',
-        GAVEL_HTTP_PORT_80_TCP: 'tcp://x',
-      },
+
+      GAVEL_HTTP_SERVICE_HOST: '10.0.0.2',
+      GAVEL_HTTP_PORT: 'tcp://10.0.0.2:80',
+      GAVEL_HTTP_PORT_80_TCP: 'tcp://x',
     }
     expect(loadSettings(pod)).toEqual(loadSettings({}))
     for (const typo of ['GAVEL_SERVICE_HOTS', 'GAVEL_PORT_TCP', 'GAVEL_PORT_9464_HTTP', 'GAVEL_SERVICEHOST'])

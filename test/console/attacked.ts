@@ -8,7 +8,12 @@ function judgedWith(text: string, protocol: string, subjectId: string): Judged {
   const [one, other] = protocol === 'hate' ? ['non-hate', 'hate'] : ['support', 'oppose']
   return {
     verdict: {
-      ...{ protocol, subjectId, label: 'rumor', rationale: text, degraded: [text], tenant: 'default' },
+      protocol,
+      subjectId,
+      label: 'rumor',
+      rationale: text,
+      degraded: [text],
+      tenant: 'default',
       evidence: { support: ['c1', text.slice(0, 60)], oppose: ['c2'], precedents: [text.slice(0, 60)] },
       filtered: [{ stage: text, model: text, calls: 1, found: [{ category: text, severity: text }] }],
       models: { judge: text },

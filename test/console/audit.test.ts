@@ -41,14 +41,14 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
     expect([path, text.includes(WORDS) || text.includes(id)]).toEqual([path, true])
     expect(console.audited).toEqual([
       {
-        ...{
-          schema: 1,
-          at: expect.any(String),
-          by: 'anna',
-          session: expect.stringMatching(/^[\w-]{16}$/),
-          what: 'saw',
-        },
-        ...{ page: path.split('?')[0], verdicts: [id], more: 0 },
+        schema: 1,
+        at: expect.any(String),
+        by: 'anna',
+        session: expect.stringMatching(/^[\w-]{16}$/),
+        what: 'saw',
+        page: path.split('?')[0],
+        verdicts: [id],
+        more: 0,
         ...(path.startsWith('/verdict/file') ? { sha256: hash('sha256', text, 'hex') } : {}),
       },
     ])

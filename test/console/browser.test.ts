@@ -37,7 +37,12 @@ async function served() {
   ) => {
     const ids = comments.map((_, n) => `${subjectId}-c${n}`)
     const verdict = aVerdict(at(revision), {
-      ...{ subjectId, revision, rationale: `why ${text}`, degraded: [text], final: false, ...change },
+      subjectId,
+      revision,
+      rationale: `why ${text}`,
+      degraded: [text],
+      final: false,
+      ...change,
       supersedes: revision === 1 ? null : `rumor~${subjectId}~r${revision - 1}`,
       evidence: { support: ids.slice(0, 1), oppose: ids.slice(1), precedents: [] },
     })
@@ -68,7 +73,11 @@ async function served() {
   }
   const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
   const part = await consolePart(settings, {
-    ...{ record, queue: record.review, loops, clock: Date.now, report: () => {} },
+    record,
+    queue: record.review,
+    loops,
+    clock: Date.now,
+    report: () => {},
     look: async () => WELL,
     audit: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
@@ -90,7 +99,11 @@ async function served() {
   part.printLink()
   const own = `http://127.0.0.1:${part.port}`
   return {
-    ...{ topics, judged, decided, own, link: links[0] ?? '' },
+    topics,
+    judged,
+    decided,
+    own,
+    link: links[0] ?? '',
     nextLink() {
       part.printLink()
       return links.at(-1) ?? ''

@@ -20,8 +20,13 @@ async function served() {
   const loops = namedLoops(() => {})
   const links: string[] = []
   const part = await consolePart(loadSettings({ GAVEL_CONSOLE_PORT: '0', GAVEL_DRAIN: '1s' }), {
-    ...{ record, queue: record.review, loops, clock: Date.now, report: () => {} },
-    ...{ look: async () => WELL, audit: null },
+    record,
+    queue: record.review,
+    loops,
+    clock: Date.now,
+    report: () => {},
+    look: async () => WELL,
+    audit: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: { decide: async () => ({ of: '0@0', decided: null }) },
   })

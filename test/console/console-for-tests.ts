@@ -39,15 +39,33 @@ const kinds: Kinds = new Map(
 )
 
 export const WELL: Standing = {
-  ...{ at: 0, away: [], lag: [], replicas: [], firing: [], stages: [], openCases: 0, due: 0, paused: [] },
+  at: 0,
+  away: [],
+  lag: [],
+  replicas: [],
+  firing: [],
+  stages: [],
+  openCases: 0,
+  due: 0,
+  paused: [],
   outbox: { size: 0, oldestSeconds: 0 },
 }
 
 /** A turn of a transcript in which this was answered. */
 export function aTurn(stage: string, role: string, answer: unknown, change: Partial<Turn> = {}): Turn {
   return {
-    ...{ round: 0, stage, role, model: 'm', messages: [], answer, raw: null, calls: [], usage: noUsage() },
-    ...{ startedAt: at(0), ms: 5, memo: false },
+    round: 0,
+    stage,
+    role,
+    model: 'm',
+    messages: [],
+    answer,
+    raw: null,
+    calls: [],
+    usage: noUsage(),
+    startedAt: at(0),
+    ms: 5,
+    memo: false,
     ...change,
   }
 }
@@ -120,21 +138,32 @@ export function aConsole({
   const pages = [
     ...livePages({ record: shown, arriving, blinds, ...lists, streams }),
     ...verdictPages({
-      ...{ record: shown, kinds, blinds, canDecide: true, style: 'body{color:#111}' },
-      ...{ clock: () => now, publicUrl },
+      record: shown,
+      kinds,
+      blinds,
+      canDecide: true,
+      style: 'body{color:#111}',
+      clock: () => now,
+      publicUrl,
     }),
     searchPage({ record: shown, blinds, ...lists }),
     healthPage({ forPeople: async () => waiting, look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
     ...(isAlone
       ? []
       : reviewPages({
-          ...{ queue: notedQueue(record.review), record: shown, kinds, blinds, deciding: { decide } },
-          ...{ clock: () => now, claimFor: 900_000 },
+          queue: notedQueue(record.review),
+          record: shown,
+          kinds,
+          blinds,
+          deciding: { decide },
+          clock: () => now,
+          claimFor: 900_000,
         })),
     decidePage({ record: shown, kinds, blinds, deciding: { decide }, clock: () => now }),
   ]
   const { fetch } = consoleOf({
-    ...{ pages, sessions },
+    pages,
+    sessions,
     assets: [
       asset('console.css', 'text/css'),
       asset('verdict.css', 'text/css'),
@@ -143,7 +172,10 @@ export function aConsole({
       asset('icon.svg', 'image/svg+xml'),
     ],
     way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },
-    ...{ people, publicUrl, isUnderstudy, clock: () => now },
+    people,
+    publicUrl,
+    isUnderstudy,
+    clock: () => now,
     audit: {
       async note(entry) {
         await note?.()
@@ -171,7 +203,16 @@ export function aConsole({
       headers: { 'sec-fetch-site': 'same-origin', ...headers },
     })
   return {
-    ...{ record, topics, arriving, sessions, pages, reported, printed, audited, ask, post },
+    record,
+    topics,
+    arriving,
+    sessions,
+    pages,
+    reported,
+    printed,
+    audited,
+    ask,
+    post,
     pass(ms: number) {
       now += ms
     },

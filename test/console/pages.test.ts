@@ -116,13 +116,11 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
     console.pages
       .find((page) => page.path === path && page.method === 'GET')
       ?.answer({
-        ...{
-          query: new URLSearchParams(query),
-          form: new URLSearchParams(),
-          session,
-          lastEventId: null,
-          told: async () => true,
-        },
+        query: new URLSearchParams(query),
+        form: new URLSearchParams(),
+        session,
+        lastEventId: null,
+        told: async () => true,
         signal: new AbortController().signal,
       })
   for (const path of ['/verdict', '/verdict/file', '/thread'])
@@ -175,8 +173,13 @@ it('a saved file holds the whole argument, every decision, and the messages with
   const decision = { by: 'anna', against: 'rumor~bridge~r2', of: '0@7' }
   const human = await console.judged({
     verdict: {
-      ...{ subjectId: 'bridge', revision: 3, label: 'non-rumor', decidedBy: 'human', rationale: 'ticket 88' },
-      ...{ decision, supersedes: 'rumor~bridge~r2' },
+      subjectId: 'bridge',
+      revision: 3,
+      label: 'non-rumor',
+      decidedBy: 'human',
+      rationale: 'ticket 88',
+      decision,
+      supersedes: 'rumor~bridge~r2',
     },
   })
   const saved = await console.ask(`/verdict/file?id=${human.id}`, {
@@ -205,7 +208,12 @@ it('the history, and whatever was left out, are shown in sentences', async () =>
     console.judged({
       post: { author: 'lou' },
       verdict: {
-        ...{ subjectId: 'quay', revision, label, final: false, decidedBy: 'consensus', rounds: 1 },
+        subjectId: 'quay',
+        revision,
+        label,
+        final: false,
+        decidedBy: 'consensus',
+        rounds: 1,
         timing: { ...aVerdict(at(0)).timing, decidedAt: at(revision * 60) },
         counts: { accepted, judged: accepted - 2, leftOut },
         ...change,

@@ -23,7 +23,11 @@ async function debated(console: ReturnType<typeof aConsole>, label: string) {
   const leftOut = { cap: 0, late: 0, folded: 0, author: 0, unscored: 0, load: 0 }
   return console.judged({
     verdict: {
-      ...{ subjectId: 'quay', revision: 2, label, decidedBy: 'consensus', scores: { support: 2, oppose: 2 } },
+      subjectId: 'quay',
+      revision: 2,
+      label,
+      decidedBy: 'consensus',
+      scores: { support: 2, oppose: 2 },
       evidence: { support: ['c1', 'c2'], oppose: ['c3'], precedents: [] },
       counts: { accepted: 4, judged: 4, leftOut },
     },
@@ -103,7 +107,10 @@ it('a saved file names who was asked and who answered, that no person was there,
   const call = { id: 'x', outcome: 'answered' as const, model: 'asked-for', startedAt: '', ms: 1 }
   const { id } = await console.judged({
     verdict: {
-      ...{ subjectId: 'pier', label: 'rumor', revision: 2, supersedes: first.id },
+      subjectId: 'pier',
+      label: 'rumor',
+      revision: 2,
+      supersedes: first.id,
       evidence: { support: ['c1', 'c2'], oppose: [], precedents: [] },
     },
     comments: [
@@ -116,7 +123,8 @@ it('a saved file names who was asked and who answered, that no person was there,
         'scorer (batch 1)',
         { scores: [{ comment: 1, score: 1, reason: '' }] },
         {
-          ...{ about: ['c2'], model: 'who-answered' },
+          about: ['c2'],
+          model: 'who-answered',
           calls: [{ ...call, promptTokens: 1, cachedTokens: 0, completionTokens: 1, costUsd: 0 }],
         },
       ),

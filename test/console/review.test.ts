@@ -154,8 +154,16 @@ it('a decision made without seeing the first opinion stays an opinion, also if s
   const anna = await enter('anna')
   const form = formIn((await console.page(await anna.to('/review/next'), anna.cookie)).text)
   const disputed = {
-    ...{ schema: 1, id: 'disputed', subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' },
-    ...{ why: 'disputed', verdict: id, label: 'non-rumor', at: at(41) },
+    schema: 1,
+    id: 'disputed',
+    subjectId: 'p',
+    tenant: 'default',
+    kind: 'post',
+    protocol: 'rumor',
+    why: 'disputed',
+    verdict: id,
+    label: 'non-rumor',
+    at: at(41),
   }
   await console.topics.send('reviews', 'p', disputed, 41)
   await anna.to('/review/decide', { ...form, label: 'rumor', why: 'x' })

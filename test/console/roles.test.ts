@@ -160,8 +160,16 @@ it('a lead releases what another holds, a moderator does not', async () => {
 it('faults and backlog of the service are shown only to its operator', async () => {
   const console = aConsole({
     look: async () => ({
-      ...{ at: 0, away: [], lag: [], replicas: [], stages: [], openCases: 0, due: 0, paused: [] },
-      ...{ outbox: { size: 0, oldestSeconds: 0 }, firing: [{ name: 'GavelBudget', summary: 'globex has spent all' }] },
+      at: 0,
+      away: [],
+      lag: [],
+      replicas: [],
+      stages: [],
+      openCases: 0,
+      due: 0,
+      paused: [],
+      outbox: { size: 0, oldestSeconds: 0 },
+      firing: [{ name: 'GavelBudget', summary: 'globex has spent all' }],
     }),
   })
   for (const [role, tenants, sees] of [

@@ -211,7 +211,9 @@ describe('counterspeech', () => {
     const context = intakeContext({ threads, outbox }, { erase })
     const read = [readReply(replyJson({ postId: 'p1' })), readReply(replyJson({ postId: 'p1' }))]
     await threads.deletePost({ tenant: 'default', postId: 'p1', kind: 'post' }, () => ({
-      ...{ caseId: '', verdict: '', transcript: '' },
+      caseId: '',
+      verdict: '',
+      transcript: '',
     }))
     const taken = read.flatMap((one) => (one.ok ? [one] : []))
     expect(await counterspeech.handle(context, taken, async () => {})).toEqual(['deleted', 'deleted'])

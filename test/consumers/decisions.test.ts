@@ -29,7 +29,10 @@ async function reading() {
   const { decisions, threads, outbox } = memory
   const context = { clock: () => T0 + 5_000, report }
   const consumer = decisionsConsumer({
-    ...{ ...context, decisions, outbox, limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE } },
+    ...context,
+    decisions,
+    outbox,
+    limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     decide: decider({ ...context, decisions, threads, protocols, routes }),
     store: { onceWhole: async (work) => void (await work()), untilStored: async (work) => void (await work()) },
     reader: {
@@ -54,7 +57,11 @@ async function reading() {
     const { epoch } = await takeCase(stores, record.id)
     const verdict = JSON.stringify(aVerdict(AT, { id: record.id, subjectId: 'p1', label, revision: record.revision }))
     await stores.cases.conclude(record, epoch, {
-      ...{ label, verdict, transcript: '{}', carry: null, again: false },
+      label,
+      verdict,
+      transcript: '{}',
+      carry: null,
+      again: false,
       proposal: (above) => {
         throw new Error(`beneath ${above.id}`)
       },
@@ -127,7 +134,10 @@ describe('what people decide', () => {
     const [letter, ...more] = await entries()
     expect(more).toEqual([])
     expect(JSON.parse(letter?.kind === 'dead-letter' ? String(letter.letter) : '{}')).toMatchObject({
-      ...{ topic: 'decisions', partition: 0, offset: '0', reason },
+      topic: 'decisions',
+      partition: 0,
+      offset: '0',
+      reason,
       detail: expect.stringMatching(detail),
     })
   })

@@ -40,7 +40,11 @@ function fakeKafka() {
     }
     const consumer = {
       events: {
-        ...{ CRASH: 'crash', GROUP_JOIN: 'join', HEARTBEAT: 'heartbeat', FETCH_START: 'asked', FETCH: 'fetched' },
+        CRASH: 'crash',
+        GROUP_JOIN: 'join',
+        HEARTBEAT: 'heartbeat',
+        FETCH_START: 'asked',
+        FETCH: 'fetched',
         END_BATCH_PROCESS: 'batch ended',
       },
       on: (name: string, listen: (event: { payload: unknown }) => void) => void listeners.set(name, listen),

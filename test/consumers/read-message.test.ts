@@ -179,7 +179,11 @@ describe('a message is read', () => {
     expect(read.ok && read.message.parentId).toBeUndefined()
     const empty = readComment(comment({ parentId: '', author: '' }))
     expect(empty.ok ? empty.message : empty).toEqual({
-      ...{ id: 'c1', postId: 'p1', tenant: 'default', text: 'hm', createdAt: NOW - 60_000 },
+      id: 'c1',
+      postId: 'p1',
+      tenant: 'default',
+      text: 'hm',
+      createdAt: NOW - 60_000,
     })
   })
 
@@ -237,7 +241,9 @@ describe('a message is read', () => {
 describe('a message is put aside', () => {
   it('and a field that is not there is called missing, not a type that was received', () => {
     expect(readPost(post({ createdAt: undefined }))).toMatchObject({
-      ...{ ok: false, reason: 'invalid', detail: 'createdAt: is missing' },
+      ok: false,
+      reason: 'invalid',
+      detail: 'createdAt: is missing',
     })
     expect(readPost(post({ createdAt: true }))).toMatchObject({
       detail: expect.stringMatching(/^createdAt: .*expected/),

@@ -25,8 +25,13 @@ const BATCH: Batch = {
 
 function make() {
   const store = {
-    ...{ lost: null as Loss | null, full: false, away: false, share: 0, noted: [] as [string, string][][] },
-    ...{ refuses: '', waitsFor: '' },
+    lost: null as Loss | null,
+    full: false,
+    away: false,
+    share: 0,
+    noted: [] as [string, string][][],
+    refuses: '',
+    waitsFor: '',
   }
   const told: (keyof Events)[] = []
   const shares: (number | null)[] = []

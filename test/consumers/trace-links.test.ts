@@ -40,9 +40,16 @@ async function noted(topic: string, messages: readonly (readonly [value: object,
   ])
   await intake({ reader, handlers, context: intakeContext(stores, { links }), marks: stores.marks }).start()
   const batch: Batch = {
-    ...{ topic, partition: 0, next: String(messages.length), atEnd: true },
+    topic,
+    partition: 0,
+    next: String(messages.length),
+    atEnd: true,
     messages: messages.map(([value, traceparent], offset) => ({
-      ...{ topic, partition: 0, offset: String(offset), key: 'p1', timestamp: T0 },
+      topic,
+      partition: 0,
+      offset: String(offset),
+      key: 'p1',
+      timestamp: T0,
       value: Buffer.from(JSON.stringify(value)),
       headers: traceparent === null ? {} : { traceparent },
     })),

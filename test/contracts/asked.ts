@@ -40,8 +40,11 @@ export function askedContract(name: string, make: MakeStores): void {
     }
     const answer = (protocol: string, words = 'so it is', ref = ASKED) =>
       stores.answers.put({
-        ...{ tenant: ref.tenant, request: ref.postId, protocol },
-        ...{ verdict: JSON.stringify({ words }), transcript: '{"turns":[]}' },
+        tenant: ref.tenant,
+        request: ref.postId,
+        protocol,
+        verdict: JSON.stringify({ words }),
+        transcript: '{"turns":[]}',
       })
     const read = () => stores.answers.read('acme', 'q-1')
     const due = async () => (await stores.threads.due(AT_ONCE, 10)).map(({ postId, kind }) => `${kind} ${postId}`)

@@ -288,7 +288,7 @@ describe('in BullMQ', () => {
     const waits = () => desk.waits([...together(asks), ...alone([askOf('c2')])])
     await expect
       .poll(async () => (await waits()).map(({ state }) => state), SOON)
-      .toEqual([...['active', 'active', 'deferred', 'none']])
+      .toEqual(['active', 'active', 'deferred', 'none'])
     const [first, second, judged, none] = await waits()
     expect(first).toMatchObject({ key: '0.0', tries: 1, heldMs: 0, why: 'timeout: no answer' })
     expect(second).toMatchObject({ key: '0.1', tries: 0, why: null })

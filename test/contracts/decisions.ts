@@ -23,9 +23,17 @@ export function decisionsContract(name: string, make: MakeStores): void {
     })
 
     const decision = (change: Partial<Decision> = {}): Decision => ({
-      ...{ ref, protocol: 'rumor', withdraw: false, label: 'non-rumor', against: 1, force: false, opinion: false },
-      ...{ by: 'ann', why: 'Ticket 88.' },
-      ...{ same: String(offset), place: { partition: 0, offset: String(offset++), timestamp: T0 + offset } },
+      ref,
+      protocol: 'rumor',
+      withdraw: false,
+      label: 'non-rumor',
+      against: 1,
+      force: false,
+      opinion: false,
+      by: 'ann',
+      why: 'Ticket 88.',
+      same: String(offset),
+      place: { partition: 0, offset: String(offset++), timestamp: T0 + offset },
       ...change,
     })
     const written = (label: string | null, on: DecidedOn): LabelledVerdict => ({
@@ -299,7 +307,9 @@ export function decisionsContract(name: string, make: MakeStores): void {
       await published()
       const repeat = (given = decision({ withdraw: true, label: null, against: 2 })) =>
         stores.decisions.decide(given, SCOPE, T0, ({ machine }) => ({
-          ...{ label: 'rumor', verdict: machine ?? '', transcript: '{}' },
+          label: 'rumor',
+          verdict: machine ?? '',
+          transcript: '{}',
         }))
       expect(await repeat()).toMatchObject({ outcome: 'withdrawn' })
       const before = await readThread(stores, ref)

@@ -19,17 +19,15 @@ const KEEP = { keepTombstoneMs: 60_000, keepAfterFinalMs: 60_000 }
 const REF: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 const POST = { id: 'p', text: 'The dam has burst.', createdAt: 1_000 }
 const RULES: ThreadRules = {
-  ...{
-    finalAge: 1e9,
-    counts: [],
-    maxComments: 10,
-    maxPerAuthor: null,
-    maxUnnamed: null,
-    isPlaceholder: () => false,
-    reopen: true,
-    maxTextChars: 1_000,
-    orphanWait: 1_000,
-  },
+  finalAge: 1e9,
+  counts: [],
+  maxComments: 10,
+  maxPerAuthor: null,
+  maxUnnamed: null,
+  isPlaceholder: () => false,
+  reopen: true,
+  maxTextChars: 1_000,
+  orphanWait: 1_000,
   rank: () => 0,
   samplingKeyVersion: 'a key',
 }
@@ -61,17 +59,24 @@ async function rolledBack(during: () => Promise<unknown>): Promise<void> {
 
 function recordOf(revision: number): CaseRecord {
   return {
-    ...{ id: `rumor~p~r${revision}`, protocol: 'rumor', tenant: 'default', subjectId: 'p', kind: 'post', revision },
-    ...{
-      final: true,
-      supersedes: null,
-      subject: null,
-      comments: { accepted: 0, cap: 0, late: 0, author: 0 },
-      overloaded: false,
-      carry: null,
-    },
+    id: `rumor~p~r${revision}`,
+    protocol: 'rumor',
+    tenant: 'default',
+    subjectId: 'p',
+    kind: 'post',
+    revision,
+
+    final: true,
+    supersedes: null,
+    subject: null,
+    comments: { accepted: 0, cap: 0, late: 0, author: 0 },
+    overloaded: false,
+    carry: null,
     versions: { script: 1, prompts: '', settings: '' },
-    ...{ createdAt: 1_000, receivedAt: 1_000, openedAt: 1_000, deadline: 1e15 },
+    createdAt: 1_000,
+    receivedAt: 1_000,
+    openedAt: 1_000,
+    deadline: 1e15,
   }
 }
 

@@ -12,7 +12,9 @@ const p1 = thread('p1')
 const PLACE = { partition: 1, offset: '4', timestamp: T0 }
 
 export const asked = (revision: number, protocol = 'rumor', readsComments = true): AskedAgain => ({
-  ...{ protocol, revision, readsComments },
+  protocol,
+  revision,
+  readsComments,
 })
 
 /** The thread as these messages make it, by the rules. */

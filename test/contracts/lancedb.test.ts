@@ -95,7 +95,10 @@ describe('the library, in LanceDB', () => {
     const lock = join(path, 'lock')
     let taken = false
     const late = lanceLibrary({
-      ...{ path, embedder: wordEmbedder(), proposalsPerAuthor: 10, ...BOUNDS },
+      path,
+      embedder: wordEmbedder(),
+      proposalsPerAuthor: 10,
+      ...BOUNDS,
       // It is asked the time while it holds the lock, before it logs the change.
       now() {
         if (existsSync(lock)) {
@@ -123,7 +126,12 @@ describe('the library, in LanceDB', () => {
       seed: 7,
     })
     const rows = numbers.map((some, at) => ({
-      ...{ id: `r${at}`, text: `text ${at}`, label: 'x', metadata: { at: String(at) }, source: '', change: 'c' },
+      id: `r${at}`,
+      text: `text ${at}`,
+      label: 'x',
+      metadata: { at: String(at) },
+      source: '',
+      change: 'c',
       owner: at % 3 === 0 ? 'somebody' : '',
       vector: Float32Array.from(some),
     }))

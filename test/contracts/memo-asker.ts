@@ -50,11 +50,16 @@ const counted: Model = {
 }
 const asking = gateway({
   ...memoryParts(Date.now),
-  ...{ model: counted, loadImage: noImages, clock: Date.now },
+  model: counted,
+  loadImage: noImages,
+  clock: Date.now,
   memo: redisMemo(client, (name) => `{${options.prefix}}:${name}`),
   settings: {
     ...GATEWAY,
-    ...{ roles: { default: ['gpt-x'] }, slots: options.askers, callTimeout: 30_000, secret: 'a secret of the test' },
+    roles: { default: ['gpt-x'] },
+    slots: options.askers,
+    callTimeout: 30_000,
+    secret: 'a secret of the test',
     memo: { enabled: true, keep: 60_000, lease: options.leaseMs, patience: options.patienceMs, maxBytes: 65_536 },
   },
   report: (name, event) => void (name === 'error' && writeSync(2, `${name} ${JSON.stringify(event)}\n`)),
@@ -69,8 +74,15 @@ async function asker(number: number): Promise<void> {
   for (;;) {
     try {
       const context = askContext({
-        ...{ ask, protocol: 'rumor', subject: thread(`${process.pid}-${number}`), caseId: `${number}` },
-        ...{ askId: `${number}`, attempt: 1, last: false, remember: true, calls: [] },
+        ask,
+        protocol: 'rumor',
+        subject: thread(`${process.pid}-${number}`),
+        caseId: `${number}`,
+        askId: `${number}`,
+        attempt: 1,
+        last: false,
+        remember: true,
+        calls: [],
         signal: new AbortController().signal,
         deadline: Date.now() + 60_000,
       })

@@ -191,7 +191,8 @@ describe('the OpenAI model', () => {
     expect([kept?.prompt_cache_options, alone?.prompt_cache_options]).toEqual([options, options])
     // Calls that begin alike have the same key; a call that nothing is kept of needs none.
     expect([typeof kept?.prompt_cache_key, alone?.prompt_cache_key]).toEqual([
-      ...[options === undefined ? 'undefined' : 'string', undefined],
+      options === undefined ? 'undefined' : 'string',
+      undefined,
     ])
   })
 

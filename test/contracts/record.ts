@@ -17,7 +17,8 @@ export const CONTEXT = {
   ofReplies: new Set(['counterspeech']),
   labels: new Map([['rumor', new Set(['rumor', 'non-rumor'])]]),
   weigh: weighed,
-  ...{ indexChars: 20_000, maxBytes: 2 ** 20 },
+  indexChars: 20_000,
+  maxBytes: 2 ** 20,
 }
 
 export const at = (seconds: number) => new Date(T0 + seconds * 1000).toISOString()
@@ -607,15 +608,16 @@ export function recordContract(
           'reviews',
           'p',
           {
-            ...{
-              schema: 1,
-              id: `${verdict}~${why}`,
-              subjectId: 'p',
-              tenant: 'default',
-              kind: 'post',
-              protocol: 'rumor',
-            },
-            ...{ why, verdict, at: at(20), ...more },
+            schema: 1,
+            id: `${verdict}~${why}`,
+            subjectId: 'p',
+            tenant: 'default',
+            kind: 'post',
+            protocol: 'rumor',
+            why,
+            verdict,
+            at: at(20),
+            ...more,
           },
           20,
         )
@@ -630,10 +632,18 @@ export function recordContract(
         expect(waiting).toBe(3)
         expect(items).toEqual([
           {
-            ...{ verdict: 'rumor~none~r1', protocol: 'rumor', revision: 1, label: null, reasons: ['undecided'] },
+            verdict: 'rumor~none~r1',
+            protocol: 'rumor',
+            revision: 1,
+            label: null,
+            reasons: ['undecided'],
             subject: { ...POST, postId: 'none' },
             // Doubt 0.5, no comments, twice as dear as the dearest label, an hour old.
-            ...{ score: 0.5 * 2 * (1 + 1 / 24), since: T0, words: 'none', lang: null, claim: null },
+            score: 0.5 * 2 * (1 + 1 / 24),
+            since: T0,
+            words: 'none',
+            lang: null,
+            claim: null,
           },
         ])
       })
@@ -683,11 +693,14 @@ export function recordContract(
           // Most came today; one of a hundred has waited for long.
           const seconds = n % 100 === 3 ? -n * 1_000 : n * 5
           const one = aVerdict(at(seconds), {
-            ...{ subjectId: `s${n}`, label: n % 3 === 0 ? 'non-rumor' : 'rumor', models: { judge: 'a judge' } },
+            subjectId: `s${n}`,
+            label: n % 3 === 0 ? 'non-rumor' : 'rumor',
+            models: { judge: 'a judge' },
             counts: { ...aVerdict(at(0)).counts, ...heard },
           })
           return entriesOf('verdicts', incoming('verdicts', n, one.subjectId, one, 0), CONTEXT).map((entry) => ({
-            ...{ offset: n, entry },
+            offset: n,
+            entry,
           }))
         })
         await store.apply({ topic: 'verdicts', partition: 0, from: 0, next: 700, entries })
@@ -1055,7 +1068,11 @@ export function recordContract(
       await topics.send('feedback', 'p', feedback, 1)
       expect((await subject())?.said).toEqual([
         {
-          ...{ said: 'feedback', id: 'feedback 0@0', protocol: 'rumor', label: 'non-rumor', by: 'ann' },
+          said: 'feedback',
+          id: 'feedback 0@0',
+          protocol: 'rumor',
+          label: 'non-rumor',
+          by: 'ann',
           at: T0 + 1_000,
           message: { label: 'non-rumor', by: 'ann', at: at(1), note: 'no source' },
         },

@@ -98,8 +98,13 @@ async function opened(topic: string, partition: number): Promise<void> {
 
 function readerOf(topic: string, group: string = randomUUID()): TopicReader {
   const settings = {
-    ...{ group, topics: [topic], sessionTimeout: 6_000, maxBytesPerPartition: 1 << 20 },
-    ...{ fetchBytes: 1, fetchWait: 250, partitions: 4 },
+    group,
+    topics: [topic],
+    sessionTimeout: 6_000,
+    maxBytesPerPartition: 1 << 20,
+    fetchBytes: 1,
+    fetchWait: 250,
+    partitions: 4,
   }
   const reader = groupReader({ kafka, settings, clock: Date.now, report: () => {} })
   readers.push(reader)
@@ -281,7 +286,8 @@ describe('a compacted topic', { concurrent: true }, () => {
     // By idempotent producers, as Java's are: of each the last batch stays, though it be empty. Large enough for a segment each.
     for (const [key, value] of ['ka', 'kb', 'lc', 'md'].map((pair) => [...pair])) {
       const producer = kafka.producer({
-        ...{ idempotent: true, maxInFlightRequests: 1 },
+        idempotent: true,
+        maxInFlightRequests: 1,
         createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
       })
       await producer.connect()
@@ -350,7 +356,7 @@ describe('reading to the end comes to it at once,', { concurrent: true }, () => 
     const topic = await topicOfEveryEnd()
     const group = randomUUID()
     if (from !== null) await setOffset(group, topic, from)
-    const settings = { ...{ group, topic, atOnce: 100, atOnceBytes: 1 << 20 }, sessionTimeout: 6_000 }
+    const settings = { group, topic, atOnce: 100, atOnceBytes: 1 << 20, sessionTimeout: 6_000 }
     const values: string[] = []
     const signal = AbortSignal.timeout(GIVEN_UP_MS)
     const read = () =>

@@ -611,33 +611,36 @@ describe('in Redis', () => {
   describe('of what people decided a recovery', () => {
     const place = { partition: 0, offset: '5', timestamp: T0 }
     const one = {
-      ...{
-        protocol: 'rumor',
-        verdict: 'rumor~p1~r3',
-        stands: true,
-        revision: 3,
-        label: 'non-rumor',
-        of: '0@5',
-        by: 'ann',
-      },
-      ...{ place, same: 'it', asked: ['edited'], proposal: 6, isUntold: true },
+      protocol: 'rumor',
+      verdict: 'rumor~p1~r3',
+      stands: true,
+      revision: 3,
+      label: 'non-rumor',
+      of: '0@5',
+      by: 'ann',
+      place,
+      same: 'it',
+      asked: ['edited'],
+      proposal: 6,
+      isUntold: true,
     }
     const restore = (change: Partial<typeof one> = {}) =>
       redisRecovery(client, stores.keys, RECOVERY).restoreDecided(p1, [{ ...one, ...change }])
     const decide = (change: Partial<Decision> = {}) =>
       stores.decisions.decide(
         {
-          ...{
-            ref: p1,
-            protocol: 'rumor',
-            place,
-            same: 'it',
-            withdraw: false,
-            label: 'rumor',
-            against: 3,
-            force: false,
-          },
-          ...{ opinion: false, by: 'ben', why: 'Ticket 89.', ...change },
+          ref: p1,
+          protocol: 'rumor',
+          place,
+          same: 'it',
+          withdraw: false,
+          label: 'rumor',
+          against: 3,
+          force: false,
+          opinion: false,
+          by: 'ben',
+          why: 'Ticket 89.',
+          ...change,
         },
         'rumor~p1~r',
         T0,
@@ -655,15 +658,17 @@ describe('in Redis', () => {
       const seen: (string | null)[] = []
       const decided = await stores.decisions.decide(
         {
-          ...{
-            ref: p1,
-            protocol: 'rumor',
-            place: { ...place, offset: '9' },
-            same: 'another',
-            withdraw: true,
-            label: null,
-          },
-          ...{ against: 3, force: false, opinion: false, by: 'ben', why: 'Ticket 89.' },
+          ref: p1,
+          protocol: 'rumor',
+          place: { ...place, offset: '9' },
+          same: 'another',
+          withdraw: true,
+          label: null,
+          against: 3,
+          force: false,
+          opinion: false,
+          by: 'ben',
+          why: 'Ticket 89.',
         },
         'rumor~p1~r',
         T0,

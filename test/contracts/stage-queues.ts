@@ -276,7 +276,11 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await queues.push(['c1'])
       await expect.poll(() => noted.timesAdvanced('c1'), SOON).toBe(2)
       expect(noted.answered.map(({ ask: { key }, attempt }) => `${key} ${attempt.heldMs}`)).toEqual([
-        ...['a 0', 'b 0', 'c 0', 'b 100', 'c 300'],
+        'a 0',
+        'b 0',
+        'c 0',
+        'b 100',
+        'c 300',
       ])
     })
 
@@ -369,7 +373,13 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await sleep(100)
       expect(
         await noted.stranded(queues, [
-          ...['waits', 'is advanced', 'is asked', 'held', 'tries again', 'comes later', 'nobody’s'],
+          'waits',
+          'is advanced',
+          'is asked',
+          'held',
+          'tries again',
+          'comes later',
+          'nobody’s',
         ]),
       ).toEqual(['nobody’s'])
       gate.resolve()

@@ -472,7 +472,10 @@ export function threadStoreContract(name: string, make: MakeStores): void {
 
       describe('under one key and then another', () => {
         const under = (key: string): ThreadRules => ({
-          ...{ ...RULES, maxComments: 7, maxPerAuthor: 3, samplingKeyVersion: key },
+          ...RULES,
+          maxComments: 7,
+          maxPerAuthor: 3,
+          samplingKeyVersion: key,
           rank: (_, id) => samplingRanks(key)('a scope', id),
         })
         const by = (from: string, count: number) =>
@@ -1004,7 +1007,10 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.deletePost(p4, retractionOf(p4))
         const all = [p1, p2, p3, p4, { ...p1, tenant: 'another' }]
         expect(await Promise.all(all.map((ref) => stores.threads.statusOf(ref)))).toEqual([
-          ...['unrouted', 'threaded', 'post-only', 'deleted'],
+          'unrouted',
+          'threaded',
+          'post-only',
+          'deleted',
           null,
         ])
       })

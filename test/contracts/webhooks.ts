@@ -31,10 +31,16 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
     afterEach(() => store.close())
 
     const delivery = (postId: string, revision: number, change: Partial<Delivery> = {}): Delivery => ({
-      ...{ hook: 'shop', protocol: 'hate', ref: thread(postId, 'acme'), from: store.from, revision },
-      ...{ follows: false, retracts: false },
+      hook: 'shop',
+      protocol: 'hate',
+      ref: thread(postId, 'acme'),
+      from: store.from,
+      revision,
+      follows: false,
+      retracts: false,
       verdictId: `hate@acme~${postId}~r${revision}`,
-      ...{ body: `body of ${postId} r${revision}`, bare: `bare ${postId} r${revision}` },
+      body: `body of ${postId} r${revision}`,
+      bare: `bare ${postId} r${revision}`,
       ...change,
     })
     const take = async (limit = 9, lease = LEASE, hooks = ['shop', 'club']) => {

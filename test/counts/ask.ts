@@ -101,8 +101,12 @@ const PARTS = /(?:Parts|State|Settings)$/
 /** The types that functions take and return, by their names; an object type without a name by its fields. */
 export function typesOf(frames: readonly Frame[]): string[] {
   const program = ts.createProgram([...new Set(frames.map(({ file }) => join(PROJECT, file)))], {
-    ...{ allowImportingTsExtensions: true, noEmit: true, strict: true, skipLibCheck: true },
-    ...{ target: ts.ScriptTarget.ESNext, module: ts.ModuleKind.NodeNext },
+    allowImportingTsExtensions: true,
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    target: ts.ScriptTarget.ESNext,
+    module: ts.ModuleKind.NodeNext,
   })
   const checker = program.getTypeChecker()
   const found = new Set<string>()

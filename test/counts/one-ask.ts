@@ -15,14 +15,23 @@ const budget = { tokens: PLENTY, usd: PLENTY }
 export function* oneWord(): Script {
   yield* round([
     {
-      ...{ stage: 'word', role: 'speaker', temperature: 0, maxTokens: 10 },
+      stage: 'word',
+      role: 'speaker',
+      temperature: 0,
+      maxTokens: 10,
       messages: [{ role: 'user', content: 'Say yes.' }],
       answer: z.object({ word: z.string() }),
     },
   ])
   const evidence = { support: [], oppose: [], precedents: [] }
   const ruling: Conclusion['ruling'] = {
-    ...{ label: 'good', scores: {}, rationale: '', decidedBy: 'judge', rounds: 1, evidence, degraded: [] },
+    label: 'good',
+    scores: {},
+    rationale: '',
+    decidedBy: 'judge',
+    rounds: 1,
+    evidence,
+    degraded: [],
   }
   return { ruling }
 }
@@ -46,11 +55,14 @@ export async function askOnce(baseUrl: string, begin: () => Promise<void>): Prom
       model: openAiModel({ baseUrl, apiKey: 'none', answerFormat: 'json_object' }),
       loadImage: noImages,
       ...memoryParts(Date.now, {
-        ...{ verdict: budget, tenant: { ...budget, per: 3_600_000 }, total: { ...budget, per: 3_600_000 } },
+        verdict: budget,
+        tenant: { ...budget, per: 3_600_000 },
+        total: { ...budget, per: 3_600_000 },
       }),
       settings: {
         ...GATEWAY,
-        ...{ memo: { ...GATEWAY.memo, enabled: true }, limits: { models: limit, tenants: limit } },
+        memo: { ...GATEWAY.memo, enabled: true },
+        limits: { models: limit, tenants: limit },
         prices: { m: { prompt: 1, cached: 1, completion: 1 } },
       },
       clock: Date.now,

@@ -23,7 +23,8 @@ function deciding(comesTo: Decided | null | Error, heard = Promise.resolve()) {
         },
         withinMs: 60_000,
         clock: () => NOW,
-        ...{ waiting: 4, waitingPerTenant: 2 },
+        waiting: 4,
+        waitingPerTenant: 2,
       }),
     ],
   })

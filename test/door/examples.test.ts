@@ -103,7 +103,7 @@ describe('the document', { timeout: 60_000 }, () => {
           await fetch(to, {
             method,
             ...body('{}'),
-            ...{ headers: { authorization: 'Bearer gavel_wrong', 'content-type': 'application/json' } },
+            headers: { authorization: 'Bearer gavel_wrong', 'content-type': 'application/json' },
           }),
         )
     }

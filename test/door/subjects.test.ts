@@ -15,7 +15,13 @@ function knowing(
   { recorded = true, fails = false } = {},
 ) {
   const state = {
-    ...{ accepted: 3, comments: [{}, {}], late: 1, final: false, dueSince: NOW, nextAge: null, dormantFor: ['hate'] },
+    accepted: 3,
+    comments: [{}, {}],
+    late: 1,
+    final: false,
+    dueSince: NOW,
+    nextAge: null,
+    dormantFor: ['hate'],
     revisions: new Map([['rumor', { revision: 2, final: false, openId: 'rumor~p1~r2' }]]),
   }
   const record = {
@@ -62,7 +68,12 @@ describe('a subject', () => {
     const { status, body } = await ask('GET', '/v1/subjects/p1?transcript=true')
     expect(status).toBe(200)
     expect(body).toMatchObject({
-      ...{ id: 'p1', kind: 'post', tenant: 'acme', deleted: false, status: 'threaded', waitsFor: ['hate'] },
+      id: 'p1',
+      kind: 'post',
+      tenant: 'acme',
+      deleted: false,
+      status: 'threaded',
+      waitsFor: ['hate'],
       comments: { accepted: 3, kept: 2, late: 1 },
       dueSince: new Date(NOW).toISOString(),
       open: [{ id: 'rumor~p1~r2', protocol: 'rumor', decided: false }],

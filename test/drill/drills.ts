@@ -100,7 +100,10 @@ function refused(
   longer: Pick<Drill, 'minutes' | 'lastsS'> = { minutes: 8 },
 ): Drill {
   return {
-    ...{ name, says, ...longer, waited: true },
+    name,
+    says,
+    ...longer,
+    waited: true,
     expects: { alert: 'GavelNoModel', to: 'page', reason },
     async stage({ understudy }) {
       understudy.behave({ faults: { rate: 1, kinds: [kind] } })
@@ -233,11 +236,7 @@ export const DRILLS: readonly Drill[] = [
     says: 'hate is judged too, by perspectives with examples, and none of their shelves is there',
     minutes: 19,
     expects: { alert: 'GavelShelfEmpty', to: 'ticket' },
-    stage: ({ restartWith }) =>
-      restartWith({
-        ...{ GAVEL_PROTOCOLS_HATE_ENABLED: 'true' },
-        ...PERSPECTIVES_WITH_SHELVES,
-      }),
+    stage: ({ restartWith }) => restartWith({ GAVEL_PROTOCOLS_HATE_ENABLED: 'true', ...PERSPECTIVES_WITH_SHELVES }),
     heal: ({ restartWith }) => restartWith({}),
   },
   {

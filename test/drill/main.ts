@@ -160,14 +160,13 @@ if (!values.json) {
     }
     const silent = row.expected === 'silence'
     drawn.push([
-      ...[
-        row.drill,
-        row.expected,
-        silent ? '' : seconds(row.toldAfterS),
-        String(row.notifications),
-        row.alerts.join('\n'),
-      ],
-      ...[silent ? '' : seconds(row.resolvedAfterS), row.ok ? 'as it should' : 'NOT as it should'],
+      row.drill,
+      row.expected,
+      silent ? '' : seconds(row.toldAfterS),
+      String(row.notifications),
+      row.alerts.join('\n'),
+      silent ? '' : seconds(row.resolvedAfterS),
+      row.ok ? 'as it should' : 'NOT as it should',
     ])
   }
   const head = ['drill', 'expected', 'told after', 'notifications', 'alerts', 'resolved after', '']

@@ -69,10 +69,17 @@ export async function startWorld(say: Say, closing: Closing, signal: AbortSignal
   const { send, post, sent, start: startPosts } = keep(await producer(shared))
   startPosts()
   const world: World = {
-    ...{ send, post, sent, verdicts: () => recordsOf(shared, 'verdicts') },
-    ...{ sendSpoilt: () => sendSpoilt(shared, kafka.data), idleMember: () => idleMember(shared) },
+    send,
+    post,
+    sent,
+    verdicts: () => recordsOf(shared, 'verdicts'),
+    sendSpoilt: () => sendSpoilt(shared, kafka.data),
+    idleMember: () => idleMember(shared),
     redis: Object.assign(redis, { url: redis.settings.REDIS_URL ?? '' }),
-    ...{ kafka, understudy, replicas: REPLICAS, ...fleet },
+    kafka,
+    understudy,
+    replicas: REPLICAS,
+    ...fleet,
   }
   const prometheusUrl = prometheus.settings.PROMETHEUS_URL ?? ''
   return { world, heard: webhook.heard, prometheusUrl, logs: fleet.logs }

@@ -26,7 +26,8 @@ let environment: Record<string, string>
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 5, ...HELD })
   environment = environmentOn(stack, {
-    ...{ ...protocolsOn('hate'), ...PERSPECTIVES_WITH_SHELVES },
+    ...protocolsOn('hate'),
+    ...PERSPECTIVES_WITH_SHELVES,
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
     GAVEL_CASES_DEADLINE: '30m',
@@ -34,7 +35,10 @@ beforeAll(async () => {
   service = await startService(environment)
   const file = join(folder, 'posts')
   const posts = ['a', 'b', 'c'].map((id) => ({
-    ...{ type: 'post', id, text: `Post ${id}.`, createdAt: '2025-03-01T10:00:00Z' },
+    type: 'post',
+    id,
+    text: `Post ${id}.`,
+    createdAt: '2025-03-01T10:00:00Z',
     tenant: id === 'c' ? 'acme' : 'default',
   }))
   writeFileSync(file, posts.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -83,7 +87,11 @@ describe('gavel cases', () => {
     await eventually(async () => (await verdictsOf(environment)).length === 1, 20_000)
     const [verdict] = await verdictsOf(environment)
     expect(verdict).toMatchObject({
-      ...{ id: 'hate~a~r1', label: null, decidedBy: 'none', degraded: ['the model is gone'], faults: ['ours'] },
+      id: 'hate~a~r1',
+      label: null,
+      decidedBy: 'none',
+      degraded: ['the model is gone'],
+      faults: ['ours'],
       usage: { calls: 5 },
     })
     expect((await list()).map(({ id }) => id).sort()).toEqual(['hate@acme~c~r1', 'hate~b~r1'])

@@ -187,7 +187,10 @@ it('puts a message of 6,000 headers aside once, judges what lies behind it, and 
   const [letter, ...more] = await letters(1)
   expect(more).toEqual([])
   expect(letter).toMatchObject({
-    ...{ key: 'heavy', partition, offset: '0', reason: 'too-large' },
+    key: 'heavy',
+    partition,
+    offset: '0',
+    reason: 'too-large',
     detail: '6000 headers exceed the limit of 1000; the first 32 are kept',
     raw: Buffer.from(post('heavy', 0)).toString('base64'),
   })

@@ -69,11 +69,17 @@ async function sendLines(lines: readonly object[]): Promise<void> {
 }
 
 const post = (id: string, text = `The dam above ${id} has burst, they say.`, more: object = {}) => ({
-  ...{ type: 'post', id, text, createdAt: '2025-03-01T10:00:00Z' },
+  type: 'post',
+  id,
+  text,
+  createdAt: '2025-03-01T10:00:00Z',
   ...more,
 })
 const comment = (id: string, at: string) => ({
-  ...{ type: 'comment', id: `${id}-${at}`, postId: id, text: `It is true, I saw it at ${at}.` },
+  type: 'comment',
+  id: `${id}-${at}`,
+  postId: id,
+  text: `It is true, I saw it at ${at}.`,
   createdAt: `2025-03-01T${at}:00Z`,
 })
 
@@ -107,7 +113,11 @@ it('a person has the last word, through late comments, a kill and an edit, until
   expect(first).toMatchObject({ code: 0, out: `${human} stands.\n` })
   await eventually(async () => (await of('p')).at(-1)?.decidedBy === 'human', 10_000)
   expect((await of('p')).at(-1)).toMatchObject({
-    ...{ id: human, label: said, final: true, supersedes: machine?.id, rationale: 'Confirmed by the city, ticket 88.' },
+    id: human,
+    label: said,
+    final: true,
+    supersedes: machine?.id,
+    rationale: 'Confirmed by the city, ticket 88.',
     decision: { by: 'ann', against: machine?.id },
   })
   expect((await transcriptsOf(environment)).find(({ verdictId }) => verdictId === human)).toMatchObject({ turns: [] })
@@ -158,7 +168,9 @@ it('a person has the last word, through late comments, a kill and an edit, until
   await eventually(async () => (await of('p')).at(-1)?.restored !== undefined, 10_000)
   const ruling = (await proposalsOf('p')).at(-1)
   expect((await of('p')).at(-1)).toMatchObject({
-    ...{ label: ruling?.label, decidedBy: ruling?.decidedBy, restored: { from: ruling?.id, by: 'ann' } },
+    label: ruling?.label,
+    decidedBy: ruling?.decidedBy,
+    restored: { from: ruling?.id, by: 'ann' },
     usage: { calls: 0, costUsd: 0 },
   })
 

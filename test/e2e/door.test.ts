@@ -185,8 +185,10 @@ test('while Redis or Kafka stands still, each route that needs it says so in tim
   timeout: 400_000,
 }, async () => {
   const environment = environmentOn(stack, {
-    ...{ GAVEL_DOOR_PORT: '0', GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true' },
-    ...{ GAVEL_DOOR_SCORES_TIMEOUT: `${SCORE_MS}ms`, GAVEL_DOOR_PRODUCE_TIMEOUT: `${PRODUCE_MS}ms` },
+    GAVEL_DOOR_PORT: '0',
+    GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true',
+    GAVEL_DOOR_SCORES_TIMEOUT: `${SCORE_MS}ms`,
+    GAVEL_DOOR_PRODUCE_TIMEOUT: `${PRODUCE_MS}ms`,
   })
   const service = await start(environment, 'door,intake,judge,publish')
   const base = `http://127.0.0.1:${portOf(service)}`
@@ -217,7 +219,10 @@ test('while Redis or Kafka stands still, each route that needs it says so in tim
     const score = { comment: { text: 'No.' }, attributeScores: { TOXICITY: { summaryScore: { value: 0.9 } } } }
     const decision = { subjectId: 'known', protocol: 'rumor', label: 'rumor', against: 99, why: round }
     const row = (needs: Dependency[], withinMs: number, statuses: number[], ...at: Asked['at']) => ({
-      ...{ at, needs, withinMs, statuses },
+      at,
+      needs,
+      withinMs,
+      statuses,
     })
     return [
       row(redis, 1_000, [200, 202], 'POST', '/v1/judge', question),

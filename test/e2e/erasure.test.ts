@@ -210,7 +210,10 @@ describe('at random moments of their cases', () => {
         await sendAll(
           { type: 'post', id: post, text: wordsOf('POST', nth) },
           ...[0, 1, 2, 3, 4].map((at) => ({
-            ...{ type: 'comment', id: `${post}-c${at}`, postId: post, author: `author ${at}` },
+            type: 'comment',
+            id: `${post}-c${at}`,
+            postId: post,
+            author: `author ${at}`,
             text: at === 2 ? wordsOf('COMMENT', nth) : `${at} of ${post}: it is ${at % 2 === 0 ? 'true' : 'not true'}`,
           })),
           { type: 'counterspeech', id: reply, hateSpeech: 'They all lie.', text: wordsOf('REPLY', nth) },

@@ -86,7 +86,8 @@ export async function judgeOneStream(size: Size): Promise<void> {
   const stack = await startServers({ latencyMs: 5 })
   let service: Service | undefined
   const environment = environmentOn(stack, {
-    ...{ ...protocolsOn(...PROTOCOLS.map(({ name }) => name)), ...PERSPECTIVES_WITH_SHELVES },
+    ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
+    ...PERSPECTIVES_WITH_SHELVES,
     GAVEL_CASES_DEADLINE: '5m',
   })
   const folder = mkdtempSync(join(tmpdir(), 'gavel-stream-'))

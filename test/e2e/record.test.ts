@@ -141,7 +141,9 @@ describe('the record on real topics', () => {
   }, async () => {
     environment = environmentOn(stack, {
       GAVEL_RECORD_PATH: join(ownFolder('record'), 'record.sqlite'),
-      ...{ GAVEL_REVIEW_AUDIT_SHARE: '1', GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_CLOCK_IDLE_AFTER: '1s' },
+      GAVEL_REVIEW_AUDIT_SHARE: '1',
+      GAVEL_REVIEW_BLIND_SHARE: '0',
+      GAVEL_CLOCK_IDLE_AFTER: '1s',
     })
     await makeTopics(clientOf(environment), settingsOf(environment))
     await start('intake,judge,publish,record')
@@ -183,8 +185,10 @@ describe('the record on real topics', () => {
     async () => {
       await service?.kill('SIGKILL')
       environment = environmentOn(stack, {
-        ...{ GAVEL_RECORD_STORE: 'postgres', GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '' },
-        ...{ GAVEL_RECORD_POSTGRES_PASSWORD: 'canary4record', GAVEL_REVIEW_BLIND_SHARE: '0' },
+        GAVEL_RECORD_STORE: 'postgres',
+        GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '',
+        GAVEL_RECORD_POSTGRES_PASSWORD: 'canary4record',
+        GAVEL_REVIEW_BLIND_SHARE: '0',
       })
       await makeTopics(clientOf(environment), settingsOf(environment))
       await send('verdicts', verdictsFrom(0))

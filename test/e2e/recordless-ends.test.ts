@@ -125,12 +125,19 @@ async function sendLines(...lines: object[]): Promise<void> {
   await send(environment, file, 'gavel', { kind: 'flat-out' })
 }
 const post = (id: string, text = `The dam above ${id} has burst, they say.`) => ({
-  ...{ type: 'post', id, text, createdAt: '2025-03-01T10:00:00Z' },
+  type: 'post',
+  id,
+  text,
+  createdAt: '2025-03-01T10:00:00Z',
 })
 const threadOf = (id: string) => [
   post(id),
   ...['It is true, I saw it.', 'Fake, an old picture.'].map((text, at) => ({
-    ...{ type: 'comment', id: `${id}-c${at}`, postId: id, text, createdAt: `2025-03-01T10:0${at + 1}:00Z` },
+    type: 'comment',
+    id: `${id}-c${at}`,
+    postId: id,
+    text,
+    createdAt: `2025-03-01T10:0${at + 1}:00Z`,
   })),
 ]
 

@@ -63,11 +63,18 @@ afterAll(async () => {
 })
 
 const post = (id: string, more: object = {}) => ({
-  ...{ type: 'post', id, text: `The mast of ${id} has fallen.`, author: 'x', createdAt: '2025-03-01T10:00:00Z' },
+  type: 'post',
+  id,
+  text: `The mast of ${id} has fallen.`,
+  author: 'x',
+  createdAt: '2025-03-01T10:00:00Z',
   ...more,
 })
 const comment = (postId: string, at: number, more: object = {}) => ({
-  ...{ type: 'comment', id: `${postId}-c${at}`, postId, author: `a${at}` },
+  type: 'comment',
+  id: `${postId}-c${at}`,
+  postId,
+  author: `a${at}`,
   text: at % 2 === 0 ? `It is true, I saw it (${at}).` : `Fake, this is an old picture (${at}).`,
   createdAt: new Date(Date.UTC(2025, 2, 1, 10, 1, 0, at)).toISOString(),
   ...more,

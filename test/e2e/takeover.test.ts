@@ -35,7 +35,11 @@ afterAll(async () => {
 
 const at = (second: number) => new Date(Date.UTC(2025, 2, 1, 10, 0, second)).toISOString()
 const comment = (id: string, author: string, change: object = {}) => ({
-  ...{ type: 'comment', id, postId: 'p', author, createdAt: at(60) },
+  type: 'comment',
+  id,
+  postId: 'p',
+  author,
+  createdAt: at(60),
   text: `Fake, this is an old picture, says ${id}.`,
   ...change,
 })

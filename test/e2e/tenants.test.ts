@@ -51,13 +51,21 @@ const textOf = (nth: number) => `${TEXTS[nth % TEXTS.length]} (${nth})`
 const quiet = ids.flatMap((nth) => [
   { type: 'post', id: `p${nth}`, tenant: QUIET, text: textOf(nth), author: `author ${nth}`, createdAt: at(0) },
   ...ids.slice(0, 8).map((of) => ({
-    ...{ type: 'comment', id: `p${nth}-c${of}`, postId: `p${nth}`, tenant: QUIET, author: `reader ${of}` },
-    ...{ text: of % 3 === 0 ? `Fake, says ${of}: an old picture.` : `It is true, I saw it, says ${of}.` },
+    type: 'comment',
+    id: `p${nth}-c${of}`,
+    postId: `p${nth}`,
+    tenant: QUIET,
+    author: `reader ${of}`,
+    text: of % 3 === 0 ? `Fake, says ${of}: an old picture.` : `It is true, I saw it, says ${of}.`,
     createdAt: at(10 + of),
   })),
   {
-    ...{ type: 'counterspeech', id: `s${nth}`, tenant: QUIET, hateSpeech: 'They bring nothing but trouble.' },
-    ...{ text: `Who carried the hoses last night? (${nth})`, createdAt: at(30) },
+    type: 'counterspeech',
+    id: `s${nth}`,
+    tenant: QUIET,
+    hateSpeech: 'They bring nothing but trouble.',
+    text: `Who carried the hoses last night? (${nth})`,
+    createdAt: at(30),
   },
 ])
 
@@ -76,19 +84,26 @@ const hostile = HOSTILE.flatMap((tenant) => [
     { type: 'post', id: `copy-${nth}`, tenant, text: textOf(nth), author: `author ${nth}`, createdAt: at(0) },
     { type: 'post', id: `p${nth}`, tenant, text: `${INJECTION} ${nth}`, author: `author ${nth}`, createdAt: at(1) },
     ...ids.slice(0, 8).map((of) => ({
-      ...{ type: 'comment', id: `p${nth}-c${of}`, postId: `p${nth}`, tenant, author: `reader ${of}` },
-      ...{ text: `${INJECTION} Fake!`, createdAt: at(9) },
+      type: 'comment',
+      id: `p${nth}-c${of}`,
+      postId: `p${nth}`,
+      tenant,
+      author: `reader ${of}`,
+      text: `${INJECTION} Fake!`,
+      createdAt: at(9),
     })),
     { type: 'comment', id: `p${nth}-c1`, postId: `p${nth}`, tenant, createdAt: at(40), deleted: true },
     { type: 'counterspeech', id: `s${nth}`, tenant, createdAt: at(31), deleted: true },
   ]),
   ...ids.slice(0, 4).map((nth) => ({ type: 'post', id: `p${nth}`, tenant, createdAt: at(50), deleted: true })),
   ...Array.from({ length: FLOOD }, (_, number) => ({
-    ...{ type: 'post', id: `flood-${number}`, tenant, text: `Flood ${number}. ${INJECTION}`, createdAt: at(2) },
+    type: 'post',
+    id: `flood-${number}`,
+    tenant,
+    text: `Flood ${number}. ${INJECTION}`,
+    createdAt: at(2),
   })),
-  ...ground.map(({ id }) => ({
-    ...{ type: 'comment', id, postId: 'flood-0', tenant, text: 'Fake!', createdAt: at(3) },
-  })),
+  ...ground.map(({ id }) => ({ type: 'comment', id, postId: 'flood-0', tenant, text: 'Fake!', createdAt: at(3) })),
 ])
 
 async function verdictsIn(environment: Record<string, string>, lines: readonly object[]) {
@@ -130,7 +145,9 @@ it('a tenant’s verdicts are byte for byte the same beside others that flood, g
     })
   const signal = new AbortController().signal
   const precedent = (text: string, label: string, says: string) => ({
-    ...{ text, label, subject: null },
+    text,
+    label,
+    subject: null,
     metadata: { keyCues: says, summary: says },
   })
   const teach = async (tenant: string, label: string, says: string) => {

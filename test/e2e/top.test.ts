@@ -42,7 +42,8 @@ beforeAll(async () => {
   environment = environmentOn(
     { settings, kafka, understudy, close: async () => {} },
     {
-      ...{ ...protocolsOn('hate'), ...PERSPECTIVES_WITH_SHELVES },
+      ...protocolsOn('hate'),
+      ...PERSPECTIVES_WITH_SHELVES,
       GAVEL_BREAKER_WINDOW: '1000',
       GAVEL_BREAKER_MIN_CALLS: '1000',
       GAVEL_CASES_DEADLINE: '30m',
@@ -52,7 +53,10 @@ beforeAll(async () => {
   replica = `http://127.0.0.1:${service.httpPort}`
   const file = join(folder, 'posts')
   const posts = ['a', 'b', 'c'].map((id) => ({
-    ...{ type: 'post', id, text: `Post ${id}.`, createdAt: '2025-03-01T10:00:00Z' },
+    type: 'post',
+    id,
+    text: `Post ${id}.`,
+    createdAt: '2025-03-01T10:00:00Z',
     tenant: id === 'c' ? 'acme' : 'default',
   }))
   writeFileSync(file, posts.map((line) => `${JSON.stringify(line)}\n`).join(''))

@@ -71,12 +71,10 @@ it('two deployments on one Kafka, one Redis and one Prometheus never mix', { tim
     const writer = await kafkaWriter(clientOf(environments[name]), settings.kafka.compression)
     // The same ids in both.
     const posts = Array.from({ length: POSTS[name] }, (_, at) => ({
-      ...{
-        id: `p${at}`,
-        author: 'a',
-        createdAt: '2026-05-01T10:00:00Z',
-        text: `The bridge in the ${name} has fallen.`,
-      },
+      id: `p${at}`,
+      author: 'a',
+      createdAt: '2026-05-01T10:00:00Z',
+      text: `The bridge in the ${name} has fallen.`,
     }))
     await writer.send(
       posts.map((post) => ({ topic: topicsOf(settings).posts, key: post.id, value: JSON.stringify(post) })),

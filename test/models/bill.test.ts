@@ -24,7 +24,10 @@ import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 const ask: Ask = {
-  ...{ stage: 'subjectivity', role: 'debater', temperature: 0, maxTokens: 700 },
+  stage: 'subjectivity',
+  role: 'debater',
+  temperature: 0,
+  maxTokens: 700,
   messages: [
     { role: 'system', content: 'Be fair.' },
     { role: 'user', content: '<<claim:9f3a1c0b7d2e4a55>>\nThe mill is on fire.\n<<end:9f3a1c0b7d2e4a55>>' },
@@ -47,8 +50,11 @@ async function spending(
   settings: Partial<GatewaySettings> = {},
 ) {
   const limits: BudgetSettings = {
-    ...{ verdict: NO_LIMIT, tenants: {}, keepVerdictMs: 60_000 },
-    ...{ tenant: { ...NO_LIMIT, per: 3_600_000 }, total: { ...total, per: 3_600_000 } },
+    verdict: NO_LIMIT,
+    tenants: {},
+    keepVerdictMs: 60_000,
+    tenant: { ...NO_LIMIT, per: 3_600_000 },
+    total: { ...total, per: 3_600_000 },
   }
   const clock = () => 1_000_000
   const budgets = memoryBudgets(limits, clock)
@@ -57,14 +63,16 @@ async function spending(
   const report: GatewayState['report'] = (name, event) => void (name === 'model:unmetered' && reported.push(event))
   // Of the parts of a gateway those that one call reads.
   const gateway = {
-    ...{ model, budgets, limits: memoryLimits(clock, { leaseMs: 60_000 }), clock },
+    model,
+    budgets,
+    limits: memoryLimits(clock, { leaseMs: 60_000 }),
+    clock,
     breakers: { note: () => {} } as unknown as Breaker,
     settings: { ...GATEWAY, callTimeout: 30_000, prices: { small: PRICE }, ...settings },
-    ...{
-      report,
-      spentBudgets: spentBudgets(report, clock, () => 'hold'),
-      unmeteredCalls: unmeteredCalls(report, clock),
-    },
+
+    report,
+    spentBudgets: spentBudgets(report, clock, () => 'hold'),
+    unmeteredCalls: unmeteredCalls(report, clock),
   } as unknown as GatewayState
   // A slot that is had: what waits for one is not asked here.
   const slot = {
@@ -73,9 +81,17 @@ async function spending(
   } as unknown as Slot
   const asked = async (at: number): Promise<Settled | Error> => {
     const context = askContext({
-      ...{ ask, protocol: 'rumor', subject: { tenant: 't', postId: 'p', kind: 'post' } },
-      ...{ attempt: 1, last: false, remember: false, deadline: 2_000_000 },
-      ...{ caseId: `c${at}`, askId: `a${at}`, signal: new AbortController().signal, calls: ledger },
+      ask,
+      protocol: 'rumor',
+      subject: { tenant: 't', postId: 'p', kind: 'post' },
+      attempt: 1,
+      last: false,
+      remember: false,
+      deadline: 2_000_000,
+      caseId: `c${at}`,
+      askId: `a${at}`,
+      signal: new AbortController().signal,
+      calls: ledger,
     })
     const choice = { chain: ['small'], left: ['small'], model: 'small' }
     const admission = { pass: { model: 'small' }, slot }
@@ -107,7 +123,9 @@ describe('budgets', () => {
       const alone = thinking === null ? null : { ...thinking, efforts: [] }
       running = await startUnderstudy({ dialect: { ...row, thinking: alone }, thoughts })
       const model = openAiModel({
-        ...{ baseUrl: running.settings.OPENAI_BASE_URL, apiKey: 'key', answerFormat: 'json_schema' as const },
+        baseUrl: running.settings.OPENAI_BASE_URL,
+        apiKey: 'key',
+        answerFormat: 'json_schema' as const,
       })
       const limit = 12 * BOUND.tokens
       const { answered, used, ledger } = await spending(model, 64, { tokens: limit, usd: null })
@@ -125,7 +143,9 @@ describe('budgets', () => {
   const saying =
     (usage: unknown): Model['complete'] =>
     async () => ({
-      ...{ text: '{"reason":"so","answer":"Yes"}', finish: 'stop' as const, model: 'small-2026' },
+      text: '{"reason":"so","answer":"Yes"}',
+      finish: 'stop' as const,
+      model: 'small-2026',
       ...readUsage({ usage }),
     })
 
@@ -161,7 +181,9 @@ test('budgets in dollars hold where a tier costs more than usual, and the bound 
   const most = BOUND.tokens - ask.maxTokens
   const usage = { prompt_tokens: most, completion_tokens: 700, total_tokens: BOUND.tokens }
   const complete: Model['complete'] = async ({ tier }) => ({
-    ...{ text: '{"reason":"so","answer":"Yes"}', finish: 'stop' as const, model: 'small-2026' },
+    text: '{"reason":"so","answer":"Yes"}',
+    finish: 'stop' as const,
+    model: 'small-2026',
     ...readUsage({ usage, service_tier: tier === 'priority' ? 'fast' : 'default' }),
   })
   const limit = { tokens: null, usd: 6 * BOUND.usd }

@@ -37,8 +37,12 @@ test('a model that flickers is told of once when it goes, and once when it has c
   look()
   expect(told.slice(1)).toEqual([
     {
-      ...{ name: 'model:answers', model: 'small', reason: 'unreachable', afterSeconds: 470 },
-      ...{ since: '2026-01-31T12:00:00.000Z', until: '2026-01-31T12:07:50.000Z' },
+      name: 'model:answers',
+      model: 'small',
+      reason: 'unreachable',
+      afterSeconds: 470,
+      since: '2026-01-31T12:00:00.000Z',
+      until: '2026-01-31T12:07:50.000Z',
     },
   ])
   become('open')

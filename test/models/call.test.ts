@@ -35,8 +35,12 @@ const messages: ChatMessage[] = [
 const PROMPT = 8 + 8 + 3 * 16 + 2 * 1_000 + Buffer.byteLength(schemaLine(ask.answer))
 
 const reply = (over: Partial<ModelReply> = {}): ModelReply => ({
-  ...{ text: '{"answer":"Fake"}', finish: 'stop', model: 'small-2026' },
-  ...{ promptTokens: 100, cachedTokens: 40, completionTokens: 10 },
+  text: '{"answer":"Fake"}',
+  finish: 'stop',
+  model: 'small-2026',
+  promptTokens: 100,
+  cachedTokens: 40,
+  completionTokens: 10,
   ...over,
 })
 
@@ -90,13 +94,23 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     settings: { ...GATEWAY, callTimeout: 1_000, imageTokens: 1_000, ...settings },
     spentBudgets: spentBudgets(report, clock, () => 'hold'),
     unmeteredCalls: unmeteredCalls(report, clock),
-    ...{ clock, report },
+    clock,
+    report,
   } as unknown as GatewayState
   const adaptive = { begin: () => (end: string) => void told.paced.push(end) } as unknown as AdaptiveLimit
   const { signal } = new AbortController()
   const context = askContext({
-    ...{ ask, protocol: 'rumor', subject: { tenant: 't', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
-    ...{ attempt: 1, last: false, remember: false, signal, deadline, calls: told.calls },
+    ask,
+    protocol: 'rumor',
+    subject: { tenant: 't', postId: 'p', kind: 'post' },
+    caseId: 'c',
+    askId: 'a',
+    attempt: 1,
+    last: false,
+    remember: false,
+    signal,
+    deadline,
+    calls: told.calls,
   })
   const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
   const choice = { chain: ['small'], left: ['small'], model: 'small' }

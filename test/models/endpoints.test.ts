@@ -61,7 +61,13 @@ async function twoEndpoints(chain: string[], first: UnderstudyOptions = {}, othe
     asking.ask(
       askContext({
         ask,
-        ...{ protocol: 'rumor', caseId: 'c', askId: randomUUID(), attempt, last: false, remember: false, calls: [] },
+        protocol: 'rumor',
+        caseId: 'c',
+        askId: randomUUID(),
+        attempt,
+        last: false,
+        remember: false,
+        calls: [],
         subject: { tenant: 't', postId: 'p', kind: 'post' },
         signal: new AbortController().signal,
         deadline: Date.now() + 10_000,
@@ -143,7 +149,9 @@ describe('a model of the settings', () => {
 
 describe('what a model is told to take', () => {
   const at = (baseUrl: string, answerFormat: 'json_schema' | 'json_object' | 'text' = 'json_schema') => ({
-    ...{ baseUrl, apiKey: '', answerFormat },
+    baseUrl,
+    apiKey: '',
+    answerFormat,
   })
   const settings = (dialects = {}) => ({
     openai: at('https://api.openai.com/v1'),
@@ -165,7 +173,9 @@ describe('what a model is told to take', () => {
   test('follows the settings where they say something, by any name of it, and the last that fits', () => {
     const dialects = { 'gpt-5*': { effort: 'low' }, 'router/*': { thinkingTokens: 99 }, '*mini': { effort: 'high' } }
     expect(dialectOf('router/openai/gpt-5-mini', settings(dialects))).toMatchObject({
-      ...{ effort: 'high', thinkingTokens: 99, maxTokens: 'max_completion_tokens' },
+      effort: 'high',
+      thinkingTokens: 99,
+      maxTokens: 'max_completion_tokens',
     })
   })
 

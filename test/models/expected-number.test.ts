@@ -35,7 +35,9 @@ describe('the probabilities of numbers in an answer', () => {
       const [token, others] = typeof one === 'string' ? [one, []] : one
       const of = (text: string) => others.find(([other]) => other === text)?.[1] ?? 0.9
       return {
-        ...{ token, logprob: Math.log(of(token)), bytes: null },
+        token,
+        logprob: Math.log(of(token)),
+        bytes: null,
         top_logprobs: others.map(([other, probability]) => ({ token: other, logprob: Math.log(probability) })),
       }
     })

@@ -23,7 +23,10 @@ describe('a readable answer', () => {
     expect(calls).toEqual([
       {
         id: expect.any(String),
-        ...{ outcome: 'answered', model: 'small', startedAt: expect.any(Number), ms: 10 },
+        outcome: 'answered',
+        model: 'small',
+        startedAt: expect.any(Number),
+        ms: 10,
         spent: { promptTokens: 100, cachedTokens: 40, completionTokens: 10, costUsd: 0 },
       },
     ])
@@ -166,8 +169,13 @@ describe('what is known', () => {
     expect(requests).toHaveLength(1)
     expect(calls).toHaveLength(1)
     expect(told).toContainEqual({
-      ...{ name: 'memo:hit', protocol: 'rumor', stage: 'opinion', hits: 1 },
-      ...{ promptTokens: 100, completionTokens: 10, caseId: 'other' },
+      name: 'memo:hit',
+      protocol: 'rumor',
+      stage: 'opinion',
+      hits: 1,
+      promptTokens: 100,
+      completionTokens: 10,
+      caseId: 'other',
     })
   })
 
@@ -223,8 +231,15 @@ describe('a call that takes far longer than its stage does', () => {
       made.ask(
         askContext({
           ask,
-          ...{ protocol: 'rumor', subject: { tenant: 'default', postId: 'p', kind: 'post' }, caseId: 'c', askId: 'a' },
-          ...{ remember: false, attempt: 1, last: false, deadline: 1_000_000, calls },
+          protocol: 'rumor',
+          subject: { tenant: 'default', postId: 'p', kind: 'post' },
+          caseId: 'c',
+          askId: 'a',
+          remember: false,
+          attempt: 1,
+          last: false,
+          deadline: 1_000_000,
+          calls,
           signal: new AbortController().signal,
         }),
       )

@@ -15,7 +15,8 @@ test.each<[string, End]>([
   'a thousand asks that wait while the model %s cost some forty tries a second, few calls, and are all answered',
   (_, end) => {
     const { answered, failed, tries, calls, lastAnswered } = simulateHeld({
-      ...{ asks: 1_000, seconds: 900 },
+      asks: 1_000,
+      seconds: 900,
       ends: (__, seconds) => (seconds < 300 ? end : 'answers'),
     })
     expect([answered, failed]).toEqual([1_000, 0])
@@ -28,7 +29,9 @@ test.each<[string, End]>([
 test('an endpoint that answers one call in twenty ends no ask, and answers all when it is well again', () => {
   const isAnswered = sometimes(0.05)
   const { answered, failed } = simulateHeld({
-    ...{ asks: 300, seconds: 1_200, begins: (ask: number) => ask },
+    asks: 300,
+    seconds: 1_200,
+    begins: (ask: number) => ask,
     ends: (_, seconds) => (seconds > 400 || isAnswered() ? 'answers' : 'fails'),
   })
   expect([answered, failed]).toEqual([300, 0])
@@ -37,7 +40,9 @@ test('an endpoint that answers one call in twenty ends no ask, and answers all w
 test('one of four keys without quota costs asks no more than its share', () => {
   const isRefused = sometimes(0.25)
   const { answered, calls, lastAnswered } = simulateHeld({
-    ...{ asks: 600, seconds: 400, begins: (ask: number) => ask / 5 },
+    asks: 600,
+    seconds: 400,
+    begins: (ask: number) => ask / 5,
     ends: () => (isRefused() ? 'quota' : 'answers'),
   })
   expect(answered).toBe(600)
@@ -47,7 +52,10 @@ test('one of four keys without quota costs asks no more than its share', () => {
 
 test('quota gone for the first of a chain holds nothing, and the first is asked for it now and then', () => {
   const { answered, failed, tries, calls } = simulateHeld({
-    ...{ asks: 500, seconds: 300, chain: ['small', 'large'], begins: (ask: number) => ask / 5 },
+    asks: 500,
+    seconds: 300,
+    chain: ['small', 'large'],
+    begins: (ask: number) => ask / 5,
     ends: (model) => (model === 'small' ? 'quota' : 'answers'),
   })
   expect([answered, failed, tries]).toEqual([500, 0, 500])
@@ -61,7 +69,9 @@ test.each<[string, End]>([
   'after an outage that held them all, a question that always %s ends by its own doing, and no other does',
   (_, end) => {
     const { answered, failed } = simulateHeld({
-      ...{ asks: 300, seconds: 1_200, begins: (ask: number) => ask / 2 },
+      asks: 300,
+      seconds: 1_200,
+      begins: (ask: number) => ask / 2,
       ends: (__, seconds, ask) => (ask < 3 ? end : seconds < 100 ? 'fails' : 'answers'),
     })
     expect([answered, failed]).toEqual([297, 3])

@@ -56,7 +56,9 @@ const reply: ModelReply = {
   text: JSON.stringify(ANSWER),
   finish: 'stop',
   model: 'm',
-  ...{ promptTokens: 10, cachedTokens: 0, completionTokens: 1 },
+  promptTokens: 10,
+  cachedTokens: 0,
+  completionTokens: 1,
 }
 const describing = (...paths: string[]): Ask => ({
   stage: 'describe',
@@ -80,7 +82,11 @@ function setUp(
   let calls = 0
   const parts = memoryParts(() => now, budgets)
   const load = imageLoader({
-    ...{ maxBytes: 1_000, timeout: 5_000, maxRedirects: 0, lookup: async () => ['127.0.0.1'], mayReach: () => true },
+    maxBytes: 1_000,
+    timeout: 5_000,
+    maxRedirects: 0,
+    lookup: async () => ['127.0.0.1'],
+    mayReach: () => true,
     ...(certificates === null ? {} : { ca: readFileSync(certificates.ca, 'utf8') }),
   })
   const made = gateway({
@@ -94,7 +100,8 @@ function setUp(
         return next
       },
     },
-    ...{ loadImage: load, keptImage },
+    loadImage: load,
+    keptImage,
     ...parts,
     settings: { ...GATEWAY, ...over },
     clock: () => now,

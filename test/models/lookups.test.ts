@@ -9,7 +9,11 @@ function setUp() {
   const told: unknown[] = []
   const report: Report = (name, event) => void told.push({ name, ...event })
   const held = lookups({
-    ...{ embedder: 'other/bge', endpoint: 'other', settings: GATEWAY.breaker, clock: () => now, report },
+    embedder: 'other/bge',
+    endpoint: 'other',
+    settings: GATEWAY.breaker,
+    clock: () => now,
+    report,
   })
   let finds = 0
   const look = (error: Error | null, { caseId = 'c', last = false } = {}) =>

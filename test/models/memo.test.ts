@@ -69,7 +69,11 @@ function setUp(
     }
     // Of the parts of a gateway those that the memo reads: no call is made.
     const gateway = {
-      ...{ memo, clock, report, flights: singleFlight(), questionKeys: questionKeys('secret') },
+      memo,
+      clock,
+      report,
+      flights: singleFlight(),
+      questionKeys: questionKeys('secret'),
       settings: { ...GATEWAY, memo: settings },
       leases: leases({ memo, settings, clock, report }),
       breakers: { preferred: ([model]: string[]) => ({ model, retryInMs: 0 }) },
@@ -78,7 +82,13 @@ function setUp(
     return async (ask: Ask = question, { chain = ['small'], pay = answer, ...asking }: Asking = {}) => {
       const context = askContext({
         ask,
-        ...{ protocol: 'rumor', caseId: 'c', askId: 'a', attempt: 1, last: false, remember: true, calls: [] },
+        protocol: 'rumor',
+        caseId: 'c',
+        askId: 'a',
+        attempt: 1,
+        last: false,
+        remember: true,
+        calls: [],
         subject: p1,
         signal: new AbortController().signal,
         deadline: clock() + HOUR,

@@ -12,7 +12,9 @@ function simulate(asks: number, end: End) {
   const beginsAt = (ask: number) => (isOwn(ask) ? ask * 0.05 : 20 + (ask - asks) * EVERY_S)
   const waited: number[] = []
   const totals = simulateHeld({
-    ...{ asks: asks + OTHERS, seconds: 1_800, begins: beginsAt },
+    asks: asks + OTHERS,
+    seconds: 1_800,
+    begins: beginsAt,
     asker: (ask) => (isOwn(ask) ? 'one' : `other ${ask}`),
     ends: (_, seconds, ask) => {
       if (isOwn(ask)) return end

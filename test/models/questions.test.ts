@@ -39,11 +39,20 @@ const { batch: _, ...alone } = capitals(['one'])
 
 const questions = (ask: Ask) => questionsOf(ask, ask.batch?.texts ?? [ask.messages[0]?.content ?? ''])
 const paid = (answered: unknown, sent: number[] = [0]): Settled => ({
-  ...{ answer: answered, raw: JSON.stringify(answered), model: 'm', ms: 100, memo: false, sent: [sent] },
+  answer: answered,
+  raw: JSON.stringify(answered),
+  model: 'm',
+  ms: 100,
+  memo: false,
+  sent: [sent],
   usage: { ...noUsage(), calls: 1, promptTokens: 30, completionTokens: 10 },
 })
 const entry = (answered: unknown, model = 'm'): MemoEntry => ({
-  ...{ answer: answered, raw: null, model, promptTokens: 15, completionTokens: 5 },
+  answer: answered,
+  raw: null,
+  model,
+  promptTokens: 15,
+  completionTokens: 5,
 })
 
 describe('the questions of an ask', () => {
@@ -108,8 +117,14 @@ describe('how an ask is settled', () => {
     const ask = capitals(['a', 'b', 'a'])
     const known = new Map(Object.entries({ a: entry(['A'], 'old'), b: entry(['B']) }))
     expect(settled(ask, known, [paid(['B'], [1])], 40)).toEqual({
-      ...{ answer: ['A', 'B', 'A'], raw: '["B"]', model: 'm', models: ['old', 'm', 'old'], sent: [[1]] },
-      ...{ usage: { ...paid(null).usage, memoHits: 2 }, ms: 140, memo: false },
+      answer: ['A', 'B', 'A'],
+      raw: '["B"]',
+      model: 'm',
+      models: ['old', 'm', 'old'],
+      sent: [[1]],
+      usage: { ...paid(null).usage, memoHits: 2 },
+      ms: 140,
+      memo: false,
       saved: { promptTokens: 30, completionTokens: 10 },
     })
   })
@@ -117,7 +132,12 @@ describe('how an ask is settled', () => {
   test('from the memo alone: without a call', () => {
     const known = new Map(Object.entries({ one: entry(['ONE']) }))
     expect(settled(alone, known, [])).toEqual({
-      ...{ answer: ['ONE'], raw: null, model: 'm', ms: 0, memo: true, usage: { ...noUsage(), memoHits: 1 } },
+      answer: ['ONE'],
+      raw: null,
+      model: 'm',
+      ms: 0,
+      memo: true,
+      usage: { ...noUsage(), memoHits: 1 },
       saved: { promptTokens: 15, completionTokens: 5 },
     })
   })

@@ -34,7 +34,9 @@ describe('a limit', () => {
     expect(requests).toHaveLength(1)
     expect(calls).toHaveLength(1)
     expect(told).toContainEqual({
-      ...{ name: 'call:limited', scope: 'model', waitMs: expect.any(Number) },
+      name: 'call:limited',
+      scope: 'model',
+      waitMs: expect.any(Number),
       caseId: 'rumor~p~r1',
     })
   })
@@ -80,7 +82,10 @@ describe('a budget', () => {
     await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'budget' })
     expect(requests).toHaveLength(1)
     expect(told).toContainEqual({
-      ...{ name: 'budget:refused', scope: 'verdict', unit: 'tokens', why: 'spent' },
+      name: 'budget:refused',
+      scope: 'verdict',
+      unit: 'tokens',
+      why: 'spent',
       caseId: 'rumor~p~r1',
     })
   })

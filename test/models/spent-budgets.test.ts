@@ -14,7 +14,11 @@ function setUp() {
   return { ...budgets, told, pass: (ms: number) => (now += ms), degrade: () => (whenSpent = 'degrade') }
 }
 const refusal = (scope: Refused['scope'], change: Partial<Refused> = {}): Refused => ({
-  ...{ granted: false, scope, unit: 'tokens', why: 'spent', renewsInMs: 60_000 },
+  granted: false,
+  scope,
+  unit: 'tokens',
+  why: 'spent',
+  renewsInMs: 60_000,
   ...change,
 })
 
@@ -27,7 +31,11 @@ test('a spent budget is told once, and once more when there is room after it has
   granted('other')
   expect(told).toEqual([
     {
-      ...{ name: 'budget:spent', scope: 'tenant', unit: 'tokens', tenant: 'acme', renewsInSeconds: 60 },
+      name: 'budget:spent',
+      scope: 'tenant',
+      unit: 'tokens',
+      tenant: 'acme',
+      renewsInSeconds: 60,
       advice: expect.stringContaining('budgets'),
     },
   ])

@@ -144,7 +144,8 @@ const counterspeechReplies =
 /** The curator's question about a case that is closed, over the words of a transcript. */
 function* curated(words: Words): Script {
   const asked = safetyCuration({
-    ...{ fence, preset: 'none' },
+    fence,
+    preset: 'none',
     prompts: readPrompts(promptsOf('curator'), CURATOR_PROMPTS),
   }).ask
   const turns = [
@@ -197,8 +198,17 @@ export const STAGES: readonly Stage[] = [
     script: made('safety'),
     replies: safetyReplies,
     places: [
-      ...(['text', 'alt', 'description', 'precedent', 'precedentLabel', 'summary', 'keyCues'] as const),
-      ...(['briefSummary', 'differences', 'patterns', 'argument'] as const),
+      'text',
+      'alt',
+      'description',
+      'precedent',
+      'precedentLabel',
+      'summary',
+      'keyCues',
+      'briefSummary',
+      'differences',
+      'patterns',
+      'argument',
     ],
   },
   {
@@ -282,7 +292,9 @@ const thriftyReplies: Record<string, (words: Words) => Replies> = {
 
 export const IN_THRIFTY: readonly Stage[] = Object.entries(thriftyReplies).flatMap(([name, replies]) =>
   STAGES.filter((stage) => stage.name === name).map((stage) => ({
-    ...{ ...stage, name: `${name}, preset thrifty`, replies },
+    ...stage,
+    name: `${name}, preset thrifty`,
+    replies,
     script: made(name, { preset: 'thrifty', ...(name === 'hate' ? { perspectives: PREDICT } : {}) }),
   })),
 )

@@ -10,8 +10,12 @@ import { thoughtsApart } from '../../src/models/reading/text.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
 
 const REPLY: ModelReply = {
-  ...{ text: '{"answer":"Yes"}', finish: 'stop', model: 'm-1' },
-  ...{ promptTokens: 100, cachedTokens: 0, completionTokens: 10 },
+  text: '{"answer":"Yes"}',
+  finish: 'stop',
+  model: 'm-1',
+  promptTokens: 100,
+  cachedTokens: 0,
+  completionTokens: 10,
 }
 const CUT: ModelReply = { ...REPLY, text: '', finish: 'length' }
 
@@ -34,7 +38,10 @@ function setUp(replies: ModelReply[], over: Partial<GatewaySettings> = {}) {
     report: () => {},
   })
   const ask: Ask = {
-    ...{ stage: 'opinion', role: 'debater', temperature: 0, maxTokens: 700 },
+    stage: 'opinion',
+    role: 'debater',
+    temperature: 0,
+    maxTokens: 700,
     messages: [{ role: 'user', content: 'Is it so? A comment says: fine.' }],
     answer: z.object({ answer: z.enum(['Yes', 'No']) }),
   }
@@ -42,9 +49,16 @@ function setUp(replies: ModelReply[], over: Partial<GatewaySettings> = {}) {
     made.ask(
       askContext({
         ask: { ...ask, messages: [{ role: 'user', content }] },
-        ...{ protocol: 'rumor', caseId: 'c', askId: 'a', attempt: 1, last: false, remember: false, calls: [] },
+        protocol: 'rumor',
+        caseId: 'c',
+        askId: 'a',
+        attempt: 1,
+        last: false,
+        remember: false,
+        calls: [],
         subject: { tenant: 't', postId: 'p', kind: 'post' },
-        ...{ signal: new AbortController().signal, deadline: 60_000 },
+        signal: new AbortController().signal,
+        deadline: 60_000,
       }),
     )
   return { put, requests, later: (ms: number) => (now += ms) }

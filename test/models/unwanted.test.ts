@@ -25,7 +25,11 @@ const QUESTION: Ask = {
   maxTokens: 100,
 }
 const FAKE: Settled = {
-  ...{ answer: { answer: 'Fake' }, raw: '{"answer": "Fake"}', model: 'small', ms: 700, memo: false },
+  answer: { answer: 'Fake' },
+  raw: '{"answer": "Fake"}',
+  model: 'small',
+  ms: 700,
+  memo: false,
   usage: { ...noUsage(), calls: 1 },
 }
 
@@ -39,7 +43,11 @@ function setUp(over: Partial<Memo> = {}) {
     const report: GatewayState['report'] = (_, event) => void errors.push(event)
     // Of the parts of a gateway those that the memo reads.
     const gateway = {
-      ...{ memo, clock: Date.now, report, flights: singleFlight(), questionKeys: questionKeys('secret') },
+      memo,
+      clock: Date.now,
+      report,
+      flights: singleFlight(),
+      questionKeys: questionKeys('secret'),
       settings: { ...GATEWAY, memo: settings },
       leases: leases({ memo, settings, clock: Date.now, report }),
       breakers: { preferred: ([model]: string[]) => ({ model, retryInMs: 0 }) },
@@ -48,9 +56,18 @@ function setUp(over: Partial<Memo> = {}) {
     return (postId: string, { remember = true } = {}) => {
       const left = new AbortController()
       const context = askContext({
-        ...{ ask: QUESTION, protocol: 'rumor', caseId: 'c', askId: 'a', attempt: 1, last: false, remember, calls: [] },
+        ask: QUESTION,
+        protocol: 'rumor',
+        caseId: 'c',
+        askId: 'a',
+        attempt: 1,
+        last: false,
+        remember,
+        calls: [],
         subject: { tenant: 'default', kind: 'asked', postId },
-        ...{ signal: new AbortController().signal, unwanted: left.signal, deadline: Date.now() + HOUR },
+        signal: new AbortController().signal,
+        unwanted: left.signal,
+        deadline: Date.now() + HOUR,
       })
       const choice = { chain: ['small'], left: ['small'], model: 'small' }
       const sharing = sharingOf(gateway, context)

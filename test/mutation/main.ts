@@ -45,8 +45,14 @@ const LEFT_OUT = ['attacks', 'wire', 'long-answers'].map((name) => `test/models/
  * or fixes a line that another mutator changes as well, which would treble the time.
  */
 const EXCLUDED_MUTATIONS = [
-  ...['StringLiteral', 'ObjectLiteral', 'Regex'],
-  ...['BlockStatement', 'ArrowFunction', 'CallExpression', 'ArrayDeclaration', 'ConditionalExpression'],
+  'StringLiteral',
+  'ObjectLiteral',
+  'Regex',
+  'BlockStatement',
+  'ArrowFunction',
+  'CallExpression',
+  'ArrayDeclaration',
+  'ConditionalExpression',
 ]
 
 const { values, positionals } = parseArgs({

@@ -36,10 +36,7 @@ test('falling behind and catching up are told once each, with how many at most, 
   expect(told).toHaveLength(1)
   seconds(30, 1, null)
   expect(told.slice(1)).toEqual([
-    {
-      name: 'service:caught-up',
-      ...{ since: '2026-01-31T12:01:01.000Z', afterSeconds: 90, mostOverdue: 450, left: 1 },
-    },
+    { name: 'service:caught-up', since: '2026-01-31T12:01:01.000Z', afterSeconds: 90, mostOverdue: 450, left: 1 },
   ])
   seconds(60, 0)
   expect(told).toHaveLength(2)

@@ -23,7 +23,9 @@ it('tells the used share of each limit and budget that is set, and nothing of th
   await limits.reserve([{ name: 'model:other', limits: models.default ?? {} }], { asker: 'b', tokens: 7 })
   await spending.reserve(purchase({ tokens: 250, usd: 0.5 }, { tenant: 't' }))
   const used = usedCapacity({
-    ...{ limits, budgets: spending, models: ['m', 'other'] },
+    limits,
+    budgets: spending,
+    models: ['m', 'other'],
     settings: { limits: { models, tenants }, budgets },
   })
   const all = await used(['unlimited'])
@@ -43,7 +45,9 @@ it('tells of ten tenants at most, those that have used most of anything', async 
   for (const [at, tenant] of names.entries())
     await spending.reserve(purchase(at === 3 ? { usd: 0.9 } : { tokens: at }, { tenant }))
   const used = usedCapacity({
-    ...{ limits: memoryLimits(clock), budgets: spending, models: [] },
+    limits: memoryLimits(clock),
+    budgets: spending,
+    models: [],
     settings: { limits: { models: {}, tenants: {} }, budgets },
   })
   const told = [...new Set((await used(names)).budgets.map(({ name }) => name))]

@@ -7,8 +7,11 @@ const fingerprintOf = (environment: Record<string, string>) => identityOf(loadSe
 
 it('tells which process this is', () => {
   expect(identityOf(loadSettings({ GAVEL_NAME: 'news.eu-1' }), ['judge', 'publish'])).toEqual({
-    ...{ gavel: 'news.eu-1', host: hostname(), roles: ['judge', 'publish'] },
-    ...{ version: expect.stringMatching(/^\d+\.\d+\.\d+/), settings: expect.stringMatching(/^[0-9a-f]{8}$/) },
+    gavel: 'news.eu-1',
+    host: hostname(),
+    roles: ['judge', 'publish'],
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    settings: expect.stringMatching(/^[0-9a-f]{8}$/),
   })
   expect(loadSettings({}).name).toBe('gavel')
   for (const name of ['two words', 'x'.repeat(65), 'a"b'])

@@ -46,14 +46,20 @@ describe('an outage of Redis', () => {
     }
     expect(told).toEqual([
       {
-        ...{ level: 'error', event: 'redis:away', where: 'redis' },
+        level: 'error',
+        event: 'redis:away',
+        where: 'redis',
         why: 'ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:6379',
         advice: expect.stringContaining('REDIS_URL'),
       },
       // Another line of what follows from it came before its end.
       {
-        ...{ level: 'warn', event: 'redis:answers', afterSeconds: 60, errorsLeftOut: 60 * 6 + 5 },
-        ...{ since: '1970-01-01T00:00:00.000Z', until: '1970-01-01T00:01:00.000Z' },
+        level: 'warn',
+        event: 'redis:answers',
+        afterSeconds: 60,
+        errorsLeftOut: 60 * 6 + 5,
+        since: '1970-01-01T00:00:00.000Z',
+        until: '1970-01-01T00:01:00.000Z',
       },
     ])
   })

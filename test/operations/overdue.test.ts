@@ -47,7 +47,10 @@ describe('what is overdue', () => {
 
 describe('what is overdue in Kafka', () => {
   const partition = (topic: string, messages: number, seconds: number | null) => ({
-    ...{ topic, partition: 0, messages, seconds },
+    topic,
+    partition: 0,
+    messages,
+    seconds,
   })
   const overdue = (...partitions: ReturnType<typeof partition>[]) =>
     overdueUnread(partitions, ['posts', 'counterspeech'], 60_000)

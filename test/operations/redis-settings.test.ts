@@ -4,8 +4,11 @@ import type { RedisFinding } from '../../src/store/redis/checks.ts'
 
 const FINE: RedisFinding = { what: 'Redis', state: 'ok', detail: 'version 8' }
 const EVICTS: RedisFinding = {
-  ...{ what: 'Redis', state: 'broken', fault: 'eviction' },
-  ...{ detail: 'may evict keys', todo: 'Set maxmemory-policy.' },
+  what: 'Redis',
+  state: 'broken',
+  fault: 'eviction',
+  detail: 'may evict keys',
+  todo: 'Set maxmemory-policy.',
 }
 const SPLIT: RedisFinding = { what: 'Redis', state: 'broken', fault: 'split', detail: 'takes writes alone' }
 
@@ -38,7 +41,8 @@ it('a Redis that begins to evict while a service runs is told, and intake reads 
   ])
   expect(watch.problem).toContain('may evict keys')
   expect(await watch.pressure()).toEqual({
-    ...{ by: 'store-refused', share: Number.POSITIVE_INFINITY },
+    by: 'store-refused',
+    share: Number.POSITIVE_INFINITY,
     says: expect.stringContaining('noeviction'),
   })
   // Told once.

@@ -6,7 +6,9 @@ import { stateReport } from '../../src/operations/state-report.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 
 const STAGE: StageBacklog = {
-  ...{ protocol: 'rumor', stage: 'stance', oldestWaitingSeconds: 3 },
+  protocol: 'rumor',
+  stage: 'stance',
+  oldestWaitingSeconds: 3,
   states: { waiting: 2, active: 1, delayed: 0 },
 }
 

@@ -61,15 +61,18 @@ describe('the package', () => {
 
   it('holds the program and what it reads, and nothing else', () => {
     for (const needed of [
-      ...['src/launch.js', 'dist/src/main.js', 'config/gavel.yaml', 'config/prompts/rumor/stance.md', 'LICENSE'],
-      ...[
-        'dist/src/store/thread/put-comments.lua',
-        'dist/src/console/assets/console.js',
-        'grafana/dashboards/overview.json',
-        'config/kafka/pom.xml',
-        'config/schemas/verdicts.schema.json',
-        'config/schemas/asyncapi.json',
-      ],
+      'src/launch.js',
+      'dist/src/main.js',
+      'config/gavel.yaml',
+      'config/prompts/rumor/stance.md',
+      'LICENSE',
+
+      'dist/src/store/thread/put-comments.lua',
+      'dist/src/console/assets/console.js',
+      'grafana/dashboards/overview.json',
+      'config/kafka/pom.xml',
+      'config/schemas/verdicts.schema.json',
+      'config/schemas/asyncapi.json',
     ])
       expect(files).toContain(needed)
     for (const needed of [
@@ -96,7 +99,8 @@ describe('the package', () => {
     // Some versions of npm put it under the package's name.
     const said = z.record(z.string(), z.unknown()).parse(JSON.parse(stdout))
     expect(said[manifest.name] ?? said).toMatchObject({
-      ...{ name: manifest.name, version: manifest.version },
+      name: manifest.name,
+      version: manifest.version,
       files: expect.objectContaining({ length: files.length }),
     })
   })

@@ -5,7 +5,13 @@ import type { Decided } from '../../src/contracts/ports/decisions.ts'
 import type { Outgoing } from '../../src/contracts/ports/topic.ts'
 
 const SENT = {
-  ...{ subjectId: 'p1', tenant: 'acme', protocol: 'rumor', label: 'rumor', against: 1, by: 'ann', why: 'Ticket 88.' },
+  subjectId: 'p1',
+  tenant: 'acme',
+  protocol: 'rumor',
+  label: 'rumor',
+  against: 1,
+  by: 'ann',
+  why: 'Ticket 88.',
   at: '2025-03-01T10:00:00.000Z',
 }
 

@@ -95,8 +95,13 @@ test.each([
     partitioner: ({ message }: { message: { key: string } }) => (message.key === 'one' ? 0 : 1),
     retrier: createRetry({ retries, initialRetryTime: 1, maxRetryTime: 1 }),
     eosManager: {
-      ...{ acquireBrokerLock: idle, releaseBrokerLock: idle, isTransactional: () => false },
-      ...{ getSequence: () => 0, updateSequence() {}, getProducerId: () => -1, getProducerEpoch: () => 0 },
+      acquireBrokerLock: idle,
+      releaseBrokerLock: idle,
+      isTransactional: () => false,
+      getSequence: () => 0,
+      updateSequence() {},
+      getProducerId: () => -1,
+      getProducerEpoch: () => 0,
     },
   })
   const batch = { acks: -1, topicMessages: [{ topic: 'verdicts', messages: RECORDS }] }

@@ -111,8 +111,18 @@ const isFree = async (postId: string) =>
   (await stores.threads.read(thread(postId)))?.revisions.get('rumor')?.openId === null
 const letterOf = (raw: string): string =>
   JSON.stringify({
-    ...{ schema: 1, topic: 'posts', partition: 0, offset: '1', key: 'k', headers: { h: 'h' }, reason: 'invalid' },
-    ...{ detail: 'd', raw, rawBytes: (raw.length / 4) * 3, truncated: false, at: new Date(T0).toISOString() },
+    schema: 1,
+    topic: 'posts',
+    partition: 0,
+    offset: '1',
+    key: 'k',
+    headers: { h: 'h' },
+    reason: 'invalid',
+    detail: 'd',
+    raw,
+    rawBytes: (raw.length / 4) * 3,
+    truncated: false,
+    at: new Date(T0).toISOString(),
   } satisfies DeadLetter)
 
 describe('a verdict on what was asked apart from the stream', () => {
@@ -227,8 +237,11 @@ describe('an entry of another version', () => {
     limits.dead = 3_000
     let given: OutboxEntry[] = [
       {
-        ...{ id: '1-1', kind: 'verdict', caseId: 'c' },
-        ...{ verdict: '{"subjectId":"p1"}', transcript: 'packed in a way that is no JSON '.repeat(100) },
+        id: '1-1',
+        kind: 'verdict',
+        caseId: 'c',
+        verdict: '{"subjectId":"p1"}',
+        transcript: 'packed in a way that is no JSON '.repeat(100),
       },
       { id: '1-2', kind: 'dead-letter', key: 'strange', letter: 'packed as well '.repeat(500) },
     ]
@@ -475,25 +488,29 @@ test('says that its loop goes on, and says nothing while the outbox can not be r
 describe('a record’s headers', () => {
   test('say by what consumers filter, on verdict and transcript alike', async () => {
     const whole = {
-      ...{
-        schema: 1,
-        tenant: 'north',
-        protocol: 'hate',
-        revision: 3,
-        final: true,
-        supersedes: null,
-        counts: noComments(),
-        faults: [],
-      },
+      schema: 1,
+      tenant: 'north',
+      protocol: 'hate',
+      revision: 3,
+      final: true,
+      supersedes: null,
+      counts: noComments(),
+      faults: [],
       ...undecided('nothing'),
-      ...{ usage: noUsage(), models: {}, versions: { script: 1, prompts: 'p', settings: 's' } },
+      usage: noUsage(),
+      models: {},
+      versions: { script: 1, prompts: 'p', settings: 's' },
       timing: { createdAt: '', receivedAt: '', openedAt: '', decidedAt: '', modelMs: 0, overheadMs: 0 },
     }
     await decide('p1', {}, whole)
     start()
     const headers = {
-      ...{ 'gavel-schema': '1', 'gavel-protocol': 'hate', 'gavel-revision': '3' },
-      ...{ 'gavel-final': 'true', 'gavel-tenant': 'north', 'gavel-decided-by': 'none' },
+      'gavel-schema': '1',
+      'gavel-protocol': 'hate',
+      'gavel-revision': '3',
+      'gavel-final': 'true',
+      'gavel-tenant': 'north',
+      'gavel-decided-by': 'none',
     }
     await expect.poll(() => stands.length, SOON).toBe(2)
     for (const record of stands) expect(record.headers).toEqual(headers)

@@ -15,7 +15,10 @@ const SECRETS = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'whsec_3Zp0mB6g0V3v5m
 const FROM = { entry: '1-1', caseId: 'none' }
 const SOON = { timeout: 8_000, interval: 5 }
 const hook = (change: Partial<Hook> = {}): Hook => ({
-  ...{ url: 'https://shop.example/', tenant: 'acme', secrets: SECRETS, allowPrivate: false },
+  url: 'https://shop.example/',
+  tenant: 'acme',
+  secrets: SECRETS,
+  allowPrivate: false,
   ...change,
 })
 
@@ -189,7 +192,10 @@ describe('what is due', () => {
     )
     const told: string[] = []
     const work = delivering({
-      ...{ webhooks, hooks, clock: () => now, send: answers },
+      webhooks,
+      hooks,
+      clock: () => now,
+      send: answers,
       settings: { atOnce, timeout: 15_000, retries: RETRIES },
       report: (name, event) => {
         if (name === 'webhook:tried' && 'outcome' in event) told.push(String(event.outcome))
@@ -198,16 +204,16 @@ describe('what is due', () => {
     const put = (postId: string, revision: number, name = 'shop') =>
       webhooks.put([
         {
-          ...{
-            hook: name,
-            protocol: 'hate',
-            revision,
-            follows: false,
-            retracts: false,
-            ref: thread(postId, 'acme'),
-            from: FROM,
-          },
-          ...{ verdictId: `hate@acme~${postId}~r${revision}`, body: `${postId} r${revision}`, bare: '' },
+          hook: name,
+          protocol: 'hate',
+          revision,
+          follows: false,
+          retracts: false,
+          ref: thread(postId, 'acme'),
+          from: FROM,
+          verdictId: `hate@acme~${postId}~r${revision}`,
+          body: `${postId} r${revision}`,
+          bare: '',
         },
       ])
     const look = async (later = 0) => {
@@ -219,7 +225,9 @@ describe('what is due', () => {
     return { webhooks, work, put, look, told }
   }
   const answered = (status: number | null, retryAfterMs: number | null = null) => ({
-    ...{ status, why: `status ${status}`, retryAfterMs },
+    status,
+    why: `status ${status}`,
+    retryAfterMs,
   })
 
   test('is sent in order, tried again later each time, and parked when the last try has failed', async () => {
@@ -344,7 +352,10 @@ describe('what is due', () => {
       return claims
     }
     const work = delivering({
-      ...{ webhooks, hooks: { shop: hook() }, clock: () => now, report: () => {} },
+      webhooks,
+      hooks: { shop: hook() },
+      clock: () => now,
+      report: () => {},
       send: async (_, { body }) => {
         sent.push(body)
         return answered(200)

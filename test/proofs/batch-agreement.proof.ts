@@ -178,8 +178,15 @@ function report(threads: readonly Thread[], outcomes: ReadonlyMap<Way, Outcome>)
         const asks = [...ends.values()].reduce((sum, count) => sum + count, 0)
         const count = (sign: number) => signs.filter((one) => one === sign).length
         return [
-          ...[way, asks, calls, [...ends].map(([end, times]) => `${end} ${times}`).join(', ')],
-          ...[`${scores.size} of ${comments.length}`, count(1), count(0), count(-1), new Set(scores.values()).size],
+          way,
+          asks,
+          calls,
+          [...ends].map(([end, times]) => `${end} ${times}`).join(', '),
+          `${scores.size} of ${comments.length}`,
+          count(1),
+          count(0),
+          count(-1),
+          new Set(scores.values()).size,
           said(estimate(withGold(way), sameSign)),
         ]
       }),

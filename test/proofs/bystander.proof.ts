@@ -154,8 +154,12 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
     ...Array.from(
       { length: authors * each },
       (_, nth): Line => ({
-        ...{ type: 'comment', id: `${id}-${nth}`, postId: id, author: `${id}-author-${nth % authors}` },
-        ...{ text: textOf(nth), createdAt: at(1 + nth) },
+        type: 'comment',
+        id: `${id}-${nth}`,
+        postId: id,
+        author: `${id}-author-${nth % authors}`,
+        text: textOf(nth),
+        createdAt: at(1 + nth),
       }),
     ),
   ]
@@ -278,7 +282,9 @@ describe('on the whole service, two processes with Apache Kafka and Redis', () =
    */
   async function interleaved(judge: Judge, phases: readonly Phase[]): Promise<ReadonlyMap<string, Outcome>> {
     const environment = environmentOn(stack, {
-      ...{ GAVEL_CHECKPOINTS_FINAL_AGE: '1h', GAVEL_CHECKPOINTS_COUNTS: String(COMMENTS), GAVEL_CHECKPOINTS_AGES: '' },
+      GAVEL_CHECKPOINTS_FINAL_AGE: '1h',
+      GAVEL_CHECKPOINTS_COUNTS: String(COMMENTS),
+      GAVEL_CHECKPOINTS_AGES: '',
       GAVEL_PROTOCOLS_SAFETY_RETRIEVAL: 'false',
       ...protocolsOn('rumor', judge),
       // The heap that the service runs with.

@@ -45,14 +45,25 @@ it.each([
     try {
       const file = join(folder, `${items}.jsonl`)
       const lines = planted(items, TRAITS[2] as string, 'speed').map(({ id, hateSpeech, counterspeech, ratings }) => ({
-        ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+        id,
+        hateSpeech,
+        text: counterspeech,
+        ratings: { relevance: ratings },
       }))
       writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
       const started = performance.now()
       const { code, said } = await commandIn(
         folder,
         [
-          ...['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--few-shot', fewShot],
+          'calibrate',
+          '--aspect',
+          'relevance',
+          '--ratings',
+          file,
+          '--yes',
+          '--paper',
+          '--few-shot',
+          fewShot,
           ...['--trials', trials, '--keep', keep, '--refinements', refinements, '--iterations', 1].map(String),
         ],
         { ...model.settings, GAVEL_MODELS_SLOTS: String(SLOTS) },

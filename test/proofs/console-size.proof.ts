@@ -91,7 +91,10 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
 /** These verdicts with their transcripts, as the topics bring them, in two batches. */
 function burst(from: number, to: number): RecordBatch[] {
   const batchOf = (topic: 'verdicts' | 'transcripts', messageOf: (n: number) => unknown): RecordBatch => ({
-    ...{ topic, partition: 0, from, next: to },
+    topic,
+    partition: 0,
+    from,
+    next: to,
     entries: Array.from({ length: to - from }, (_, nth) => from + nth).flatMap((offset) =>
       entriesOf(topic, incoming(topic, offset, `p${offset}`, messageOf(offset), 10), CONTEXT).map((entry) => ({
         offset,

@@ -88,7 +88,10 @@ describe('what people decide, through kill -9 of every role', () => {
     await send(environment, file, 'gavel', { kind: 'flat-out' })
   }
   const post = (id: string, more: object = {}) => ({
-    ...{ type: 'post', id, text: `The dam above ${id} has burst, they say.`, createdAt: '2025-03-01T10:00:00Z' },
+    type: 'post',
+    id,
+    text: `The dam above ${id} has burst, they say.`,
+    createdAt: '2025-03-01T10:00:00Z',
     ...more,
   })
   const comment = (postId: string, at: string, more: object = {}) => {
@@ -238,9 +241,15 @@ describe('what people decide, through kill -9 of every role', () => {
     )
 
     const evidenceNow = async () => ({
-      ...{ posts: await on('posts'), comments: await on('comments'), counterspeech: await on('counterspeech') },
-      ...{ verdicts: await on('verdicts'), transcripts: await on('transcripts'), proposals: await on('proposals') },
-      ...{ decisions: await on('decisions'), outcomes: await on('decisionOutcomes'), reviews: await on('reviews') },
+      posts: await on('posts'),
+      comments: await on('comments'),
+      counterspeech: await on('counterspeech'),
+      verdicts: await on('verdicts'),
+      transcripts: await on('transcripts'),
+      proposals: await on('proposals'),
+      decisions: await on('decisions'),
+      outcomes: await on('decisionOutcomes'),
+      reviews: await on('reviews'),
     })
     let breaches: string[] = []
     await eventually(

@@ -108,7 +108,9 @@ describe.each(ATTACKS.map(({ kind, lang, text }, nth) => ({ nth: nth + 1, kind, 
       const hostile = await Promise.all([
         ask('acme', 'POST', '/v1/judge', { post: { text: 'x' }, protocols: [text.slice(0, 64)], wait: 0 }),
         ask('acme', 'POST', '/v1alpha1/comments:analyze', {
-          ...{ comment: { text: 'x' }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
+          comment: { text: 'x' },
+          requestedAttributes: { TOXICITY: {} },
+          languages: ['en'],
           debate: [text.slice(0, 64)],
         }),
         ask('acme', 'POST', '/v1/moderations', {

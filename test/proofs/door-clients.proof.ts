@@ -35,7 +35,9 @@ beforeAll(async () => {
   await changeKeys(path, () => ({ keys: [{ ...made.kept, rate }], result: null }))
   key = made.key
   const settings = loadSettings({
-    ...{ GAVEL_DOOR_PORT: '0', GAVEL_DOOR_KEYS: path, OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' },
+    GAVEL_DOOR_PORT: '0',
+    GAVEL_DOOR_KEYS: path,
+    OPENAI_BASE_URL: 'http://127.0.0.1:9/v1',
   })
   embedded = await startEmbedded(settings, { model: understudyModel(), report: () => {} })
   base = `http://127.0.0.1:${embedded.doorPort}`
@@ -78,9 +80,21 @@ test(`schemathesis asks for ${FUZZ_SECONDS} s, and meets no 5xx and no answer th
   const said = await runCommand(
     '/bin/sh',
     [
-      ...['-c', 'cd "$0" && exec "$@"', ownFolder('door-fuzz'), join(VENV, 'bin', 'st')],
-      ...['run', `${base}/openapi.json`, '-H', `authorization: Bearer ${key}`, '--checks', checks],
-      ...['--request-timeout', '70', '--continue-on-failure', '--max-time', String(FUZZ_SECONDS)],
+      '-c',
+      'cd "$0" && exec "$@"',
+      ownFolder('door-fuzz'),
+      join(VENV, 'bin', 'st'),
+      'run',
+      `${base}/openapi.json`,
+      '-H',
+      `authorization: Bearer ${key}`,
+      '--checks',
+      checks,
+      '--request-timeout',
+      '70',
+      '--continue-on-failure',
+      '--max-time',
+      String(FUZZ_SECONDS),
     ],
     (FUZZ_SECONDS + 300) * 1_000,
   )

@@ -19,7 +19,9 @@ const keep = join(folder, 'kept')
 async function during<Result>(work: (given: Record<string, string>) => Promise<Result>): Promise<Result> {
   const main = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts')]
   const child = spawn(process.execPath, [...main, 'stack', '--keep', keep, '--json'], {
-    ...{ cwd: folder, env: bareEnvironment({}), stdio: ['ignore', 'pipe', 'pipe'] },
+    cwd: folder,
+    env: bareEnvironment({}),
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   const ended = once(child, 'exit')
   let [out, said] = ['', '']

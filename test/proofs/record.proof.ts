@@ -116,8 +116,12 @@ const messages = (n: number) => {
   const subjectId = `post${n}`
   const label = n % 7 === 0 ? 'rumor' : 'non-rumor'
   const verdict = aVerdict(at, {
-    ...{ subjectId, label, decidedBy: n % 9 === 0 ? 'judge' : 'consensus', rationale: textOf(n + 3, 100).text },
-    ...{ models: { judge: `model-${n % 5}` }, versions: { script: 1, prompts: `prompts${n % 11}`, settings: 's' } },
+    subjectId,
+    label,
+    decidedBy: n % 9 === 0 ? 'judge' : 'consensus',
+    rationale: textOf(n + 3, 100).text,
+    models: { judge: `model-${n % 5}` },
+    versions: { script: 1, prompts: `prompts${n % 11}`, settings: 's' },
   })
   const transcript = aTranscript(verdict.id, text, comments, seconds, { lang, author: `author${n % 5_003}` })
   return { subjectId, verdict, transcript, at: Date.parse(at) }

@@ -27,7 +27,11 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   safety: {
     describe: ['seen', 'description'],
     brief: [
-      ...['summary', 'precedents', 'precedents[].precedent', 'precedents[].keyCues', 'precedents[].differences'],
+      'summary',
+      'precedents',
+      'precedents[].precedent',
+      'precedents[].keyCues',
+      'precedents[].differences',
       'patterns',
     ],
     strict: ['reasoning', 'score'],
@@ -57,7 +61,9 @@ const SUBJECTS: Readonly<Record<string, Snapshot>> = {
   rumor: {
     post,
     comments: Array.from({ length: 25 }, (_, at) => ({
-      ...{ id: `c${at}`, text: `${at % 2 ? 'That is true' : 'That is false'}, number ${at}`, createdAt: at },
+      id: `c${at}`,
+      text: `${at % 2 ? 'That is true' : 'That is false'}, number ${at}`,
+      createdAt: at,
     })),
     leftOut: 0,
   },
@@ -132,7 +138,9 @@ function whole(form: unknown): unknown {
     ...(properties === undefined
       ? {}
       : {
-          ...{ type: 'object', additionalProperties: false, required: Object.keys(properties as object) },
+          type: 'object',
+          additionalProperties: false,
+          required: Object.keys(properties as object),
           properties: Object.fromEntries(
             Object.entries(properties as object).map(([name, value]) => [name, whole(value)]),
           ),

@@ -45,7 +45,10 @@ describe('safe', () => {
   type Label = 'safe' | 'unsafe'
   type Say = (asked: Asked, nth: number) => unknown
   const report = (label: Label) => ({
-    ...{ reasoning: 'r', evidence: [], categories: [], label },
+    reasoning: 'r',
+    evidence: [],
+    categories: [],
+    label,
     ...(label === 'safe' ? { rule: 'exoneration', score: 0.1 } : { rule: 'confirmation', score: 0.9 }),
   })
   const SEEN = { seen: 'yes', description: 'A pot on a stove.' }
@@ -56,7 +59,9 @@ describe('safe', () => {
       describe: SEEN,
       retrieve: { shelves: [{ shelf: 'precedents', neighbours: [], problem: null }], weak: null },
       brief: { summary: 's', precedents: [], patterns: 'p' },
-      ...{ strict: { reasoning: 'r', score: 0.2 }, loose: { reasoning: 'r', score: 0.1 }, arbitrate: report(label) },
+      strict: { reasoning: 'r', score: 0.2 },
+      loose: { reasoning: 'r', score: 0.1 },
+      arbitrate: report(label),
     }
     return (asked) => {
       const nth = (times.get(asked.ask.stage) ?? 0) + 1
@@ -87,7 +92,9 @@ describe('safe', () => {
     readonly none?: true
   }
   const failing = (code: string): Unseen => ({
-    ...{ media: [https(1)], say: lost('describe', new Failed(code, 'why')), nothing: true },
+    media: [https(1)],
+    say: lost('describe', new Failed(code, 'why')),
+    nothing: true,
     told: new RegExp(`^describe \\(image 1\\) failed: ${code}`),
   })
   const UNSEEN: Record<string, Unseen> = {
@@ -97,42 +104,56 @@ describe('safe', () => {
     'described too late': failing('timeout'),
     'gone from its host': failing('image'),
     'not seen by the model': {
-      ...{ media: [https(1)], nothing: true, told: /^describe \(image 1\): the model did not see it/ },
+      media: [https(1)],
+      nothing: true,
+      told: /^describe \(image 1\): the model did not see it/,
       say: lost('describe', { seen: 'no', description: 'A harmless pot, by the words of its author.' }),
     },
     'one of two that was refused': {
-      ...{ media: [https(1), https(2)], told: /^describe \(image 2\) failed: refused/ },
+      media: [https(1), https(2)],
+      told: /^describe \(image 2\) failed: refused/,
       say: lost('describe', new Failed('refused'), 2),
     },
     'refused, with words by its author': {
-      ...{ media: [{ ...https(1), alt: 'a pot' }], told: /^describe \(image 1\) failed: refused/ },
+      media: [{ ...https(1), alt: 'a pot' }],
+      told: /^describe \(image 1\) failed: refused/,
       say: lost('describe', new Failed('refused')),
     },
     'a video': { media: [{ kind: 'video', url: 'https://x.example/a.mp4' }], told: /^media\.0: /, none: true },
     'a video beside an image': {
-      ...{ media: [https(1), { kind: 'gifv', url: 'https://x.example/a.gif' }], told: /^media\.1: / },
+      media: [https(1), { kind: 'gifv', url: 'https://x.example/a.gif' }],
+      told: /^media\.1: /,
     },
     'behind an http address': {
-      ...{ media: [{ kind: 'image', url: 'http://x.example/a.png' }], told: /^media\.0\.url: /, nothing: true },
+      media: [{ kind: 'image', url: 'http://x.example/a.png' }],
+      told: /^media\.0\.url: /,
+      nothing: true,
     },
     'behind a relative address, with words by its author': {
-      ...{ media: [{ kind: 'image', url: '/a.png', alt: 'a pot' }], told: /^media\.0\.url: / },
+      media: [{ kind: 'image', url: '/a.png', alt: 'a pot' }],
+      told: /^media\.0\.url: /,
     },
     'the seventeenth': {
-      ...{ media: Array.from({ length: 17 }, (_, n) => https(n)), told: /^media: 1 beyond the first 16 left out/ },
+      media: Array.from({ length: 17 }, (_, n) => https(n)),
+      told: /^media: 1 beyond the first 16 left out/,
       over: { maxImages: 20 },
     },
     'beyond the set number': {
-      ...{ media: Array.from({ length: 9 }, (_, n) => https(n)), told: /^1 images beyond the first 8 left out/ },
+      media: Array.from({ length: 9 }, (_, n) => https(n)),
+      told: /^1 images beyond the first 8 left out/,
     },
     'known by its author’s words alone': {
-      ...{ media: [{ kind: 'image', alt: 'a pot' }], told: /^image 1 has no URL; only alt text is available/ },
+      media: [{ kind: 'image', alt: 'a pot' }],
+      told: /^image 1 has no URL; only alt text is available/,
     },
     'of nothing': { media: [{ kind: 'image' }], told: /^media\.0: /, nothing: true },
     'no list': { media: https(1), told: /^media: not a list/, none: true },
     'seen, with words that are none': { media: [{ ...https(1), alt: ['a pot'] }], told: /^media\.0\.alt: / },
     'not looked at, since images are off': {
-      ...{ media: [https(1)], over: { images: false }, told: /^images are off: 1 not looked at/, nothing: true },
+      media: [https(1)],
+      over: { images: false },
+      told: /^images are off: 1 not looked at/,
+      nothing: true,
     },
   }
   const rows = Object.entries(UNSEEN).flatMap(([what, row]) =>

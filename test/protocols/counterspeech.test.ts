@@ -564,8 +564,11 @@ describe('evaluation steps of the user’s own', () => {
     const { protocol, asked, conclusion } = using(calibrated())
     expect(messagesOf(asked)[0]).toEqual(withSteps('relevance', '1. Ask the census.'))
     const used = {
-      ...{ source: 'calibrated', digest: shortHash('1. Ask the census.') },
-      ...{ model: 'gpt-x', ratings: 'abc', date: '2026-01-02' },
+      source: 'calibrated',
+      digest: shortHash('1. Ask the census.'),
+      model: 'gpt-x',
+      ratings: 'abc',
+      date: '2026-01-02',
     }
     expect(conclusion.ruling.steps).toMatchObject({ relevance: used, coherence: { source: 'shipped' } })
     expect(protocol.steps).toMatchObject({ relevance: used })

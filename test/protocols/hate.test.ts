@@ -747,10 +747,7 @@ describe('a failed ask', () => {
       expect(at(asked, 5)).toEqual(spoken('hate', 1, heard(2)))
       expect(at(asked, 6)).toEqual([
         system,
-        user('judge', {
-          history: history(heard(0), heard(1), heard(2), heard(3)),
-          ...{ text: fenced, labels: LABELS },
-        }),
+        user('judge', { history: history(heard(0), heard(1), heard(2), heard(3)), text: fenced, labels: LABELS }),
       ])
       expect(conclusion.ruling).toMatchObject({
         label: 'hate',

@@ -6,7 +6,9 @@ import { imagesTold } from '../../src/protocols/images-told.ts'
 import { drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const post = (...alts: (string | undefined)[]): Post => ({
-  ...{ id: 'p', text: 'Look at them.', createdAt: 0 },
+  id: 'p',
+  text: 'Look at them.',
+  createdAt: 0,
   media: alts.map((alt) => ({ kind: 'image', ...(alt === undefined ? {} : { alt }) })),
 })
 

@@ -116,8 +116,11 @@ function besides(): Ask<unknown>[] {
   ]
   const { enabled: _, ...own } = { enabled: true, ...settings.protocols.counterspeech, preset: 'paper' }
   const calibration = counterspeech.calibration('relevance', {
-    ...{ settings: own, prompts: promptsOf('counterspeech'), calibrationPrompts: promptsOf('calibration') },
-    ...{ fence: fence.paper(), files: loadFiles },
+    settings: own,
+    prompts: promptsOf('counterspeech'),
+    calibrationPrompts: promptsOf('calibration'),
+    fence: fence.paper(),
+    files: loadFiles,
   })
   const baselines = ['rumor', 'hate', 'safety'].flatMap((name) =>
     (['zero-shot', 'chain-of-thought'] as const).flatMap((ask) => {
@@ -127,7 +130,7 @@ function besides(): Ask<unknown>[] {
     }),
   )
   return [
-    ...[makeCurations(under('safety', 'paper'), fence).get('safety')?.ask(closed) ?? fail('safety')],
+    makeCurations(under('safety', 'paper'), fence).get('safety')?.ask(closed) ?? fail('safety'),
     calibration.draft(rated, { temperature: 0.2, draw: 'draw 1' }),
     calibration.refine('1. Look.', [{ ...(rated[0] ?? fail('no case')), score: 4 }], { temperature: 0, draw: '' }),
     ...baselines.map(({ ask }) => ask),

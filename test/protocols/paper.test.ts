@@ -199,7 +199,11 @@ test('of a file, every comment is judged under `paper`, as the paper does, and o
   const lines = ['p1', 'p2'].flatMap((id) => [
     { type: 'post', id, text: `the bridge at ${id} has fallen`, createdAt: at },
     ...Array.from({ length: 8 }, (_, nth) => ({
-      ...{ type: 'comment', id: `${id}-${nth}`, postId: id, text: `${nth} people saw it`, createdAt: at },
+      type: 'comment',
+      id: `${id}-${nth}`,
+      postId: id,
+      text: `${nth} people saw it`,
+      createdAt: at,
       ...(nth < 4 ? { author: 'a' } : {}),
     })),
   ])
@@ -270,7 +274,9 @@ describe('the models of the papers', () => {
       lines(
         'safety',
         roles({
-          ...{ default: ['gpt-4o-mini'], arbiter: ['gpt-4o-2024-08-06'], curator: ['gpt-4o'] },
+          default: ['gpt-4o-mini'],
+          arbiter: ['gpt-4o-2024-08-06'],
+          curator: ['gpt-4o'],
           'safety.describer': ['gpt-4.1'],
         }),
       ),

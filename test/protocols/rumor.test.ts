@@ -224,7 +224,10 @@ describe('the preset `paper`', () => {
 
   test('weighs every comment of every author, copies too, and knows no load', () => {
     const copies = Array.from({ length: 30 }, (_, index) => ({
-      ...{ id: `c${index}`, text: 'yes!', author: 'a', createdAt: index },
+      id: `c${index}`,
+      text: 'yes!',
+      author: 'a',
+      createdAt: index,
     }))
     const protocol = paper({ k: 30, perAuthor: 3, foldNearIdentical: true })
     const { asked, conclusion } = run(protocol, thread(copies), cast({ support: [real()], oppose: [fake()] }), null, {
@@ -806,8 +809,13 @@ describe('a failed ask', () => {
 
   test('of stance: its comments are on no side, and are counted and named', () => {
     const { conclusion } = run(made({ batchSize: 2 }), thread(4), [
-      ...[failed, scores(0.5, -0.5), no, failed, failed],
-      ...[fake(), fake()],
+      failed,
+      scores(0.5, -0.5),
+      no,
+      failed,
+      failed,
+      fake(),
+      fake(),
     ])
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', scores: { support: 1, oppose: 1 } })
     expect(conclusion.ruling.evidence).toMatchObject({ support: ['c3'], oppose: ['c4'] })
@@ -1160,8 +1168,13 @@ describe('a later revision', () => {
 
   test('tries again what was left without a score', () => {
     const before = run(made({ batchSize: 2 }), thread(4), [
-      ...[new Failed(), scores(0.5, -0.5), no, new Failed(), new Failed()],
-      ...[fake(), fake()],
+      new Failed(),
+      scores(0.5, -0.5),
+      no,
+      new Failed(),
+      new Failed(),
+      fake(),
+      fake(),
     ])
     const { asked, conclusion } = run(made({ batchSize: 2 }), thread(4), [scores(0, 0)], carried(before.conclusion))
     expect(asked).toHaveLength(1)
@@ -1356,7 +1369,11 @@ describe('the vanilla row of Table 1', () => {
       expect(words).toContain(one)
     expect(words).not.toMatch(/support|oppose|stance/i)
     expect(conclusion.ruling).toMatchObject({
-      ...{ label: 'non-rumor', rationale: 'one look', decidedBy: 'judge', rounds: 0, degraded: [] },
+      label: 'non-rumor',
+      rationale: 'one look',
+      decidedBy: 'judge',
+      rounds: 0,
+      degraded: [],
       comments: { judged: 3, folded: 0, author: 0, cap: 0, load: 0 },
     })
   })
@@ -1505,7 +1522,13 @@ describe('under load', () => {
       const short = under(thread(4))
       const { asked, conclusion } = run(made(), thread(4), cast(differing), carried(short.conclusion))
       expect(asked.map(({ ask }) => ask.stage)).toEqual([
-        ...['opinion', 'opinion', 'debate', 'debate', 'debate', 'debate', 'judge'],
+        'opinion',
+        'opinion',
+        'debate',
+        'debate',
+        'debate',
+        'debate',
+        'judge',
       ])
       expect(conclusion.ruling.degraded).toEqual([])
     })
@@ -1806,7 +1829,9 @@ test('how replies are read is told only where a comment of the batch answers ano
       .asked.filter(({ ask }) => ask.stage === 'stance')
       .map(({ ask }) => wordsOf(ask.messages))
   const say = (id: string, parentId?: string): Comment => ({
-    ...{ id, text: `words of ${id}`, createdAt: 1 },
+    id,
+    text: `words of ${id}`,
+    createdAt: 1,
     ...(parentId === undefined ? {} : { parentId }),
   })
   const [plain, replying] = told([say('a'), say('b'), say('c'), say('d', 'a')])

@@ -26,7 +26,9 @@ describe('what is shipped is what the documents say', () => {
   test('safety has small models for the debaters and large ones for the arbiter, the describer and the curator', () => {
     expect(models.roles).toEqual({
       default: ['gpt-6-luna'],
-      ...{ arbiter: ['gpt-6.1-terra'], describer: ['gpt-6.1-terra'], curator: ['gpt-6.1-terra'] },
+      arbiter: ['gpt-6.1-terra'],
+      describer: ['gpt-6.1-terra'],
+      curator: ['gpt-6.1-terra'],
     })
     expect(protocols.safety).toMatchObject({ models: 'by-role' })
   })
@@ -63,23 +65,29 @@ describe('what is shipped is what the documents say', () => {
 describe('a setting is taken up to its bounds, and not beyond', () => {
   const bounds: Record<string, Record<string, [low: number, high: number]>> = {
     rumor: {
-      ...{ k: [1, 200], rounds: [0, 10], temperature: [0, 2], batchSize: [1, 50], sampleSize: [1, 400] },
-      ...{
-        perAuthor: [1, 1e9],
-        unnamed: [1, 1e9],
-        splitQuestions: [0, 10_000],
-        minScored: [0, 1],
-        answerTokens: [16, 1e9],
-      },
-      ...{ overloadedRounds: [0, 10], overloadedK: [1, 200], overloadedComments: [1, 1e9] },
+      k: [1, 200],
+      rounds: [0, 10],
+      temperature: [0, 2],
+      batchSize: [1, 50],
+      sampleSize: [1, 400],
+
+      perAuthor: [1, 1e9],
+      unnamed: [1, 1e9],
+      splitQuestions: [0, 10_000],
+      minScored: [0, 1],
+      answerTokens: [16, 1e9],
+      overloadedRounds: [0, 10],
+      overloadedK: [1, 200],
+      overloadedComments: [1, 1e9],
     },
     hate: {
-      ...{ examples: [1, 50], rounds: [1, 2], temperature: [0, 2], answerTokens: [16, 1e9] },
-      ...{ minPerspectives: [0, 0.99] },
+      examples: [1, 50],
+      rounds: [1, 2],
+      temperature: [0, 2],
+      answerTokens: [16, 1e9],
+      minPerspectives: [0, 0.99],
     },
-    safety: {
-      ...{ rounds: [1, 3], k: [1, 10], temperature: [0, 2], maxImages: [1, 20], answerTokens: [16, 1e9] },
-    },
+    safety: { rounds: [1, 3], k: [1, 10], temperature: [0, 2], maxImages: [1, 20], answerTokens: [16, 1e9] },
     counterspeech: { temperature: [0, 2], answerTokens: [16, 1e9] },
   }
   const rows = Object.entries(bounds).flatMap(([protocol, settings]) =>

@@ -43,7 +43,10 @@ describe.each(PROTOCOLS.flatMap(({ name, savings }) => (savings === undefined ? 
       JSON.stringify(
         subjects.flatMap((subject) =>
           drive(made(name, over).script(subject, null), (asked) => anything(asked)).asked.map(({ ask }) => [
-            ...[ask.stage, ask.role, ask.temperature, ask.maxTokens],
+            ask.stage,
+            ask.role,
+            ask.temperature,
+            ask.maxTokens,
             withFormat(ask),
           ]),
         ),
@@ -447,7 +450,8 @@ describe('rumor', () => {
         ([, text = '']) => text,
       )
       const scores = shown.map((text, at) => ({
-        ...{ comment: at + 1, reason: 'r' },
+        comment: at + 1,
+        reason: 'r',
         score: text.startsWith('yes') ? 0.5 : text.startsWith('no') ? -0.5 : 0,
       }))
       const joined = { subjectivity: NO, scores }
@@ -720,7 +724,8 @@ describe('rumor', () => {
 
   test('a change is Jaccard’s distance by words, and whole where what matters most is another', () => {
     const of = (support: string[], oppose: string[], rest: Partial<Debated> = {}): Debated => ({
-      ...{ kind: 'objective', lead: 1 },
+      kind: 'objective',
+      lead: 1,
       support: support.map((words, at) => [`s${at}`, words]),
       oppose: oppose.map((words, at) => [`o${at}`, words]),
       ...rest,

@@ -156,7 +156,8 @@ describe('a post of which a part was not read', () => {
   test.each(['post', 'alt', 'image'])('is one whose %s a block of safety cuts', (kind) => {
     const { list, paper } = plainFence
     const by = Object.assign((...given: Parameters<typeof plainFence>) => plainFence(...given), {
-      ...{ list, paper },
+      list,
+      paper,
       unread: (one: string) => (one === kind ? 3 : 0),
     })
     const media = [{ kind: 'image' as const, url: 'https://images.example/a.png', alt: 'a sign' }]

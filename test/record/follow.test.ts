@@ -23,7 +23,12 @@ const NAMES = new Map<string, RecordedTopic>([
 ])
 
 const message = (topic: string, offset: number, value: unknown, timestamp = 0): Incoming => ({
-  ...{ topic, partition: 0, offset: String(offset), key: 'p', headers: {}, timestamp },
+  topic,
+  partition: 0,
+  offset: String(offset),
+  key: 'p',
+  headers: {},
+  timestamp,
   value: Buffer.from(JSON.stringify(value)),
 })
 const verdictOf = (offset: number) => message('g.verdicts', offset, aVerdict(at(offset), { subjectId: `p${offset}` }))
@@ -33,7 +38,9 @@ function following(bounds: PartitionBounds) {
   const store = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
   let [renamed, asked] = [0, 0]
   const handle = recording({
-    ...{ store, topics: NAMES, project: PROJECT },
+    store,
+    topics: NAMES,
+    project: PROJECT,
     renamed: () => void renamed++,
     async bounds() {
       asked++
@@ -136,7 +143,9 @@ it('a rebuilt record never held what was deleted, and goes on where the topics e
           await take(topics.get(topic) ?? [])
         },
       },
-      ...{ topics: NAMES, project: PROJECT, progress() {} },
+      topics: NAMES,
+      project: PROJECT,
+      progress() {},
     },
   )
   expect(taken[0]).toBe('posts')

@@ -53,15 +53,13 @@ it('sets a standing human verdict beside the machines’ last one before it', ()
   const machines = [recorded({ label: 'non-rumor' }), recorded({ revision: 2 }, { sampled: true })]
   expect(of([...machines, human()])).toEqual([
     {
-      ...{
-        subject: SUBJECT,
-        protocol: 'rumor',
-        lang: 'de',
-        label: 'non-rumor',
-        by: 'ann',
-        audited: true,
-        opinions: [],
-      },
+      subject: SUBJECT,
+      protocol: 'rumor',
+      lang: 'de',
+      label: 'non-rumor',
+      by: 'ann',
+      audited: true,
+      opinions: [],
       machine: { label: 'rumor', models: ['m'], prompts: 'h' },
     },
   ])

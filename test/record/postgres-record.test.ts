@@ -25,8 +25,14 @@ const postgres = await aPostgres({ password: PASSWORD, ...(certificates !== null
 const HOUR = 3_600_000
 const open = (address: Address, more = {}) =>
   postgresRecord({
-    ...{ address, keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 },
-    ...{ vacuumWithin: HOUR, ...more },
+    address,
+    keep: KEEP,
+    maxBytes: 2 ** 40,
+    sourceKeep: 8 * DAY,
+    auditShare: 0,
+    blindShare: 0,
+    vacuumWithin: HOUR,
+    ...more,
   })
 const aSchema = () => `record_${randomBytes(6).toString('hex')}`
 

@@ -14,8 +14,15 @@ import {
 } from '../../src/record/queue.ts'
 
 const CLEAR: Standing = {
-  ...{ id: 'rumor~p~r1', label: 'rumor', decidedBy: 'consensus', contested: false, degraded: false },
-  ...{ confidence: null, accepted: 0, decidedAt: 1_000, drawn: false },
+  id: 'rumor~p~r1',
+  label: 'rumor',
+  decidedBy: 'consensus',
+  contested: false,
+  degraded: false,
+  confidence: null,
+  accepted: 0,
+  decidedAt: 1_000,
+  drawn: false,
 }
 
 it('the page for moderators has every reason, with its doubt', () => {

@@ -14,9 +14,16 @@ import { aVerdict } from '../support/verdicts.ts'
 
 const NOW = T0 + 48 * HOUR
 const TOPICS = {
-  ...{ posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' },
-  ...{ verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead-letters' },
-  ...{ decisions: 'decisions', decisionOutcomes: 'outcomes', proposals: 'proposals', reviews: 'reviews' },
+  posts: 'posts',
+  comments: 'comments',
+  counterspeech: 'counterspeech',
+  verdicts: 'verdicts',
+  transcripts: 'transcripts',
+  deadLetters: 'dead-letters',
+  decisions: 'decisions',
+  decisionOutcomes: 'outcomes',
+  proposals: 'proposals',
+  reviews: 'reviews',
 }
 const EVERYTHING: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 
@@ -45,7 +52,11 @@ function verdictOn(postId: string, change: Partial<Verdict> = {}, decidedAt = T0
   const scope = tenant === 'default' ? protocol : `${protocol}@${tenant}`
   return aVerdict(new Date(decidedAt).toISOString(), {
     id: `${scope}~${postId}~r${revision}`,
-    ...{ subjectId: postId, label: null, decidedBy: 'none', degraded: ['the model was away'], faults: ['model'] },
+    subjectId: postId,
+    label: null,
+    decidedBy: 'none',
+    degraded: ['the model was away'],
+    faults: ['model'],
     ...change,
   })
 }

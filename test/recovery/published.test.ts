@@ -67,7 +67,9 @@ describe('the revisions that were published', () => {
 describe('a verdict that people brought about', () => {
   const machine = verdictOf({ final: false, usage: { ...verdictOf().usage, costUsd: 2 } })
   const human = verdictOf({
-    ...{ revision: 2, decidedBy: 'human', decidedAt: T0 + HOUR },
+    revision: 2,
+    decidedBy: 'human',
+    decidedAt: T0 + HOUR,
     decision: { by: 'ann', against: machine.id, of: '0@1' },
   })
   const proposed = { ...machine, id: 'rumor~p~p3', proposal: 3, beneath: human.id, differs: false, final: true }

@@ -12,9 +12,16 @@ import { aVerdict } from '../support/verdicts.ts'
 
 const NOW = T0 + 48 * HOUR
 const TOPICS = {
-  ...{ posts: 'posts', comments: 'comments', counterspeech: 'counterspeech' },
-  ...{ verdicts: 'verdicts', transcripts: 'transcripts', deadLetters: 'dead-letters' },
-  ...{ decisions: 'decisions', decisionOutcomes: 'outcomes', proposals: 'proposals', reviews: 'reviews' },
+  posts: 'posts',
+  comments: 'comments',
+  counterspeech: 'counterspeech',
+  verdicts: 'verdicts',
+  transcripts: 'transcripts',
+  deadLetters: 'dead-letters',
+  decisions: 'decisions',
+  decisionOutcomes: 'outcomes',
+  proposals: 'proposals',
+  reviews: 'reviews',
 }
 const at = (ms: number) => new Date(ms).toISOString()
 
@@ -60,7 +67,12 @@ function runOf(change: Partial<Run> = {}): Run {
       const at = [...committed].flatMap(([topic, all]) => [...all].map(([number, to]) => `${topic}/${number} ${to}`))
       steps.push(`offsets ${at.join(', ')}`)
     },
-    ...{ threads, cases, outbox, marks, protocols, routes },
+    threads,
+    cases,
+    outbox,
+    marks,
+    protocols,
+    routes,
     store: {
       async restore(ref, published) {
         const raised = [...published].map(({ protocol, revision }) => `${ref.postId} ${protocol} ${revision}`)
@@ -144,11 +156,20 @@ describe('a recovery', () => {
     const MINE = { subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
     const decided = (offset: number, revision: number, label = 'good') => ({
       ...verdictOn('p', NOW - HOUR + offset),
-      ...{ id: `rumor~p~r${revision}`, revision, label, decidedBy: 'human' },
+      id: `rumor~p~r${revision}`,
+      revision,
+      label,
+      decidedBy: 'human',
       decision: { by: 'ann', against: null, of: `0@${offset}` },
     })
     const outcome = (offset: number, revision: number, what = 'stands') => ({
-      ...{ schema: 1, ...MINE, outcome: what, of: `0@${offset}`, revision, label: 'good', by: 'ann' },
+      schema: 1,
+      ...MINE,
+      outcome: what,
+      of: `0@${offset}`,
+      revision,
+      label: 'good',
+      by: 'ann',
       at: at(NOW - HOUR + offset),
     })
     /** Each stands at the offset that its time has. */
@@ -233,8 +254,15 @@ describe('a recovery', () => {
       decision(3, 'bad')
       const dead = { topic: 'decisions', partition: 0, offset: '3', at: at(NOW - HOUR + 3) }
       put('dead-letters', {
-        ...{ schema: 1, ...dead, key: 'p', headers: {}, reason: 'invalid', detail: '' },
-        ...{ raw: '', rawBytes: 0, truncated: false },
+        schema: 1,
+        ...dead,
+        key: 'p',
+        headers: {},
+        reason: 'invalid',
+        detail: '',
+        raw: '',
+        rawBytes: 0,
+        truncated: false,
       })
       expect(await decidedSteps()).toEqual(['decided rumor~p~r2 of 0@1, stands, p2'])
     })
@@ -282,7 +310,9 @@ describe('a recovery', () => {
       expect(await decidedSteps()).toEqual([])
       topics.set('outcomes', [])
       put('verdicts', {
-        ...{ ...decided(0, 3), decision: undefined, decidedBy: 'judge' },
+        ...decided(0, 3),
+        decision: undefined,
+        decidedBy: 'judge',
         restored: { from: 'rumor~p~r1', by: 'ben', why: '', of: '0@1' },
       })
       put('outcomes', outcome(0, 2))
@@ -405,9 +435,7 @@ describe('a recovery', () => {
     put('verdicts', verdictOn('new', NOW - HOUR))
     const told: string[] = []
     await recoverStore(runOf({ told: (what, more, of) => void told.push(`${what} ${more}/${of}`) }))
-    expect(told).toEqual([
-      ...['verdicts 1/1', 'revisions restored 1/1', 'posts, read again 2/2', 'threads looked at 2/2'],
-    ])
+    expect(told).toEqual(['verdicts 1/1', 'revisions restored 1/1', 'posts, read again 2/2', 'threads looked at 2/2'])
   })
 
   it('says how many records it could not read as verdicts, and knows of no revision for sure', async () => {
@@ -616,8 +644,18 @@ describe('a forecast', () => {
 describe('a message with a dead letter', () => {
   const letterOf = (topic: string, offset: string, timestamp: number) =>
     put('dead-letters', {
-      ...{ schema: 1, topic, partition: 0, offset, key: 'k', headers: {}, reason: 'unjudgeable', detail: 'x' },
-      ...{ raw: '', rawBytes: 0, truncated: false, at: at(timestamp) },
+      schema: 1,
+      topic,
+      partition: 0,
+      offset,
+      key: 'k',
+      headers: {},
+      reason: 'unjudgeable',
+      detail: 'x',
+      raw: '',
+      rawBytes: 0,
+      truncated: false,
+      at: at(timestamp),
     })
 
   it('is not taken again, nor gets a second one', async () => {

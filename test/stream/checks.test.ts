@@ -4,8 +4,10 @@ import { offsetFindings, topicFindings } from '../../src/stream/checks.ts'
 
 const DAY = 86_400_000
 const KEPT = {
-  ...{ 'min.insync.replicas': '2', 'unclean.leader.election.enable': 'false' },
-  ...{ 'retention.ms': String(7 * DAY), 'cleanup.policy': 'delete' },
+  'min.insync.replicas': '2',
+  'unclean.leader.election.enable': 'false',
+  'retention.ms': String(7 * DAY),
+  'cleanup.policy': 'delete',
 }
 
 const FOR_GOOD = { ...KEPT, 'retention.ms': '-1', 'retention.bytes': '-1' }
@@ -38,7 +40,9 @@ async function findings(config: Record<string, string> | null, copies = 3, broke
     },
   }
   const topics = {
-    ...{ all: ['posts', 'verdicts', 'decisions', 'audit'], verdicts: 'verdicts', keptForGood: ['decisions'] },
+    all: ['posts', 'verdicts', 'decisions', 'audit'],
+    verdicts: 'verdicts',
+    keptForGood: ['decisions'],
     audit: { name: 'audit', keepMs: 400 * DAY },
   }
   const limits = { brokers, keepTombstoneMs: 7 * DAY }

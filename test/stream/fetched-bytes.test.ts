@@ -25,14 +25,16 @@ async function partition(
   const all = new Encoder()
   for (let nth = 0; nth < batches; nth++) {
     const batch = await RecordBatch({
-      ...{ compression, partitionLeaderEpoch: 0, maxTimestamp: 0, firstTimestamp: 0 },
-      ...{
-        firstOffset: nth * records,
-        lastOffsetDelta: records - 1,
-        producerId: -1,
-        producerEpoch: 0,
-        firstSequence: 0,
-      },
+      compression,
+      partitionLeaderEpoch: 0,
+      maxTimestamp: 0,
+      firstTimestamp: 0,
+
+      firstOffset: nth * records,
+      lastOffsetDelta: records - 1,
+      producerId: -1,
+      producerEpoch: 0,
+      firstSequence: 0,
       records: Array.from({ length: records }, (_, offset) =>
         Record({ offsetDelta: offset, timestampDelta: 0, key: null, value: Buffer.alloc(bytes, 'x'), headers: {} }),
       ),

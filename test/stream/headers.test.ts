@@ -36,8 +36,15 @@ function recordOf(headers: Headers, { offset = 0, claimed = headers.length, valu
 
 async function batchOf(...records: readonly unknown[]): Promise<{ size(): number }> {
   return RecordBatch({
-    ...{ compression: kafkajs.CompressionTypes.GZIP, partitionLeaderEpoch: 0, maxTimestamp: 0, firstTimestamp: 0 },
-    ...{ firstOffset: 0, lastOffsetDelta: records.length - 1, producerId: -1, producerEpoch: 0, firstSequence: 0 },
+    compression: kafkajs.CompressionTypes.GZIP,
+    partitionLeaderEpoch: 0,
+    maxTimestamp: 0,
+    firstTimestamp: 0,
+    firstOffset: 0,
+    lastOffsetDelta: records.length - 1,
+    producerId: -1,
+    producerEpoch: 0,
+    firstSequence: 0,
     records,
   })
 }

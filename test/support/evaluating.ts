@@ -74,14 +74,15 @@ export async function evaluated(
     return await evaluate(
       { ...shipped, library },
       {
-        ...{
-          kind: over.kind ?? kindOf(protocol),
-          labels: LABELS[protocol] ?? [],
-          parts: [{ data, rows }],
-          recording,
-          model,
-        },
-        ...{ paper: () => ({}), shelf: '', maxCost: Number.POSITIVE_INFINITY, seed: '1' },
+        kind: over.kind ?? kindOf(protocol),
+        labels: LABELS[protocol] ?? [],
+        parts: [{ data, rows }],
+        recording,
+        model,
+        paper: () => ({}),
+        shelf: '',
+        maxCost: Number.POSITIVE_INFINITY,
+        seed: '1',
         keepNearDuplicates: over.keepNearDuplicates ?? false,
       },
       { signal: new AbortController().signal, progress: () => {}, say: () => {} },
@@ -99,8 +100,12 @@ export function rowBy(name: string, switches: Readonly<Record<string, unknown>> 
 /** Posts of twelve words each that no other has; every second is hateful, and every fourth is in Korean. */
 export function hateFile(items: number): string {
   const lines = Array.from({ length: items }, (_, at) => ({
-    ...{ type: 'post', id: `p${at}`, createdAt: '2025-01-01T12:00:00Z', lang: at % 4 < 2 ? 'en' : 'ko' },
-    ...{ text: textOf(at), label: at % 2 === 0 ? 'hate' : 'non-hate' },
+    type: 'post',
+    id: `p${at}`,
+    createdAt: '2025-01-01T12:00:00Z',
+    lang: at % 4 < 2 ? 'en' : 'ko',
+    text: textOf(at),
+    label: at % 2 === 0 ? 'hate' : 'non-hate',
   }))
   const file = join(scratch(), 'posts.jsonl')
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))

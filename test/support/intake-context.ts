@@ -13,7 +13,9 @@ export function intakeContext(
   change: Partial<IntakeContext> = {},
 ): IntakeContext {
   return {
-    ...{ threads, outbox, rules: RULES },
+    threads,
+    outbox,
+    rules: RULES,
     routes: router([protocolNamed('rumor')], {}, () => 0),
     checkpoints: { counts: [], ages: [], finalAge: HOUR },
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },

@@ -49,11 +49,15 @@ export async function startModelServer(
     response.setHeader('content-type', 'application/json')
     response.end(
       JSON.stringify({
-        ...{ id: `call-${calls}`, object: 'chat.completion', created: 0 },
+        id: `call-${calls}`,
+        object: 'chat.completion',
+        created: 0,
         model: typeof model === 'string' ? model : model(calls),
         choices: [
           {
-            ...{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } },
+            index: 0,
+            finish_reason: 'stop',
+            message: { role: 'assistant', content },
             ...(logprobs && { logprobs: { content: logprobsOf(content, odds) } }),
           },
         ],

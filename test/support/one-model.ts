@@ -24,7 +24,9 @@ export async function startOneModel(name: string) {
       return
     }
     const answered = await fetch(`${understudy.settings.OPENAI_BASE_URL}${request.url?.replace(/^\/v1/, '')}`, {
-      ...{ method: 'POST', body, headers: { 'content-type': 'application/json' } },
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
     })
     const answer = (await answered.json()) as object
     response.statusCode = answered.status

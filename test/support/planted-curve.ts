@@ -118,31 +118,40 @@ function ended(script: Script, answer: (ask: Ask) => unknown): { ruling: Ruling;
 export function plantedCells(seed: string, count: number): { cells: Cell[]; items: PlantedItem[] } {
   const items = Array.from({ length: count }, (_, at) => plantedItem(seed, at))
   const data: DataSet = {
-    ...{ name: 'planted', file: 'planted', format: 'gavel', leftOut: {}, unreadable: 0 },
+    name: 'planted',
+    file: 'planted',
+    format: 'gavel',
+    leftOut: {},
+    unreadable: 0,
     items: items.map(({ id, gold }, line) => ({ id, line, unit: id, slices: {}, label: gold })),
   }
   const { enabled: _, ...given } = settings.protocols.hate as Record<string, unknown> & { enabled: boolean }
   const cells = rowsBeside(hate, { labels: LABELS, subject: 'post' }, 'thrifty').map((row) => {
     const switches = row.how.by === 'protocol' ? row.how.switches : {}
     const protocol = kindOf(row).make({
-      ...{ settings: { ...given, ...switches }, prompts: promptsOf('hate'), files: loadFiles },
-      ...{ fence: plainFence, samplingRank: plainRank },
+      settings: { ...given, ...switches },
+      prompts: promptsOf('hate'),
+      files: loadFiles,
+      fence: plainFence,
+      samplingRank: plainRank,
     })
     const outcomes = items.map((item): Outcome => {
       const post = { id: item.id, text: `the words of ${item.id}`, createdAt: 0 }
       const { ruling, usage } = ended(protocol.script({ post, comments: [], leftOut: 0 }, null), answering(item))
       return {
-        ...{
-          id: item.id,
-          unit: item.id,
-          slices: {},
-          gold: item.gold,
-          label: ruling.label,
-          scores: ruling.scores,
-          usage,
-        },
-        ...{ confidence: null, rationale: '', degraded: ruling.degraded, comments: noComments() },
-        ...{ heldOut: { own: 0, nearDuplicates: 0 }, shelves: { searched: 0, bare: {} } },
+        id: item.id,
+        unit: item.id,
+        slices: {},
+        gold: item.gold,
+        label: ruling.label,
+        scores: ruling.scores,
+        usage,
+        confidence: null,
+        rationale: '',
+        degraded: ruling.degraded,
+        comments: noComments(),
+        heldOut: { own: 0, nearDuplicates: 0 },
+        shelves: { searched: 0, bare: {} },
       }
     })
     return cellOf({ row, data, draws: null, outcomes, models: [], refused: 0, comments: 0 }, LABELS, seed)

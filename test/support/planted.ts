@@ -16,8 +16,12 @@ export function planted(items: number, rule: string | null, seed: string): Rated
     const rating =
       rule === null ? 1 + random.below(5) : Math.min(5, Math.max(1, (traits.includes(rule) ? 4 : 2) + noise))
     return {
-      ...{ id: `r${at}`, unit: `u${at >> 1}`, hateSpeech: `statement ${at >> 1}` },
-      ...{ counterspeech: traits.join(' '), ratings: [rating], rating },
+      id: `r${at}`,
+      unit: `u${at >> 1}`,
+      hateSpeech: `statement ${at >> 1}`,
+      counterspeech: traits.join(' '),
+      ratings: [rating],
+      rating,
     }
   })
 }
@@ -68,8 +72,14 @@ function meanOf(examples: readonly { rating: number }[]): number {
 
 /** A small calibration. */
 export const SIZES: CalibrationSizes = {
-  ...{ fewShot: [8, 16], trials: 6, keep: 3, refinements: 2, iterations: 4, worst: 3 },
-  ...{ highestTemperature: 0.5, halving: false },
+  fewShot: [8, 16],
+  trials: 6,
+  keep: 3,
+  refinements: 2,
+  iterations: 4,
+  worst: 3,
+  highestTemperature: 0.5,
+  halving: false,
 }
 const SHIPPED = 'The shipped steps name nothing that the ratings follow.'
 
@@ -110,7 +120,12 @@ export async function gainOf(
 export function plantedAnswer(seed: string): (shown: { text: string; stage: string }) => Promise<object> {
   const asking = standInAsking(seed)
   const item = (counterspeech: string, rating: number) => ({
-    ...{ id: counterspeech, unit: counterspeech, hateSpeech: '', counterspeech, ratings: [rating], rating },
+    id: counterspeech,
+    unit: counterspeech,
+    hateSpeech: '',
+    counterspeech,
+    ratings: [rating],
+    rating,
   })
   return async ({ text, stage }) => {
     const listed = [...text.matchAll(/^\d+: (?:statement )?"(?:[^"\\]|\\.)*", reply ("(?:[^"\\]|\\.)*");/gm)].map(

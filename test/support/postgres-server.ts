@@ -76,8 +76,19 @@ async function startPostgres({ directory, password = '', tls, set = [] }: Option
     const pwFile = join(parent, 'password')
     await writeFile(pwFile, password === '' ? 'none' : password, { mode: 0o644 })
     const { command, args } = run(
-      ...[join(program, '..', 'initdb'), '-D', folder, '-U', 'gavel', '-E', 'UTF8', '--locale=C.UTF-8'],
-      ...['-A', password === '' ? 'trust' : 'scram-sha-256', `--pwfile=${pwFile}`, '--no-sync', '-N'],
+      join(program, '..', 'initdb'),
+      '-D',
+      folder,
+      '-U',
+      'gavel',
+      '-E',
+      'UTF8',
+      '--locale=C.UTF-8',
+      '-A',
+      password === '' ? 'trust' : 'scram-sha-256',
+      `--pwfile=${pwFile}`,
+      '--no-sync',
+      '-N',
     )
     await runCommand(command, args, 120_000)
   }
@@ -92,9 +103,13 @@ async function startPostgres({ directory, password = '', tls, set = [] }: Option
     }
   }
   const settings = [
-    ...['listen_addresses=127.0.0.1', `port=${port}`, 'unix_socket_directories=', 'lc_messages=C'],
+    'listen_addresses=127.0.0.1',
+    `port=${port}`,
+    'unix_socket_directories=',
+    'lc_messages=C',
     ...(directory === undefined ? ['fsync=off', 'full_page_writes=off'] : []),
-    ...[...files, ...set],
+    ...files,
+    ...set,
   ]
   const host = `127.0.0.1:${port}`
   const server = await spawnServer({
@@ -110,7 +125,9 @@ async function startPostgres({ directory, password = '', tls, set = [] }: Option
     folder,
     address: (schema, more = {}) => ({
       url: `postgresql://gavel@${host}/postgres`,
-      ...{ password, schema, tls: { enabled: false, ca: '', cert: '', key: '', serverName: '' } },
+      password,
+      schema,
+      tls: { enabled: false, ca: '', cert: '', key: '', serverName: '' },
       ...more,
     }),
     close: () => server.close(),

@@ -155,7 +155,9 @@ export async function startRedisSentinel(
     servers,
     client: {
       sentinels: ports.map((port) => ({ host: '127.0.0.1', port })),
-      ...{ name: 'gavel-test', password, sentinelPassword: `${password}s` },
+      name: 'gavel-test',
+      password,
+      sentinelPassword: `${password}s`,
     },
     guest: {
       settings: { ...settings, GAVEL_REDIS_SENTINEL_USERNAME: 'guest', GAVEL_REDIS_SENTINEL_PASSWORD: `${password}g` },

@@ -7,7 +7,10 @@ export function aVerdict(at: string, change: Partial<Verdict> & { crossKind?: bo
   return {
     schema: 1,
     id: verdictId({ protocol, tenant, subjectId, revision, crossKind }),
-    ...{ protocol, tenant, subjectId, revision },
+    protocol,
+    tenant,
+    subjectId,
+    revision,
     final: true,
     supersedes: null,
     label: 'rumor',

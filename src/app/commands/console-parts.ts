@@ -52,7 +52,15 @@ export function consoleParts(
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)
     return keep(
       await consolePart(settings, {
-        ...{ record, queue, look, decide, audit, link, isUnderstudy, loops, report },
+        record,
+        queue,
+        look,
+        decide,
+        audit,
+        link,
+        isUnderstudy,
+        loops,
+        report,
         clock: Date.now,
       }),
     )

@@ -37,7 +37,8 @@ export const command: Command<ConsoleOptions, void> = {
     const { port, printLink, close } = await consoleParts(settings, {
       link: isByLink ? { person: as ?? userInfo().username, print: printed(terminal), isUnseen: isTerminal() } : null,
       places: { replicas, prometheus },
-      ...{ terminal, report },
+      terminal,
+      report,
     })
     if (isByLink) printLink()
     else terminal.out(`The console is at ${settings.console.publicUrl || `http://${settings.console.host}:${port}`}`)

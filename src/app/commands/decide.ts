@@ -96,7 +96,13 @@ export const command: Command<DecideOptions, DecideResult> = {
       const there = await lastOf(settings, { redis, kafka, ref, protocol, most: options.most, terminal, signal })
       const against = options.against ?? there.last
       const decision = {
-        ...{ subjectId: id, tenant, protocol: name, against, by, why, at: new Date(redis.time.now()).toISOString() },
+        subjectId: id,
+        tenant,
+        protocol: name,
+        against,
+        by,
+        why,
+        at: new Date(redis.time.now()).toISOString(),
         ...(withdraw ? { withdraw: true } : { label }),
         ...(options.kind === undefined ? {} : { kind }),
         ...(force || there.forgotten ? { force: true } : {}),

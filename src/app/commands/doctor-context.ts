@@ -45,7 +45,9 @@ export function contextFindings(what: string, { model, roles, context }: ModelCh
   const more = server === null ? 'name a model with a longer one in models.roles' : MORE[server]
   return [
     {
-      ...{ what, state: 'warning', detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}` },
+      what,
+      state: 'warning',
+      detail: `${has}, and ${NEEDED}. Gavel runs; ${FEWER}`,
       todo: [
         `${FIRST}: ${more}. Then run gavel doctor again.`,
         `If it has too little memory for that, give it ${ENOUGH_FOR_FEW} or more, and ask about fewer comments at a time:`,

@@ -59,7 +59,9 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
     const varies = warm.length === 0 ? '' : '; verdicts can still vary'
     return [
       {
-        ...{ what, state: 'warning', detail: `${found} ${asIs}` },
+        what,
+        state: 'warning',
+        detail: `${found} ${asIs}`,
         todo: [
           `Worth doing. Tried just now: with this the model answers without thinking${taken}, and needs less time and fewer tokens; on hard posts it may be less careful:`,
           settingOf(model, [...kept, 'effort: none']),
@@ -75,14 +77,11 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
         ? '; effort: none was tried just now, and does not stop it from thinking, so that only a switch of its server could'
         : ''
     return [
-      {
-        ...{ what, state: 'warning', detail: `${found} ${asIs}` },
-        todo: `Worth doing (${BOUND}${tried}):\n${thinking}`,
-      },
+      { what, state: 'warning', detail: `${found} ${asIs}`, todo: `Worth doing (${BOUND}${tried}):\n${thinking}` },
     ]
   }
   const todo = learnt.length === 0 ? 'Nothing to do.' : `Nothing to do. This would spare ${refusals}:\n${thinking}`
-  return [{ ...{ what, state: 'ok', detail: found }, ...(unusual.length === 0 ? {} : { todo }) }]
+  return [{ what, state: 'ok', detail: found, ...(unusual.length === 0 ? {} : { todo }) }]
 }
 
 const BOUND = 'thinkingTokens is a bound: only those that are used are billed'
@@ -94,7 +93,8 @@ function lackFindings(what: string, { roles }: ModelCheck): Finding[] {
   const [unsure] = lacks('log-probabilities')
   if (unsure !== undefined)
     found.push({
-      ...{ what, state: 'warning' },
+      what,
+      state: 'warning',
       detail: 'gives no log-probabilities: score: weighted goes by the answered number. Gavel runs as it is',
       todo: [
         'Worth doing: settle for the answered number,',
@@ -106,7 +106,8 @@ function lackFindings(what: string, { roles }: ModelCheck): Finding[] {
   const untiered = lacks('tier')
   if (untiered.length > 0)
     found.push({
-      ...{ what, state: 'warning' },
+      what,
+      state: 'warning',
       detail: `refuses the tier that is set (${[...new Set(untiered.map(({ tier }) => tier))].join(', ')}), and is asked for none. Gavel runs, and its calls cost as usual`,
       todo: `Can wait: take the tier of ${untiered.map(({ role }) => role).join(', ')} out of models.tiers, or name a model that has it in models.roles.`,
     })

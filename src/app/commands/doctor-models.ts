@@ -56,7 +56,8 @@ function retirementFindings(what: string, { model, shutdown }: ModelCheck, { mod
   })
   return [
     {
-      ...{ what, state: 'warning' },
+      what,
+      state: 'warning',
       detail: `will be retired on ${shutdown}, by its endpoint's list of models. Gavel runs until then; afterwards its calls fail, and posts for which no other model is set get no label`,
       todo: `Nothing to do today. Before that day, put another model in its place:\n${pasted(`models.roles: { ${changed.join(', ')} }`)}`,
     },
@@ -81,7 +82,8 @@ function answerFindings(what: string, { model, roles }: ModelCheck, settings: Se
   const median = times[Math.floor(times.length / 2)] ?? 0
   return [
     {
-      ...{ what, state: 'ok' },
+      what,
+      state: 'ok',
       detail: `answered ${bad.length === 0 ? '' : `${good.length} of `}${counted(roles.length, 'test question')}, one for each of its roles, in a readable form${bad.length === 0 ? '' : ` (not as ${listed(bad)}: see below)`}; whether the answers are right was not checked (gavel eval does, on labelled data); half of them took ${Math.round(median)} ms or less${tokens === 0 ? '' : `; ${tokens} tokens in all`}${others.length === 0 ? '' : `; the answers are signed by another model (${others.map((name) => printable(name, MAX_CHARS)).join(', ')}), which is right if ${asked.slice(0, MAX_CHARS)} is your name for it; else see where the endpoint sends it`}`,
     },
   ]
@@ -120,7 +122,8 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
     [...Object.values(limits.models), ...Object.values(limits.tenants)].some((one) => one.tokensPerMinute !== undefined)
   return [
     {
-      ...{ what, state: 'warning' },
+      what,
+      state: 'warning',
       detail: `reports no token counts ("usage"), or none that can be right. Gavel runs: tokens and costs in verdicts are estimates${isBounded ? ', and the budgets and limits that you have set count each call at the most that it could have used, so that they are used up early' : '. Nothing else depends on them, as you have set no budget and no limit of tokens'}`,
       todo: 'This can wait. No setting mends it: the server, or the gateway in front of it, must return "usage".',
     },
@@ -130,7 +133,8 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
 function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
   const bad = roles.filter((role) => role.why !== null && !isUnseen(role))
   return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
-    ...{ what, state: 'broken' },
+    what,
+    state: 'broken',
     detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${why}`,
     todo: adviceOn(of[0], model, settings),
   }))
@@ -172,7 +176,8 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
       })
     else
       found.push({
-        ...{ what, state: 'warning' },
+        what,
+        state: 'warning',
         detail: `${detail}. Gavel runs, and posts without images are judged as ever. A post with images is judged by its words alone: with unsafe words it is labelled unsafe, with safe words it gets no label (label: null), and whoever reads verdicts decides`,
         todo: [
           'If no post has an image, do nothing. (protocols.safety: { images: false } takes this line away, and changes no label.)',
@@ -188,7 +193,8 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
   const blind = roles.filter(({ namedColour }) => namedColour === false)
   if (blind.length > 0)
     found.push({
-      ...{ what, state: 'warning' },
+      what,
+      state: 'warning',
       detail: `took a test image and did not name its colour (${listed(blind)}): some servers take images and drop them, and what a model says of them may then be invented. Gavel runs; only posts with images are at risk`,
       todo: [
         'If no post has an image, do nothing. (protocols.safety: { images: false } takes this line away.)',
@@ -204,7 +210,10 @@ function imageFindings(what: string, { model, roles }: ModelCheck, checks: reado
 }
 
 const LOOK = JSON.stringify({
-  ...{ type: 'post', id: 'look', text: '', createdAt: '2026-01-01T00:00:00Z' },
+  type: 'post',
+  id: 'look',
+  text: '',
+  createdAt: '2026-01-01T00:00:00Z',
   media: [{ kind: 'image', url: 'https://YOUR.HOST/IMAGE.jpg' }],
 })
 

@@ -18,11 +18,9 @@ async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {
     if (store === null)
       return [
         {
-          ...{
-            what,
-            state: 'warning',
-            detail: `there is no record in the schema ${settings.record.postgres.schema} yet`,
-          },
+          what,
+          state: 'warning',
+          detail: `there is no record in the schema ${settings.record.postgres.schema} yet`,
           todo: 'Start a process with the role "record", which creates the tables (docs/record.md).',
         },
       ]
@@ -53,7 +51,9 @@ function fullness(what: string, well: string, bytes: number, maxBytes: number): 
   const detail = `${well}; ${share} % of record.maxBytes`
   if (share < 90) return { what, state: 'ok', detail }
   return {
-    ...{ what, state: 'warning', detail: `${detail}: soon the oldest transcripts make room` },
+    what,
+    state: 'warning',
+    detail: `${detail}: soon the oldest transcripts make room`,
     todo: 'Raise record.maxBytes, or lower record.keep.',
   }
 }

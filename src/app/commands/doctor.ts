@@ -127,14 +127,18 @@ function stepsFindings(settings: Settings): Finding[] {
       const what = `steps of ${protocol} for ${aspect}`
       if (source !== 'calibrated' && wantsCalibrated)
         return {
-          ...{ what, state: 'warning', detail: `${UNCALIBRATED[source]}, and the settings ask for calibrated ones` },
+          what,
+          state: 'warning',
+          detail: `${UNCALIBRATED[source]}, and the settings ask for calibrated ones`,
           todo: `Run "gavel calibrate --aspect ${aspect}", and name its folder in protocols.${protocol}.stepsFor.`,
         }
       if (source !== 'calibrated') return { what, state: 'ok', detail: UNCALIBRATED[source] }
       const detail = `calibrated for ${model ?? 'an unknown model'}${answeredAs === undefined || answeredAs === model ? '' : `, which answered as ${answeredAs}`} (ratings ${ratings ?? 'unknown'}, ${date ?? 'no date'})`
       if (model === undefined || sameModel(model, scorer)) return { what, state: 'ok', detail }
       return {
-        ...{ what, state: 'warning', detail: `${detail}; ${scorer} scores` },
+        what,
+        state: 'warning',
+        detail: `${detail}; ${scorer} scores`,
         todo: `Run "gavel calibrate --aspect ${aspect}" with this model; until then \`degraded\` in verdicts names the steps of another one.`,
       }
     })
@@ -300,7 +304,9 @@ async function kafkaFindings(settings: Settings): Promise<Finding[]> {
         topicFindings(
           admin,
           {
-            ...{ all: there, verdicts: topics.verdicts, keptForGood: keptForGood(topics) },
+            all: there,
+            verdicts: topics.verdicts,
+            keptForGood: keptForGood(topics),
             audit: { name: topics.audit, keepMs: settings.console.auditKeep },
           },
           limits,

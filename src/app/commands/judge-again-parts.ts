@@ -25,7 +25,11 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
     return {
-      ...{ topics, threads, cases, protocols, clock },
+      topics,
+      threads,
+      cases,
+      protocols,
+      clock,
       history: topicHistory(kafka, waiting),
       store: redisJudgeAgain(client, keys, keepTimes(settings)),
       // Replies are linked to their posts where these are, so that they go with them.
@@ -46,7 +50,11 @@ function stagingOf(
   const table = threadTable()
   const { threads, cases, outbox } = memoryStores(parts.clock, table)
   const input = inputOf(settings, topics, {
-    ...{ ...parts, cases, outbox, queues: null, report: () => {} },
+    ...parts,
+    cases,
+    outbox,
+    queues: null,
+    report: () => {},
     threads: { ...threads, linkReply },
     memo: { forget: async () => 0 },
   })

@@ -82,7 +82,11 @@ export async function runAgain(
     try {
       return await judgeAgain({
         ...parts,
-        ...{ filter, rate, dryRun, signal, say: terminal.say },
+        filter,
+        rate,
+        dryRun,
+        signal,
+        say: terminal.say,
         told: reading(terminal),
         planned(plan, { begun, isContinued, decidedSince }) {
           const tell = json ? terminal.say : terminal.out

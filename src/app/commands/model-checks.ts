@@ -64,7 +64,9 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
       for (const question of own) roles.push(await checkRole(settings, model, name, { ...question, signal }))
       const thinking = own.find((_, at) => wouldThinkLess(settings, name, roles[at]))
       return {
-        ...{ model: name, roles, lessons: lessons.filter((lesson) => lesson.model === name) },
+        model: name,
+        roles,
+        lessons: lessons.filter((lesson) => lesson.model === name),
         stopsThinking: thinking === undefined ? null : await stopsThinking(settings, name, { ...thinking, signal }),
         priced: entryOf(settings.models.prices, name) !== undefined,
       }
@@ -91,14 +93,19 @@ async function checkRole(
     (trial?: Trial): Promise<ModelReply> =>
       model
         .complete({
-          ...{ model: name, messages, temperature: ask.temperature, maxTokens: ask.maxTokens },
+          model: name,
+          messages,
+          temperature: ask.temperature,
+          maxTokens: ask.maxTokens,
           ...(room === 0 ? {} : { thinkingTokens: room }),
           ...(effort === null ? {} : { effort }),
           answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
           ...(ask.expected === undefined ? {} : { probabilities: true as const }),
-          ...(trial === undefined ? {} : { trial }),
-          ...(tier === undefined ? {} : { tier }),
-          ...{ callId: `doctor-${randomUUID()}`, timeoutMs: timeoutOf(times, tier), signal },
+          trial,
+          tier,
+          callId: `doctor-${randomUUID()}`,
+          timeoutMs: timeoutOf(times, tier),
+          signal,
         })
         .catch((error: unknown) => {
           if (error instanceof ParameterRefused) return error.again(asked(room), signal)
@@ -106,7 +113,10 @@ async function checkRole(
         })
   const start = performance.now()
   const about = {
-    ...{ role, tier, temperature: ask.temperature, wantsLogprobs: ask.expected !== undefined },
+    role,
+    tier,
+    temperature: ask.temperature,
+    wantsLogprobs: ask.expected !== undefined,
     withImage: messages.some(({ images = [] }) => images.length > 0),
   }
   try {
@@ -120,8 +130,12 @@ async function checkRole(
     }
     const reading = readReply(reply, ask.answer)
     return {
-      ...{ ...about, reply, ms: performance.now() - start, error: null },
-      ...{ why: reading.readable ? null : reading.why, room: room > thinkingTokens ? room : null },
+      ...about,
+      reply,
+      ms: performance.now() - start,
+      error: null,
+      why: reading.readable ? null : reading.why,
+      room: room > thinkingTokens ? room : null,
       namedColour: reading.readable && about.withImage ? COLOUR_OF_IMAGE.test(reply.text ?? '') : null,
       harm: reading.readable && aboutHarm ? highestOf(reading.answer) : null,
     }

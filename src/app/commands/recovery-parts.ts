@@ -59,7 +59,14 @@ export function recoveryParts(
     const memo = redisMemo(client, keys.under)
     const changed = { threads, cases, outbox, memo, queues: null }
     return {
-      ...{ topics, threads, cases, outbox, marks, protocols, routes, clock },
+      topics,
+      threads,
+      cases,
+      outbox,
+      marks,
+      protocols,
+      routes,
+      clock,
       history: topicHistory(kafka, waiting),
       group: settings.kafka.group,
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),

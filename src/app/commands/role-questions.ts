@@ -30,7 +30,10 @@ const IMAGE =
 
 const SNAPSHOT: Snapshot = {
   post: {
-    ...{ id: 'check', text: 'The mill by the river is on fire.', hateSpeech: 'They are all thieves.', createdAt: 0 },
+    id: 'check',
+    text: 'The mill by the river is on fire.',
+    hateSpeech: 'They are all thieves.',
+    createdAt: 0,
     media: [{ kind: 'image', url: IMAGE }],
   },
   comments: [
@@ -49,7 +52,9 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
   const { roles } = settings.models
   const asked = protocols.flatMap((protocol) =>
     [...firstAsks(protocol)].map(([role, ask]) => ({
-      ...{ role: `${protocol.name}.${role}`, ask: tiny(ask), models: chainOf(roles, protocol.name, role) },
+      role: `${protocol.name}.${role}`,
+      ask: tiny(ask),
+      models: chainOf(roles, protocol.name, role),
     })),
   )
   const score = {
@@ -66,7 +71,11 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
 }
 
 const PLAIN: Ask = {
-  ...{ stage: 'check', role: 'check', messages: [], temperature: 0, maxTokens: 400 },
+  stage: 'check',
+  role: 'check',
+  messages: [],
+  temperature: 0,
+  maxTokens: 400,
   answer: z.object({ reasoning: z.string(), answer: z.enum(['Yes', 'No']) }),
 }
 
@@ -79,8 +88,12 @@ function tiny(asked: Ask): Ask {
   const { stage, role, answer, temperature, maxTokens, expected, messages } = asked
   const images = messages.flatMap(({ images: shown = [] }) => shown).slice(0, 1)
   return {
-    ...{ stage, role, answer, temperature, maxTokens },
-    ...(expected === undefined ? {} : { expected }),
+    stage,
+    role,
+    answer,
+    temperature,
+    maxTokens,
+    expected,
     messages: [
       { role: 'system', content: 'You check a connection. Be brief.' },
       {

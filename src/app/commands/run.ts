@@ -202,7 +202,9 @@ async function consoleBeside(app: App, settings: Settings, roles: readonly Role[
     return await consoleParts(settings, {
       link: null,
       places: { replicas: [own], prometheus: undefined },
-      ...{ terminal, report, now: app.settings },
+      terminal,
+      report,
+      now: app.settings,
     })
   } catch (error) {
     await app.stop()

@@ -81,7 +81,13 @@ export function consolePart(
       link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
     }
     const { fetch } = consoleOf({
-      ...{ assets, sessions, people, publicUrl, audit, clock, report },
+      assets,
+      sessions,
+      people,
+      publicUrl,
+      audit,
+      clock,
+      report,
       way: wayOf(settings, link?.isUnseen === true ? printLink : null),
       closing: closing.signal,
       isUnderstudy,

@@ -72,7 +72,12 @@ export function servedDoor(
     }
     const opened = keep(
       await doorPart(settings, {
-        ...{ writer, topics, signals, loops, clock, report },
+        writer,
+        topics,
+        signals,
+        loops,
+        clock,
+        report,
         isAway: (dependency) => away[dependency].away !== null,
         asking: askingPart(settings, { ...judging, answers: redis.answers }),
         answers: redis.answers,
@@ -184,7 +189,12 @@ export function askingPart(
   const opening = loops.start('opener requests', settings.clock.poll, () => openAllDue(opener, mayOpen))
   const { threads, routes, clock } = stream
   return asking({
-    ...{ threads, memo, answers, protocols, routes, clock },
+    threads,
+    memo,
+    answers,
+    protocols,
+    routes,
+    clock,
     rules: threadRules(settings, samplingRank),
     settings: { keepAnswers: settings.door.keepAnswers, keepMemo: settings.memo.keep },
     wake: () => opening.wake(),
@@ -200,7 +210,11 @@ export function scoringPart(
   const fence = fences(secret, settings.fences)
   return {
     scorer: scorer({
-      ...{ gateway, prompts, fence, settings: settings.door.scores, clock },
+      gateway,
+      prompts,
+      fence,
+      settings: settings.door.scores,
+      clock,
       maxChars: settings.fences.maxChars,
     }),
     promptsHash: prompts.hash,

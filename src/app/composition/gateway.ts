@@ -52,7 +52,11 @@ export function gatewaySettings(
   const dialectOf = dialectsOf(settings)
   return {
     ...models,
-    ...{ breaker, memo, images, secret, holds },
+    breaker,
+    memo,
+    images,
+    secret,
+    holds,
     get limits() {
       return now().limits
     },

@@ -71,7 +71,7 @@ type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
 export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
   readonly samplingRank: SamplingRank
   /** Only for posts from a data set: what a vision model saw in their images. */
-  readonly descriptions?: (post: ThreadRef) => readonly string[]
+  readonly descriptions?: ((post: ThreadRef) => readonly string[]) | undefined
 }
 
 /** A handler for each input topic, and what they work with. */
@@ -89,7 +89,15 @@ export function inputOf(
       [topics.counterspeech, counterspeech],
     ]),
     context: {
-      ...{ threads, outbox, routes, erase, eraseAsked, descriptions, links, clock, report },
+      threads,
+      outbox,
+      routes,
+      erase,
+      eraseAsked,
+      descriptions,
+      links,
+      clock,
+      report,
       erasures: laterErasures(commentEraser({ ...parts, settings })),
       checkpoints: settings.checkpoints,
       rules: threadRules(settings, samplingRank),
@@ -108,7 +116,7 @@ export function openerOf(
     onlyAsked = false,
     ...parts
   }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
-    Pick<OpenerSettings, 'partitions' | 'onlyAsked'> & { streamClock?: OpenerSettings['clock'] },
+    Pick<OpenerSettings, 'partitions' | 'onlyAsked'> & { streamClock?: OpenerSettings['clock'] | undefined },
 ) {
   const { checkpoints, cases } = settings
   return opener({
@@ -129,7 +137,12 @@ export function decisionsPart(
     const reading = { ...settings.kafka, group: groupsOf(settings).decisions, topics: [topics.decisions] }
     const { decisions, threads, outbox } = redis
     const consumer = decisionsConsumer({
-      ...{ decisions, outbox, limits: settings.intake, clock, report, store: watch },
+      decisions,
+      outbox,
+      limits: settings.intake,
+      clock,
+      report,
+      store: watch,
       decide: decider({ decisions, threads, protocols, routes, clock, report }),
       reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
     })

@@ -49,10 +49,7 @@ export function queuesPart(
   const queues = bullQueues({
     connection: redis.working,
     stages: stagesOf(protocols),
-    settings: {
-      prefix: redis.keys.queues,
-      ...{ cases: settings.cases, stages: settings.stages, queues: settings.queues },
-    },
+    settings: { prefix: redis.keys.queues, cases: settings.cases, stages: settings.stages, queues: settings.queues },
     clock,
     report,
   })
@@ -73,7 +70,11 @@ export function startErasing(
   const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
   const clean = shownCaseCleaner({ threads, cases, memo, owners: erasures, protocols, clock, settings })
   const erase = eraser({
-    ...{ erasures, library, clean, queues, report },
+    erasures,
+    library,
+    clean,
+    queues,
+    report,
     settings: {
       name: randomUUID(),
       restartsPerSecond: settings.cases.restartsPerSecond,

@@ -74,7 +74,12 @@ function tracesPart(
     // Closed before the reader, which waits for what is being sent.
     keep({ close: async () => stopping.abort(new Error('the service is stopping')) })
     const sending = {
-      ...{ gavel, topics, limits: intake, evaluations: traces.evaluations, clock, report },
+      gavel,
+      topics,
+      limits: intake,
+      evaluations: traces.evaluations,
+      clock,
+      report,
       sink: otlpSink(traces, { gavel, version: version() }),
       verdictOf: newestVerdict(threads, protocols),
       stopping: stopping.signal,
@@ -108,10 +113,7 @@ export function webhooksPart(
   { webhooks, loops, clock, report }: { webhooks: Webhooks } & Pick<Parts, 'loops' | 'clock' | 'report'>,
 ): Closable {
   if (Object.keys(settings.to).length === 0) return { close: async () => {} }
-  const work = delivering({
-    ...{ webhooks, hooks: settings.to, settings, clock, report },
-    send: webhookSender(settings),
-  })
+  const work = delivering({ webhooks, hooks: settings.to, settings, clock, report, send: webhookSender(settings) })
   loops.start('webhooks', LOOK_MS, work.look)
   loops.start('webhooks count', COUNT_MS, work.count)
   return work

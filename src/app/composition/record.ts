@@ -23,7 +23,11 @@ export function recordPart(
     const queue = keep(await reviewQueueOf(settings))
     const consumer = keep(
       recordConsumer({
-        ...{ kafka, settings: settings.kafka, store, clock, report },
+        kafka,
+        settings: settings.kafka,
+        store,
+        clock,
+        report,
         groupOf: groupsOf(settings).record,
         topics: recordedTopics(topics),
         project: projectOf(settings),

@@ -45,12 +45,19 @@ export function redisPart(settings: Settings, report: Report) {
     const secret = () => secretOf(failFast, keys, settings.fences.key, report)
     const clients = { failFast, working, blocking }
     const stores = redisStores(clients, keys, keepTimes(settings), time.now, {
-      ...{ token: incarnation.token, report },
+      token: incarnation.token,
+      report,
       subscribe: () => connect(settings.redis, report, 'retrying'),
     })
     keep(stores.answers)
     return {
-      ...{ ...clients, keys, time, incarnation, sentinels, secret, findings },
+      ...clients,
+      keys,
+      time,
+      incarnation,
+      sentinels,
+      secret,
+      findings,
       find: () => redisFindings(failFast, settings.redis),
       exporter: redisExporter(failFast, keys),
       ...stores,

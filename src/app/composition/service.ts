@@ -80,10 +80,7 @@ export async function startApp(
     assemble(
       settings,
       roles,
-      {
-        ...{ model: overrides.model, report, read, isStopping: () => isStopping },
-        listen: (one) => void listeners.push(one),
-      },
+      { model: overrides.model, report, read, isStopping: () => isStopping, listen: (one) => void listeners.push(one) },
       keep,
     ),
   )
@@ -156,7 +153,10 @@ async function assemble(
   const { protocols, samplingRank, routes, now } = inForce
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
-    ...{ protocols, topics: inputsOf(topics), models, roles: { ...settings.models.roles, ...embedderRoles(settings) } },
+    protocols,
+    topics: inputsOf(topics),
+    models,
+    roles: { ...settings.models.roles, ...embedderRoles(settings) },
     bounds: () => boundsSet(now()),
     identity: identityOf(settings, roles),
     prompts: inForce.prompts(),
@@ -195,7 +195,12 @@ async function assemble(
   let downSince = (): number | null => null
   const state = keep(
     stateReport({
-      ...{ redis, protocols, queues, opener, clock, report },
+      redis,
+      protocols,
+      queues,
+      opener,
+      clock,
+      report,
       gateway: {
         load() {
           lookups?.tick()
@@ -236,7 +241,11 @@ async function assemble(
   const http = await serveHttp(settings.http, {
     metrics: metrics.page,
     ...healthOf({
-      ...{ redis: redisAnswers, loops, clock, process: inForce.identity(roles), isStopping },
+      redis: redisAnswers,
+      loops,
+      clock,
+      process: inForce.identity(roles),
+      isStopping,
       ...(door === null ? {} : { kafka: door.kafkaAnswers }),
       downSince: () => downSince(),
       problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,

@@ -44,7 +44,11 @@ export function standingPart(
     if (redisAddresses(settings.redis).length === 0) await redis()
     if (settings.kafka.brokers.length === 0) await lag()
     const look = serviceStanding({
-      ...{ redis, lag, places, clock: () => clock(), token: settings.http.token },
+      redis,
+      lag,
+      places,
+      clock: () => clock(),
+      token: settings.http.token,
       streamNow: (marks, at) => streamTime(marks, at, settings.clock),
     })
     return { look }

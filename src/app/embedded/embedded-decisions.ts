@@ -26,7 +26,12 @@ export async function embeddedDecisions(
   const { decisions, clock, report } = parts
   const { reader, send } = memoryTopics(clock)
   const consumer = decisionsConsumer({
-    ...{ decisions, outbox, limits: settings.intake, clock, report, reader },
+    decisions,
+    outbox,
+    limits: settings.intake,
+    clock,
+    report,
+    reader,
     decide: decider(parts),
     store: { onceWhole: (start) => start(), untilStored: async (work) => void (await work()) },
   })
@@ -40,7 +45,9 @@ export async function embeddedDecisions(
         return { partition: 0, offset: String(offset) }
       },
     },
-    ...{ topic, told: decisions.told, waitMs: WAIT_MS },
+    topic,
+    told: decisions.told,
+    waitMs: WAIT_MS,
   })
   return { deciding, take: (decision) => send(topic, [decision]), close: () => consumer.close() }
 }

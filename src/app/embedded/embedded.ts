@@ -91,14 +91,19 @@ export function startEmbedded(
     const queues = memoryQueues({ stages: stagesOf(protocols), ...RETRY, clock, report })
     keep({ close: () => queues.close(settings.drain / 2) })
     startJudging(settings, {
-      ...{ protocols, cases, gateway, library, queues, answers, loops, clock, report },
+      protocols,
+      cases,
+      gateway,
+      library,
+      queues,
+      answers,
+      loops,
+      clock,
+      report,
       ...(lookups === null ? {} : { lookups }),
     })
     const { memo } = stores
-    startErasing(settings, {
-      ...{ threads, cases, memo, erasures, library, protocols },
-      ...{ queues, loops, clock, report },
-    })
+    startErasing(settings, { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report })
     const stream = { routes, threads, marks, cases, queues, clock, report, partitions: null }
     const opener = openerOf(settings, stream)
     const opening = loops.start('opener', settings.clock.poll, () => openAllDue(opener))
@@ -111,14 +116,29 @@ export function startEmbedded(
     const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
     const { deciding, take } = keep(
       await embeddedDecisions(settings, topics.decisions, {
-        ...{ decisions, threads, protocols, routes, outbox, recorded, clock, report },
+        decisions,
+        threads,
+        protocols,
+        routes,
+        outbox,
+        recorded,
+        clock,
+        report,
       }),
     )
     decided = take
     const scoring = scoringPart(settings, { gateway, secret, clock })
     const { doorPort } = keep(
       await doorPart(settings, {
-        ...{ writer, topics, signals: [], asking, answers, scoring, loops, clock, report },
+        writer,
+        topics,
+        signals: [],
+        asking,
+        answers,
+        scoring,
+        loops,
+        clock,
+        report,
         isAway: () => false,
         subjects: { threads, cases, decisions, record: async () => record },
         deciding,

@@ -25,7 +25,7 @@ export interface Ask<Answer = unknown> {
    * Set if the mean of a number by the probabilities of what the model might have said is wanted: the answer then has `expected`
    * beside it, where the endpoint gives probabilities.
    */
-  readonly expected?: { readonly field: string; readonly lowest: number; readonly highest: number }
+  readonly expected?: { readonly field: string; readonly lowest: number; readonly highest: number } | undefined
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
@@ -80,7 +80,7 @@ export interface Lookup {
   /** Set if intake shortened the text: the marks in it are ours, and it is still recognised by the rest. */
   readonly cut?: true
   /** The language according to the author (BCP 47), if given. */
-  readonly lang?: string
+  readonly lang?: string | undefined
   readonly shelves: readonly string[]
   /** How many neighbours from each shelf. */
   readonly k: number
@@ -98,7 +98,7 @@ export type Answered<Answer> =
       readonly answer: Answer
       readonly model: string
       /** Set if several models answered items of a batch: the model of each item, empty if the item has no answer. */
-      readonly models?: readonly string[]
+      readonly models?: readonly string[] | undefined
       /** A filter refused it to another model before. */
       readonly filtered?: true
     }

@@ -45,7 +45,7 @@ export class PermanentError extends Error {
     code: FailureCode,
     message: string,
     options: ErrorOptions & {
-      elsewhere?: 'question' | 'model' | 'endpoint'
+      elsewhere?: 'question' | 'model' | 'endpoint' | undefined
       filtered?: readonly Filtered[]
       mend?: ToMend | undefined
     } = {},

@@ -41,7 +41,9 @@ export function readOptional(value: unknown, fields: Readonly<Record<string, Rea
   const odd: OddField[] = []
   const read: Record<string, unknown> = {
     ...given,
-    ...{ tenant: given.tenant ?? undefined, postId: given.postId ?? undefined, odd: undefined },
+    tenant: given.tenant ?? undefined,
+    postId: given.postId ?? undefined,
+    odd: undefined,
   }
   for (const [field, readField] of Object.entries(fields)) {
     const one = entryOf(given, field) ?? undefined

@@ -35,9 +35,7 @@ export interface Named extends Grant {
 /** What a person may do by the settings; empty: they may not come in. */
 export function grantsOf({ by, groups }: Person, people: readonly Named[]): readonly Grant[] {
   const names = new Set([`person:${by}`, ...groups.map((group) => `group:${group}`)])
-  return people
-    .filter(({ who }) => names.has(who))
-    .map(({ role, tenants }) => ({ role, ...(tenants === undefined ? {} : { tenants }) }))
+  return people.filter(({ who }) => names.has(who)).map(({ role, tenants }) => ({ role, tenants }))
 }
 
 /** The tenants over whose subjects one has a right; undefined: all, empty: none. */

@@ -137,9 +137,9 @@ export interface Traced {
 
 /** Selects among the places where an item is; `everywhere` selects all. */
 export interface Whereabouts {
-  readonly shelf?: string
-  readonly tenant?: string
-  readonly everywhere?: boolean
+  readonly shelf?: string | undefined
+  readonly tenant?: string | undefined
+  readonly everywhere?: boolean | undefined
 }
 
 /** The person who proposes, and for which shelf. */

@@ -16,9 +16,9 @@ export interface ModelRequest {
   /** How much the model is told to think, where its dialect says so: a part of what is asked. */
   readonly effort?: string
   /** Only if a call is made again because a parameter was refused: the data of `ParameterRefused`. */
-  readonly trial?: Trial
+  readonly trial?: Trial | undefined
   /** Which of several draws of one question this is; no part of what is sent, but an answer is only good for its own draw. */
-  readonly draw?: string
+  readonly draw?: string | undefined
   /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
@@ -30,7 +30,7 @@ export interface ModelRequest {
   /** One of another endpoint can. */
   readonly apart?: boolean
   /** The tier that is asked for; what the endpoint does unasked if it is left out. */
-  readonly tier?: Tier
+  readonly tier?: Tier | undefined
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */

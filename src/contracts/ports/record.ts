@@ -3,8 +3,16 @@ import type { Verdict } from '../facts/verdict.ts'
 
 /** The topics that the record is made of. */
 export const RECORDED_TOPICS = [
-  ...(['posts', 'comments', 'counterspeech', 'verdicts', 'transcripts'] as const),
-  ...(['proposals', 'decisions', 'decisionOutcomes', 'reviews', 'feedback'] as const),
+  'posts',
+  'comments',
+  'counterspeech',
+  'verdicts',
+  'transcripts',
+  'proposals',
+  'decisions',
+  'decisionOutcomes',
+  'reviews',
+  'feedback',
 ] as const
 export type RecordedTopic = (typeof RECORDED_TOPICS)[number]
 
@@ -148,7 +156,7 @@ export type Applied = 'applied' | 'behind' | 'gap'
 /** Which verdicts; all that is set must fit. */
 export interface RecordFilter {
   /** Those of these tenants. */
-  readonly tenants?: readonly string[]
+  readonly tenants?: readonly string[] | undefined
   readonly protocol?: string
   /** null: those without a label. */
   readonly label?: string | null
@@ -263,7 +271,7 @@ export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
   name(): Promise<string>
   /** All of one subject, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` says which. null if there is nothing. */
-  subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] }): Promise<SubjectRecord | null>
+  subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] | undefined }): Promise<SubjectRecord | null>
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
   /** The note with this id (a proposal's is its own), if it is of one of these tenants; null if there is none. */

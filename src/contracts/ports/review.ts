@@ -6,7 +6,14 @@ import type { ThreadRef } from '../facts/thread.ts'
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
-  ...(['undecided', 'contested', 'degraded', 'refused', 'disputed', 'differs', 'edited', 'sampled'] as const),
+  'undecided',
+  'contested',
+  'degraded',
+  'refused',
+  'disputed',
+  'differs',
+  'edited',
+  'sampled',
   'second-opinion',
 ] as const
 export type LookReason = (typeof LOOK_REASONS)[number]
@@ -32,12 +39,12 @@ export interface ReviewItem {
 }
 
 export interface QueueFilter {
-  readonly tenants?: readonly string[]
-  readonly protocol?: string
+  readonly tenants?: readonly string[] | undefined
+  readonly protocol?: string | undefined
   /** This item alone. */
   readonly verdict?: string
   /** Items that this person may take: none claimed by somebody else, and no second opinion on a verdict of their own. */
-  readonly for?: string
+  readonly for?: string | undefined
 }
 
 /**

@@ -129,8 +129,15 @@ export function scorer(parts: {
       },
       protocol: 'score',
       subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
-      ...{ caseId: 'score', askId: randomUUID(), author: part, last: false, remember, signal, unwanted: given.gone },
-      ...{ deadline, calls },
+      caseId: 'score',
+      askId: randomUUID(),
+      author: part,
+      last: false,
+      remember,
+      signal,
+      unwanted: given.gone,
+      deadline,
+      calls,
     }
     try {
       return await slots.run({ name: tenant, part }, wanted, async () => {

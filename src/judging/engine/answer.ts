@@ -126,7 +126,13 @@ function contextOf(
   around: Pick<GivenAsk, 'deadline' | 'unwanted' | 'calls'>,
 ): AskContext {
   return askContext({
-    ...{ ask, protocol, caseId, askId: `${caseId}/${run}/${key}`, attempt: number, last, signal },
+    ask,
+    protocol,
+    caseId,
+    askId: `${caseId}/${run}/${key}`,
+    attempt: number,
+    last,
+    signal,
     subject: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
     author: authorOf(record),
     remember,
@@ -182,7 +188,8 @@ async function journal(
   scripts.answered(staged, outcome === 'stored' ? entry : null)
   if (outcome !== 'stored') await cases.loseCalls(caseId, callsFor(entry.calls, key))
   return {
-    ...{ end: 'done', outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed' },
+    end: 'done',
+    outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed',
     // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
     advance: outcome !== 'stale' && answers >= answersInRound,
   }
@@ -196,7 +203,10 @@ function entryOf(
 ): JournalEntry {
   const { usage } = settled
   return {
-    ...{ stage: ask.stage, role: ask.role, ...settled, calls: [...calls] },
+    stage: ask.stage,
+    role: ask.role,
+    ...settled,
+    calls: [...calls],
     usage: calls.length === 0 ? { ...usage, calls: 0 } : { ...usageOf(calls), memoHits: usage.memoHits },
     ...around,
   }

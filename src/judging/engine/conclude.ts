@@ -130,7 +130,10 @@ function filteredOf({ asked, journal, lostCalls }: Ended): Pick<Verdict, 'filter
       const alone = group.flatMap(({ about }) => about)
       return [
         {
-          ...{ stage: first.stage, model: first.model, calls: group.length, found: [...found.values()] },
+          stage: first.stage,
+          model: first.model,
+          calls: group.length,
+          found: [...found.values()],
           ...(alone.length === 0 ? {} : { comments: [...new Set(alone)].slice(0, MAX_FILTERED) }),
         },
       ]
@@ -154,8 +157,12 @@ function countsOf(
     accepted,
     judged: weighed.judged,
     leftOut: {
-      ...{ cap: cap + weighed.cap, late, folded: weighed.folded },
-      ...{ author: author + weighed.author, unscored: kept - named, load: weighed.load },
+      cap: cap + weighed.cap,
+      late,
+      folded: weighed.folded,
+      author: author + weighed.author,
+      unscored: kept - named,
+      load: weighed.load,
     },
   }
 }
@@ -217,7 +224,7 @@ export function transcriptOf(
       messages: sent(asked, entry).map((message, at) => once(seen, message, { turn: index, message: at })),
       answer: entry.answer,
       raw: entry.raw,
-      ...(entry.failed === undefined ? {} : { failed: entry.failed }),
+      failed: entry.failed,
       calls: [...lost, ...entry.calls].map(recordedCall),
       usage: addUsage(usageOf(lost), entry.usage),
       startedAt: iso(entry.startedAt),
@@ -225,8 +232,8 @@ export function transcriptOf(
       ...(entry.heldMs === 0 ? {} : { heldMs: entry.heldMs }),
       memo: entry.memo,
       ...(asked.ask.about === undefined ? {} : { about: [...asked.ask.about] }),
-      ...(entry.remarks === undefined ? {} : { remarks: entry.remarks }),
-      ...(entry.sent === undefined ? {} : { sent: entry.sent }),
+      remarks: entry.remarks,
+      sent: entry.sent,
     }
   })
   const { id: verdictId, subject, links } = ended.record
@@ -243,7 +250,17 @@ function ruledOf(ended: Ended, ruled: Verdict): Ruled {
   const inTurns = new Set(ended.asked.map(({ key }) => key))
   const lost = ended.lostCalls.filter(({ key }) => !inTurns.has(key))
   return {
-    ...{ protocol, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing },
+    protocol,
+    tenant,
+    subjectId,
+    revision,
+    final,
+    label,
+    scores,
+    decidedBy,
+    faults,
+    usage,
+    timing,
     heldMs: criticalPath(ended.asked, ended.journal).heldMs,
     lostCalls: lost.slice(0, MAX_LOST_CALLS).map(recordedCall),
   }

@@ -34,7 +34,8 @@ export function decider(context: DecideContext): Decide {
     const { outcome } = decided
     if (outcome !== 'waiting')
       context.report('decision:handled', {
-        ...{ protocol: protocol.name, outcome },
+        protocol: protocol.name,
+        outcome,
         overrules: overruled && outcome === 'stands',
       })
     return decided

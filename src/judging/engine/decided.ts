@@ -35,8 +35,19 @@ export function decidedVerdict(decision: Decision, protocol: Protocol, on: Decid
   if (made === null) return null
   const { protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = made
   const verdict: Ruled = {
-    ...{ protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing },
-    ...{ heldMs: 0, lostCalls: [] },
+    protocol: name,
+    tenant,
+    subjectId,
+    revision,
+    final,
+    label,
+    scores,
+    decidedBy,
+    faults,
+    usage,
+    timing,
+    heldMs: 0,
+    lostCalls: [],
   }
   const transcript = JSON.stringify({ schema: 1, verdictId: made.id, verdict, subject: null, turns: [], cut: [] })
   return { label: made.label, verdict: JSON.stringify(made), transcript }
@@ -74,9 +85,19 @@ function restored(decision: Decision, protocol: Protocol, on: DecidedOn): Verdic
     ruling
   return {
     ...taken,
-    ...{ label, scores, rationale, decidedBy, rounds, evidence, degraded, faults, counts, models, versions },
-    ...(steps === undefined ? {} : { steps }),
-    ...(ruling.filtered === undefined ? {} : { filtered: ruling.filtered }),
+    label,
+    scores,
+    rationale,
+    decidedBy,
+    rounds,
+    evidence,
+    degraded,
+    faults,
+    counts,
+    models,
+    versions,
+    steps,
+    filtered: ruling.filtered,
     final: ruling.final,
     restored: { from: ruling.id, by, why, of: decisionName(place) },
   }

@@ -322,9 +322,19 @@ async function knownAnswers(asked: readonly KeyedAsk[], journal: Journal, delete
       const answer = batch.merge(new Map(known.flatMap((one, nth) => (one === undefined ? [] : [[nth, one.answer]]))))
       const models = known.map((one) => one?.model ?? '')
       const entry: JournalEntry = {
-        ...{ stage: ask.stage, role: ask.role, model: first.model, answer, raw: null },
+        stage: ask.stage,
+        role: ask.role,
+        model: first.model,
+        answer,
+        raw: null,
         // Its calls are recorded as lost, like those of the entries that it is merged from.
-        ...{ calls: [], usage: noUsage(), startedAt: first.startedAt, ms: 0, heldMs: 0, memo: true, sent: [] },
+        calls: [],
+        usage: noUsage(),
+        startedAt: first.startedAt,
+        ms: 0,
+        heldMs: 0,
+        memo: true,
+        sent: [],
         ...(models.every((model) => model === first.model) ? {} : { models }),
       }
       return { entry, from: null }

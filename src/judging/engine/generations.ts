@@ -44,6 +44,14 @@ export function otherShape(one: Protocol, other: Protocol): string | undefined {
   return SHAPE.find((what) => JSON.stringify(one[what]) !== JSON.stringify(other[what]))
 }
 const SHAPE = [
-  ...(['version', 'stages', 'subject', 'labels', 'peopleLabels', 'decides', 'scales', 'shelves'] as const),
-  ...(['shelfLabels', 'learns'] as const),
+  'version',
+  'stages',
+  'subject',
+  'labels',
+  'peopleLabels',
+  'decides',
+  'scales',
+  'shelves',
+  'shelfLabels',
+  'learns',
 ] satisfies (keyof Protocol)[]

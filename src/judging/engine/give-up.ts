@@ -29,7 +29,9 @@ export async function giveUp(
   if (taken === null || !mayEnd(taken)) return false
   const { record, epoch, journal, lostCalls } = taken
   const ended: Ended = {
-    ...{ record, journal, asked: [] },
+    record,
+    journal,
+    asked: [],
     ruling: { ...undecided(why), faults: ['ours'] },
     lostCalls: [...lostCalls, ...callsIn(journal)],
     decidedAt: clock(),

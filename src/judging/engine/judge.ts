@@ -65,10 +65,7 @@ export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
   const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
   const { holding } = parts
   const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
-  const answering: AnswerParts = {
-    ...context,
-    ...{ deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() },
-  }
+  const answering: AnswerParts = { ...context, deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() }
   return {
     advance: (caseId, share = caseId) =>
       advance(context, caseId, share).catch((error: unknown) => {

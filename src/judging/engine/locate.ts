@@ -142,7 +142,9 @@ function located(
   /** Whether the case was shown content of other subjects, which may be deleted. */
   const wasShown = [...found.journal.values()].some(({ shown = [] }) => shown.length > 0)
   return {
-    ...{ ask, record, answersInRound },
+    ask,
+    record,
+    answersInRound,
     remember: ask.shared === true || protocolOf(protocols, record)?.faithful !== true,
     async mayAsk() {
       // Read just before it is sent, the mark first: an erasure removes it once the case has restarted.

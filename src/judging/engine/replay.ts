@@ -75,8 +75,10 @@ function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
   const answer = ask.lookup === undefined && readHere.has(entry) ? entry.answer : keptAnswer(ask).parse(entry.answer)
   const wasFiltered = entry.calls.some(({ filtered }) => filtered !== undefined)
   return {
-    ...{ ok: true, answer, model },
-    ...(models === undefined ? {} : { models }),
+    ok: true,
+    answer,
+    model,
+    models,
     ...(wasFiltered ? { filtered: true } : {}),
   }
 }

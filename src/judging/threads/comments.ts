@@ -43,7 +43,14 @@ interface Batch {
 function batchOn(thread: Thread, rules: ThreadRules): Batch {
   const { sampledUnder, rekeyed, accepted, overAuthor, late, due, commentPlace } = thread
   return {
-    ...{ thread, rules, sampledUnder, rekeyed, accepted, overAuthor, late, due },
+    thread,
+    rules,
+    sampledUnder,
+    rekeyed,
+    accepted,
+    overAuthor,
+    late,
+    due,
     sample: sampleOf(thread),
     place: commentPlace,
     changed: false,
@@ -153,7 +160,12 @@ function end(batch: Batch, now: number): Thread {
   const after: Thread = {
     ...thread,
     ...sample,
-    ...{ sampledUnder, rekeyed, accepted, overAuthor, late, due },
+    sampledUnder,
+    rekeyed,
+    accepted,
+    overAuthor,
+    late,
+    due,
     commentPlace: place,
     version: thread.version + 1,
     deletions: thread.deletions + (deleted ? 1 : 0),

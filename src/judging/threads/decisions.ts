@@ -4,8 +4,17 @@ import type { Place } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlace, type Step, type Thread, takenBefore } from './thread.ts'
 
 const NOTHING: DecidedRevision = {
-  ...{ stands: null, top: null, label: null, revision: 0, of: '', by: '', deciding: null },
-  ...{ last: undefined, became: undefined, asked: [], machine: null },
+  stands: null,
+  top: null,
+  label: null,
+  revision: 0,
+  of: '',
+  by: '',
+  deciding: null,
+  last: undefined,
+  became: undefined,
+  asked: [],
+  machine: null,
 }
 
 /** A decision at its handling, and the state of what it may have to wait for. */

@@ -103,8 +103,23 @@ export function stateOf(thread: Thread): ThreadState | null {
   const { ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions } = thread
   const { nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor } = thread
   return {
-    ...{ ref, post, accepted, overAuthor, rekeyed, late, missing, version, postVersion, deletions },
-    ...{ nextAge, countStage, final, dueSince, generation, observedGeneration, dormantFor },
+    ref,
+    post,
+    accepted,
+    overAuthor,
+    rekeyed,
+    late,
+    missing,
+    version,
+    postVersion,
+    deletions,
+    nextAge,
+    countStage,
+    final,
+    dueSince,
+    generation,
+    observedGeneration,
+    dormantFor,
     comments: [...thread.comments.values()].filter((comment) => comment !== null).sort(byTimeThenId),
     // Only a store that forgets threads starts counting from another number, or knows revisions whose comments are
     // gone.

@@ -102,22 +102,30 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
     const of = { client, ticks, plan, signal }
     let sent = 0
     const ofDoor = await measured({
-      ...{ ...of, path: '/v1/messages', atOnce: AT_ONCE.messages },
+      ...of,
+      path: '/v1/messages',
+      atOnce: AT_ONCE.messages,
       body: () => JSON.stringify(comment(sent++)),
     })
     const kafkaAloneMs = await byProducer(kafka, settings, () => comment(sent++), {
-      ...{ perSecond: ofDoor.offeredPerSecond, seconds: plan.seconds, signal },
+      perSecond: ofDoor.offeredPerSecond,
+      seconds: plan.seconds,
+      signal,
     })
     const messages = { ...ofDoor, kafkaAloneMs }
     say(`${line('messages', messages)}; Kafka alone p50 ${kafkaAloneMs.p50} ms, p99 ${kafkaAloneMs.p99} ms`)
     const judge = await measured({
-      ...{ ...of, path: '/v1/judge', atOnce: AT_ONCE.judge },
+      ...of,
+      path: '/v1/judge',
+      atOnce: AT_ONCE.judge,
       body: () => JSON.stringify({ post: { text: sentence(sent, 18), id: `asked-${sent++}` }, protocols: ['hate'] }),
     })
     say(line('judge', judge))
     const scores = {
       analyze: await scored(of, '/v1alpha1/comments:analyze', (at) => ({
-        ...{ comment: { text: `${at} ${sentence(at, 18)}` }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] },
+        comment: { text: `${at} ${sentence(at, 18)}` },
+        requestedAttributes: { TOXICITY: {} },
+        languages: ['en'],
       })),
       moderations: await scored(of, '/v1/moderations', (at) => ({ input: `${at} ${sentence(at, 18)}` })),
     }
@@ -206,7 +214,10 @@ async function measured(of: Sending & { path: string; atOnce: number; body: () =
   const offeredPerSecond = round(capacityPerSecond / 2)
   const { answered, others } = await offered(of, path, offeredPerSecond, body)
   return {
-    ...{ capacityPerSecond, offeredPerSecond, answered: answered.length, others },
+    capacityPerSecond,
+    offeredPerSecond,
+    answered: answered.length,
+    others,
     ownMs: percentiles(answered.map(({ ownMs }) => ownMs)),
     slowest: slowestOf(
       answered.map(({ at, ownMs }) => ({ from: at - ownMs, to: at })),
@@ -332,8 +343,12 @@ async function openLoop(
 
 function comment(at: number) {
   return {
-    ...{ type: 'comment', id: `c-${at}`, postId: `p-${at % 997}`, author: `author-${at % 1009}` },
-    ...{ text: sentence(at, 8 + (at % 20)), createdAt: new Date(Date.UTC(2026, 0, 1) + at).toISOString() },
+    type: 'comment',
+    id: `c-${at}`,
+    postId: `p-${at % 997}`,
+    author: `author-${at % 1009}`,
+    text: sentence(at, 8 + (at % 20)),
+    createdAt: new Date(Date.UTC(2026, 0, 1) + at).toISOString(),
   }
 }
 

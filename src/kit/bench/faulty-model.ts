@@ -67,16 +67,14 @@ const EVERY_KIND = 0.25
 const everyKind = (share: number): FaultyModel => {
   const each = share / 7
   return {
-    ...{
-      refused: each,
-      failed: each,
-      hung: each,
-      hangMs: HANG_MS,
-      reset: each,
-      page: each,
-      unreadable: each,
-      slow: each,
-    },
+    refused: each,
+    failed: each,
+    hung: each,
+    hangMs: HANG_MS,
+    reset: each,
+    page: each,
+    unreadable: each,
+    slow: each,
   }
 }
 
@@ -190,7 +188,10 @@ export async function faultyModelBench(
       `every kind: ${ratio(every.goodput)} of the goodput without faults, ${ofAllowed} of what the faults leave of it`,
     )
     return {
-      ...{ slots, latencyMs, healthy, rows: rows.map((row) => ({ ...row, ratio: ratio(row.goodput) })) },
+      slots,
+      latencyMs,
+      healthy,
+      rows: rows.map((row) => ({ ...row, ratio: ratio(row.goodput) })),
       everyKind: { ...every, ratio: ratio(every.goodput), allowed: round(allowed), ofAllowed, time },
       overload,
     }

@@ -66,7 +66,10 @@ export async function latenciesBench(
     const count = Math.max(1, published.length)
     calls = Math.max(1, mean(published.map((one) => one.calls)))
     rows.push({
-      ...{ latencyMs, verdicts: published.length, lost: verdicts - published.length, callsPerVerdict: round(calls) },
+      latencyMs,
+      verdicts: published.length,
+      lost: verdicts - published.length,
+      callsPerVerdict: round(calls),
       verdictsPerSecond: round(rateBetween(seen.ticks, verdicts)),
       cpuMs: { node: round(sum(seen.ticks, ({ cpuMs }) => cpuMs) / count), redis: round(seen.redis.cpuMs / count) },
       roundTrips: round(seen.redis.reads / count),

@@ -47,8 +47,12 @@ export function promptShares(asked: readonly Asked[]): PromptShares {
   const share = (of: number) => (sum.all === 0 ? 0 : Math.min(1, of / sum.all))
   const { inBlocks, fromThousand, texts, fences, form, system } = sum
   return {
-    ...{ inBlocks: share(inBlocks), fromThousand: share(fromThousand), texts: share(texts) },
-    ...{ fences: share(fences), form: share(form), system: share(system) },
+    inBlocks: share(inBlocks),
+    fromThousand: share(fromThousand),
+    texts: share(texts),
+    fences: share(fences),
+    form: share(form),
+    system: share(system),
   }
 }
 

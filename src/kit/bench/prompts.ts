@@ -92,15 +92,21 @@ async function costOf(
         sum.answerTokens += usage.completionTokens
         sum.usd += usage.costUsd
       },
-      ...{ refused: () => {}, corrected: () => {}, unrouted: () => {}, failed: () => {} },
+      refused: () => {},
+      corrected: () => {},
+      unrouted: () => {},
+      failed: () => {},
     },
   )
   if (sum.verdicts === 0) return null
   const mean = (of: number) => of / sum.verdicts
   return {
     verdicts: sum.verdicts,
-    ...{ calls: mean(sum.calls), sequence: mean(sum.sequence) },
-    ...{ promptTokens: mean(sum.promptTokens), answerTokens: mean(sum.answerTokens), usd: mean(sum.usd) },
+    calls: mean(sum.calls),
+    sequence: mean(sum.sequence),
+    promptTokens: mean(sum.promptTokens),
+    answerTokens: mean(sum.answerTokens),
+    usd: mean(sum.usd),
     shares: promptShares(asked),
   }
 }
@@ -129,14 +135,12 @@ export function promptsTable(costs: readonly PromptCost[]): string {
     row([...head, ...caches].map(() => '---')),
     ...costs.map(({ protocol, way, calls, sequence, promptTokens, answerTokens, usd, shares }) =>
       row([
-        ...[
-          `\`${protocol}\``,
-          way,
-          calls.toFixed(1),
-          sequence.toFixed(1),
-          promptTokens.toFixed(0),
-          answerTokens.toFixed(0),
-        ],
+        `\`${protocol}\``,
+        way,
+        calls.toFixed(1),
+        sequence.toFixed(1),
+        promptTokens.toFixed(0),
+        answerTokens.toFixed(0),
         (usd * 1_000).toFixed(2),
         ...[shares.inBlocks, shares.fromThousand, shares.fences + shares.form].map(percent),
       ]),

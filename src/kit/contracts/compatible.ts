@@ -24,9 +24,26 @@ interface Refusal {
 /** What says nothing of which values there are. A format is told to tools; what is checked is its pattern. */
 const ANNOTATIONS = new Set(['$schema', 'title', 'description', 'default', 'examples', 'format', 'deprecated'])
 const COMPARED = new Set([
-  ...['type', 'const', 'enum', 'pattern', 'properties', 'required', 'additionalProperties', 'propertyNames'],
-  ...['patternProperties', 'items', 'anyOf', 'oneOf'],
-  ...['minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minItems', 'maxItems'],
+  'type',
+  'const',
+  'enum',
+  'pattern',
+  'properties',
+  'required',
+  'additionalProperties',
+  'propertyNames',
+  'patternProperties',
+  'items',
+  'anyOf',
+  'oneOf',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'minItems',
+  'maxItems',
 ])
 
 /** Values that `wide` allows and `narrow` refuses. */

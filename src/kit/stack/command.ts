@@ -60,8 +60,8 @@ export const command: Command<StackOptions, void> = {
     const understudy = {
       latencyMs: latency,
       faults: { rate: failRate, ...(faults === undefined ? {} : { kinds: [...faults] }) },
-      ...(callLog === undefined ? {} : { logFile: callLog }),
-      ...(dialect === undefined ? {} : { dialect }),
+      logFile: callLog,
+      dialect,
       models: modelsInUse(loadSettings(environment)),
     }
     const at = options.port === undefined ? {} : { port: options.port }

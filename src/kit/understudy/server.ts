@@ -15,9 +15,9 @@ export type UnderstudyOptions = BehaviourChange & {
   /** A free one when left out. */
   readonly port?: number
   /** JSON Lines, one when a call arrives and one when it has ended; appended to. */
-  readonly logFile?: string
+  readonly logFile?: string | undefined
   /** What it speaks, by name or as a row of one's own; left out: it takes everything. */
-  readonly dialect?: DialectName | Dialect
+  readonly dialect?: DialectName | Dialect | undefined
   /** Where its dialect has a model that thinks: tokens of thought for each token of an answer, at medium effort. */
   readonly thoughts?: number
   /** More models that it lists, with its context: it answers to any name. Of a dialect, the row says which. */
@@ -75,7 +75,9 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
         return sendJson(response, {
           object: 'list',
           data: (dialect?.models ?? [MODEL, ...models].map((id) => ({ id, context_length: CONTEXT }))).map((one) => ({
-            ...{ object: 'model', created: 0, owned_by: MODEL },
+            object: 'model',
+            created: 0,
+            owned_by: MODEL,
             ...one,
           })),
         })

@@ -30,7 +30,11 @@ function* untilMissing(script: Script): Script {
 
 const UNKNOWN: Conclusion = {
   ruling: {
-    ...{ label: null, scores: {}, rationale: '', decidedBy: 'none', rounds: 0 },
+    label: null,
+    scores: {},
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
     evidence: { support: [], oppose: [], precedents: [] },
     degraded: ['an answer is missing'],
     comments: { judged: 0, folded: 0, author: 0, cap: 0, load: 0 },

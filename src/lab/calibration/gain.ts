@@ -41,7 +41,10 @@ export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, 
   }
   const over = (scores: Scores) => ({ ...agreementOf(both, scores), unreadable: agreementOf(test, scores).unreadable })
   return {
-    ...{ before: over(before), now: over(now), change, follows },
+    before: over(before),
+    now: over(now),
+    change,
+    follows,
     claimed: isAboveNone(change) && isAboveNone(follows) && isNoChance(follows) && isReadable(agreementOf(test, now)),
   }
 }

@@ -92,7 +92,9 @@ export async function readRatings(
   const values = new Set(all.flatMap(({ ratings }) => ratings))
   return {
     items: all,
-    ...{ unrated, leftOut, others: [...others.keys()].sort() },
+    unrated,
+    leftOut,
+    others: [...others.keys()].sort(),
     alpha:
       values.size > MOST_VALUES
         ? null

@@ -123,12 +123,26 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
   if (isUnanswered(outcomes))
     return {
       ...emptyCell(row.name, data.name, whatWasNotAnswered(outcomes) ?? '', paper),
-      ...{ draws, models, answered, unpriced, outcomes, counts: countsOf(input) },
+      draws,
+      models,
+      answered,
+      unpriced,
+      outcomes,
+      counts: countsOf(input),
     }
   const mean = (of: (usage: Outcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
-    ...{ row: row.name, data: data.name, why: null, draws, paper, models, answered, unpriced, outcomes, tookMs },
+    row: row.name,
+    data: data.name,
+    why: null,
+    draws,
+    paper,
+    models,
+    answered,
+    unpriced,
+    outcomes,
+    tookMs,
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
@@ -146,8 +160,20 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
 /** A cell that nothing was judged for. */
 export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
   return {
-    ...{ row, data, why, draws: null, labels: null, aspects: [], repeats: null, kappaOfVotes: null },
-    ...{ paper, models: [], answered: [], unpriced: [], outcomes: [], tookMs: null },
+    row,
+    data,
+    why,
+    draws: null,
+    labels: null,
+    aspects: [],
+    repeats: null,
+    kappaOfVotes: null,
+    paper,
+    models: [],
+    answered: [],
+    unpriced: [],
+    outcomes: [],
+    tookMs: null,
     counts: countsOf({ outcomes: [], refused: 0, comments: 0, data: { unreadable: 0 } }),
     perItem: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
   }
@@ -162,7 +188,10 @@ function countsOf({
   const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0)
   const reasons = ['cap', 'late', 'folded', 'author', 'unscored', 'load'] as const
   return {
-    ...{ items: itemsIn(outcomes), comments, unreadable, refused },
+    items: itemsIn(outcomes),
+    comments,
+    unreadable,
+    refused,
     commentsJudged: sum(({ comments: { judged } }) => judged),
     commentsLeftOut: Object.fromEntries(
       reasons.map((reason) => [reason, sum(({ comments: { leftOut } }) => leftOut[reason])]),

@@ -17,15 +17,15 @@ export interface GoldItem {
    * What each annotator said, where the data set has several. `label` is what most of them said, unless the data set gives a
    * label of its own.
    */
-  readonly annotations?: readonly string[]
+  readonly annotations?: readonly string[] | undefined
   /** By aspect what each rater gave, on the aspect's scale. */
   readonly ratings?: Readonly<Record<string, readonly number[]>>
   /** How many of a thread's comments have which stance, where the data set labels them. */
-  readonly stances?: StanceCounts
+  readonly stances?: StanceCounts | undefined
   /** What was sampled together with it: its event, its author; by itself where nothing is known. */
   readonly unit: string
   /** The data set's own split, such as `train`, where it is said in the file. */
-  readonly split?: string
+  readonly split?: string | undefined
   /** By which results can be told apart: the `length` of what is judged, and what the data set says of it. */
   readonly slices: Readonly<Record<string, string>>
 }
@@ -35,5 +35,5 @@ export interface GoldProtocol {
   readonly name: string
   readonly labels: readonly string[]
   /** By aspect the lowest and the highest rating; left out where a protocol gives none. */
-  readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
+  readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>> | undefined
 }

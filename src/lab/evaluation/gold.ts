@@ -126,14 +126,17 @@ async function* threadGold(
   for await (const thread of labelledThreads(file, format, bad, reading)) {
     const { line, id, claim, veracity, event, lang, split, stances } = thread
     const item = {
-      ...{ line, id, unit: event ?? id, text: claim },
+      line,
+      id,
+      unit: event ?? id,
+      text: claim,
       slices: {
         length: lengthOf(claim),
         ...(event === undefined ? {} : { event }),
         ...(lang === undefined ? {} : { language: lang }),
       },
-      ...(split === undefined ? {} : { split }),
-      ...(stances === undefined ? {} : { stances }),
+      split,
+      stances,
     }
     if (veracity !== 'unverified') yield { ...item, label: VERACITY[veracity] }
     else if (unverified === 'leave-out') yield { ...item, label: null, why: 'unverified' }
@@ -153,8 +156,13 @@ async function* textGold(
     const said = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
     const label = read(given, unlabelled, options)
     const gold = {
-      ...{ line, id, label, unit: id, text, textKey: textKeyOf(text) },
-      ...{ slices: { length: lengthOf(text), ...slices } },
+      line,
+      id,
+      label,
+      unit: id,
+      text,
+      textKey: textKeyOf(text),
+      slices: { length: lengthOf(text), ...slices },
       ...(said.length === 0 ? {} : { annotations: said }),
     }
     yield label === null ? { ...gold, why: 'not rated' } : gold

@@ -15,7 +15,7 @@ export interface Outcome {
   readonly gold: string | null
   /** What the verdict says; null where it does not decide. */
   readonly label: string | null
-  readonly annotations?: readonly string[]
+  readonly annotations?: readonly string[] | undefined
   /** The mean of people's ratings, and the verdict's score, by aspect. */
   readonly ratings?: Readonly<Record<string, number>>
   readonly scores: Readonly<Record<string, number>>
@@ -65,10 +65,16 @@ export function outcomeOf(
   const calls = transcript.turns.flatMap((turn) => turn.calls)
   const unanswered = calls.filter(({ outcome }) => !ANSWERS.has(outcome))
   return {
-    ...{ id: gold.id, unit: gold.unit, gold: gold.label, label, scores, rationale, degraded },
+    id: gold.id,
+    unit: gold.unit,
+    gold: gold.label,
+    label,
+    scores,
+    rationale,
+    degraded,
     slices: { ...gold.slices, ...firstOffered(transcript) },
     ...(gold.ratings === undefined ? {} : { ratings: meansOf(gold.ratings) }),
-    ...(gold.annotations === undefined ? {} : { annotations: gold.annotations }),
+    annotations: gold.annotations,
     confidence: label === null ? null : confidence,
     ...(votes === null ? {} : { votes }),
     ...(Object.keys(voices).length === 0 ? {} : { voices }),
@@ -179,8 +185,14 @@ export const NO_VERDICT = 'no verdict'
 /** The outcome of an item that got no verdict: refused, left out by the protocol, or not reached. */
 export function unjudged({ id, unit, slices, label, annotations, ratings }: GoldItem): Outcome {
   return {
-    ...{ id, unit, slices, gold: label, label: null, scores: {}, confidence: null },
-    ...(annotations === undefined ? {} : { annotations }),
+    id,
+    unit,
+    slices,
+    gold: label,
+    label: null,
+    scores: {},
+    confidence: null,
+    annotations,
     ...(ratings === undefined ? {} : { ratings: meansOf(ratings) }),
     usage: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
     rationale: '',

@@ -93,7 +93,9 @@ function withLabels(
   const { label: most, labels: annotations } = given
   const label = most == null ? undefined : read(most)[0]
   return {
-    ...{ ...given, label: label ?? null, labels: annotations?.flatMap(read) ?? null },
+    ...given,
+    label: label ?? null,
+    labels: annotations?.flatMap(read) ?? null,
     ...(most != null && entryOf(labelAs, most.trim()) === '' ? { why: `label ${printable(most.trim(), 40)}` } : {}),
   }
 }
@@ -131,7 +133,8 @@ function itemOf({
 }): Omit<GoldItem, 'line'> {
   const item = {
     // Replies to one statement belong together.
-    ...{ id, unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id },
+    id,
+    unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id,
     ...(text == null ? {} : inWords(hateSpeech == null ? text : `${hateSpeech} → ${text}`)),
     slices: { length: lengthOf(text ?? ''), ...slices, ...(lang == null ? {} : { language: lang }) },
     ...(labels == null ? {} : { annotations: labels }),

@@ -79,7 +79,11 @@ function pairsOf({ protocol, lang, label, machine, audited, opinions }: Judgemen
       ? []
       : [
           {
-            ...{ protocol, beside: 'machine', drawn, label, other: machine.label },
+            protocol,
+            beside: 'machine',
+            drawn,
+            label,
+            other: machine.label,
             parts: [
               ...general,
               ...machine.models.map((model) => ['model', model] as const),
@@ -109,7 +113,9 @@ function wholeOf(pairs: readonly Pair[]): ProtocolAgreement {
       ),
     )
   return {
-    ...{ protocol, beside, drawn },
+    protocol,
+    beside,
+    drawn,
     alpha: estimate((sample) => krippendorffAlpha(sample.map(numbers), 'nominal'), 'other', 'all say the same label'),
     macroF1: beside === 'person' ? null : estimate(f1, 'share', 'a label was never given'),
   }

@@ -148,7 +148,8 @@ export function labelScores(outcomes: readonly Outcome[], labels: readonly strin
         (unit) => classScores(unit, label).f1 !== null,
       ),
     })),
-    ...{ confusion, oneClass },
+    confusion,
+    oneClass,
     confidence: confidenceScores(judged),
     people: peopleScores(judged, labels),
     slices: sliceScores(judged),
@@ -220,10 +221,7 @@ function sliceScore(by: string, value: string, judged: readonly Judged[]): Slice
   if (items < LEAST_IN_SLICE) return { by, value, items, accuracy: null, interval: null }
   const right = judged.filter(({ gold, label }) => gold === label).length
   const single = new Set(judged.map(({ unit }) => unit)).size === judged.length
-  return {
-    ...{ by, value, items, accuracy: right / judged.length },
-    interval: single ? wilson(right, items) : null,
-  }
+  return { by, value, items, accuracy: right / judged.length, interval: single ? wilson(right, items) : null }
 }
 
 function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {

@@ -86,7 +86,8 @@ function countsAt(
   of: { readonly all: number; readonly positive: number },
 ): AtThreshold {
   return {
-    ...{ threshold, flagged },
+    threshold,
+    flagged,
     share: flagged / of.all,
     precision: flagged === 0 ? null : right / flagged,
     recall: of.positive === 0 ? 0 : right / of.positive,

@@ -133,8 +133,11 @@ async function templateOf({
   const { OpenAI } = await import('openai')
   try {
     const client = new OpenAI({
-      ...{ baseURL: baseUrl, apiKey: apiKey || 'none', logLevel: 'off' },
-      ...{ defaultHeaders, defaultQuery: { ...defaultQuery } },
+      baseURL: baseUrl,
+      apiKey: apiKey || 'none',
+      logLevel: 'off',
+      defaultHeaders,
+      defaultQuery: { ...defaultQuery },
     })
     const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })
     const headers = new Headers(req.headers)

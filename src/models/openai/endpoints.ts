@@ -33,7 +33,8 @@ export function modelsOfEndpoints(
     ]),
   )
   return openAiModels({
-    ...{ learnt, now },
+    learnt,
+    now,
     told: dialectsOf(settings),
     placeOf: ofEach((name) => {
       const { endpoint, model } = placeOf(name, settings.endpoints)

@@ -150,7 +150,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
     text: text?.slice(0, MAX_TEXT_CHARS).toWellFormed() ?? null,
     ...(thoughts === '' ? {} : { thoughts: thoughts.slice(0, MAX_TEXT_CHARS).toWellFormed() }),
     ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
-    ...(probabilities === undefined ? {} : { probabilities }),
+    probabilities,
     model: read.data.model.slice(0, MAX_NAME_CHARS),
     ...readUsage(read.data),
   }

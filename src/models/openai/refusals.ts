@@ -20,7 +20,11 @@ interface Said {
 /** Codes that a message may repeat. Any other may be the question, or the key, in a server that repeats what it was sent. */
 const NAMED: ReadonlySet<string> = new Set([
   ...REFUSALS.flatMap(({ codes = [] }) => codes.filter((code) => /[a-z]/.test(code))),
-  ...['invalid_request_error', 'unsupported_parameter', 'unsupported_value', 'invalid_value', 'server_error'],
+  'invalid_request_error',
+  'unsupported_parameter',
+  'unsupported_value',
+  'invalid_value',
+  'server_error',
 ])
 
 /** Longest message that is looked at, in characters, and the most texts and levels. */
@@ -43,7 +47,7 @@ export class ParameterNamed extends PermanentError {
   /** The status, and how the server calls the error. */
   readonly why: string
   constructor(parameter: RefusedParameter, why: string, { code, message, elsewhere, mend }: PermanentError) {
-    super(code, message, { mend, ...(elsewhere === undefined ? {} : { elsewhere }) })
+    super(code, message, { mend, elsewhere })
     this.parameter = parameter
     this.why = why
   }

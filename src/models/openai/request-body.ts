@@ -30,7 +30,8 @@ export function requestBody(
     ...(logprobs ? { logprobs: true, top_logprobs: dialect.logprobs } : {}),
   }
   return {
-    ...{ body, most },
+    body,
+    most,
     remarks: [
       ...(heat === request.temperature ? [] : (['temperature'] as const)),
       ...(request.probabilities === true && !logprobs ? (['log-probabilities'] as const) : []),

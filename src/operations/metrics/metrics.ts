@@ -31,7 +31,10 @@ const GROUPS = [
 
 /** Of what prom-client measures of a process by itself: what no page shows, a hundred series. */
 const UNUSED = [
-  ...['nodejs_gc_duration_seconds', 'nodejs_active_resources', 'nodejs_active_handles', 'nodejs_active_requests'],
+  'nodejs_gc_duration_seconds',
+  'nodejs_active_resources',
+  'nodejs_active_handles',
+  'nodejs_active_requests',
   ...['total', 'used', 'available'].map((which) => `nodejs_heap_space_size_${which}_bytes`),
   ...['min', 'max', 'mean', 'stddev', 'p90'].map((which) => `nodejs_eventloop_lag_${which}_seconds`),
 ]

@@ -200,7 +200,9 @@ export const callMetrics: MetricGroup = (registry, { models, endpointOf }) => {
     registers,
   })
   const operationOf = (model: string) => ({
-    ...{ gen_ai_operation_name: 'chat', gen_ai_provider_name: 'openai', gen_ai_request_model: model },
+    gen_ai_operation_name: 'chat',
+    gen_ai_provider_name: 'openai',
+    gen_ai_request_model: model,
     ...serverOf(endpointOf(model)),
   })
 

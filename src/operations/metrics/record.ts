@@ -26,7 +26,9 @@ export const recordMetrics: MetricGroup = (registry) => {
   const agreement = ofReview(
     'verdicts',
     'Human verdicts in force, by whether the machine’s ruling, or a blind second opinion, has the same label.',
-    ...['protocol', 'beside', 'agrees'],
+    'protocol',
+    'beside',
+    'agrees',
   )
   return {
     'review:counted': ({ state, now }) => {

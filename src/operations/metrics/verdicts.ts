@@ -15,8 +15,11 @@ const WHOLE = ['false', 'none'] as const
 /** The series that verdicts of a protocol can have. One without a label says why; a retraction is degraded by nobody's fault. */
 function verdictsOf({ name: protocol, labels, decides = REACHED }: Measured['protocols'][number]) {
   const series = (label: string, decided_by: DecidedBy, [degraded, fault]: readonly [string, string]) => ({
-    ...{ protocol, label, decided_by },
-    ...{ degraded, fault },
+    protocol,
+    label,
+    decided_by,
+    degraded,
+    fault,
   })
   const given = labels.length === 0 ? ['none'] : labels
   return [
@@ -100,8 +103,11 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       const { protocol, label, decidedBy, degraded, faults } = verdict
       const [fault = 'none'] = faults
       verdicts.inc({
-        ...{ protocol, label: label ?? 'none', decided_by: decidedBy },
-        ...{ degraded: String(degraded.length > 0), fault },
+        protocol,
+        label: label ?? 'none',
+        decided_by: decidedBy,
+        degraded: String(degraded.length > 0),
+        fault,
       })
       // What a person decides takes the time that they take.
       if (decidedBy === 'human' || verdict.restored !== undefined) return

@@ -44,7 +44,9 @@ export async function replicaAt(url: string, token: string): Promise<ShownReplic
       samplesOf(page, 'gavel_breaker_state').map(({ labels, value }) => [labels.model ?? '', value]),
     )
     const models = samplesOf(page, 'gavel_model_adaptive_limit').map(({ labels: { model = '' }, value }) => ({
-      ...{ model, limit: value, breaker: breakers.get(model) ?? 0 },
+      model,
+      limit: value,
+      breaker: breakers.get(model) ?? 0,
     }))
     return {
       url,

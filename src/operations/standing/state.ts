@@ -43,8 +43,15 @@ interface StoredState {
 }
 
 const NOT_KNOWN = {
-  ...{ stages: null, openCases: null, due: null, outbox: null, streamBehindSeconds: null },
-  ...{ paused: null, tenants: null, limits: null, budgets: null },
+  stages: null,
+  openCases: null,
+  due: null,
+  outbox: null,
+  streamBehindSeconds: null,
+  paused: null,
+  tenants: null,
+  limits: null,
+  budgets: null,
 } as const
 
 const MOST_TENANTS = 10
@@ -111,7 +118,10 @@ export function serviceStanding(of: {
     for (const id of open) counts.set(scopeOf(id).tenant, (counts.get(scopeOf(id).tenant) ?? 0) + 1)
     const tenants = [...counts].sort(([, a], [, b]) => b - a).slice(0, MOST_TENANTS)
     return {
-      ...{ stages, due, paused: [...paused], openCases: open.length },
+      stages,
+      due,
+      paused: [...paused],
+      openCases: open.length,
       outbox: { size, oldestSeconds: oldest === null ? 0 : (at - oldest) / 1000 },
       streamBehindSeconds: now === Number.NEGATIVE_INFINITY ? null : Math.max(0, at - now) / 1000,
       tenants: tenants.map(([tenant, openCases]) => ({ tenant, openCases })),

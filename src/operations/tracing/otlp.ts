@@ -124,20 +124,27 @@ function logsJson(resource: Resource, events: readonly TraceEvent[]): string {
 
 function spanJson({ traceId, spanId, parentId, name, kind, startMs, endMs, attributes, links, failed }: TraceSpan) {
   return {
-    ...{ traceId, spanId, ...(parentId === undefined ? {} : { parentSpanId: parentId }) },
-    ...{ name, kind: KINDS[kind], flags: SAMPLED },
+    traceId,
+    spanId,
+    parentSpanId: parentId,
+    name,
+    kind: KINDS[kind],
+    flags: SAMPLED,
     startTimeUnixNano: nanoseconds(startMs),
     endTimeUnixNano: nanoseconds(Math.max(startMs, endMs)),
     attributes: attributesJson(attributes),
-    ...(links === undefined ? {} : { links }),
+    links,
     ...(failed === undefined ? {} : { status: { code: FAILED, message: failed } }),
   }
 }
 
 function eventJson({ name, atMs, traceId, spanId, attributes }: TraceEvent) {
   return {
-    ...{ timeUnixNano: nanoseconds(atMs), observedTimeUnixNano: nanoseconds(atMs) },
-    ...{ severityNumber: INFO, eventName: name, attributes: attributesJson(attributes) },
+    timeUnixNano: nanoseconds(atMs),
+    observedTimeUnixNano: nanoseconds(atMs),
+    severityNumber: INFO,
+    eventName: name,
+    attributes: attributesJson(attributes),
     ...(traceId === undefined ? {} : { traceId, spanId, flags: SAMPLED }),
   }
 }

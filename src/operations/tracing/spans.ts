@@ -26,7 +26,10 @@ export function spansOf(gavel: string, transcript: Traceable, publishedMs: numbe
     parentId: string | undefined,
     rest: Pick<TraceSpan, 'name' | 'startMs' | 'endMs'> & Partial<TraceSpan>,
   ) => ({
-    ...{ traceId, spanId: spanIdOf(traceId, place), kind: 'internal' as const, attributes: {} },
+    traceId,
+    spanId: spanIdOf(traceId, place),
+    kind: 'internal' as const,
+    attributes: {},
     ...(parentId === undefined ? {} : { parentId }),
     ...rest,
   })
@@ -51,7 +54,8 @@ export function spansOf(gavel: string, transcript: Traceable, publishedMs: numbe
   return [
     span('case', undefined, {
       name: `invoke_workflow ${verdict.protocol}`,
-      ...{ startMs: received, endMs: published },
+      startMs: received,
+      endMs: published,
       attributes: { ...caseAttributes(gavel, transcript) },
       ...(contexts.length === 0 ? {} : { links: contexts }),
     }),
@@ -148,7 +152,8 @@ function callSpan(
   return {
     name: `chat ${model}`,
     kind: 'client' as const,
-    ...{ startMs, endMs: startMs + ms },
+    startMs,
+    endMs: startMs + ms,
     attributes: {
       'gen_ai.operation.name': 'chat',
       'gen_ai.request.model': model,

@@ -88,7 +88,12 @@ function aspectIn(name: string, source: string, preset: Preset, fault: (why: str
   const { scale, better, unified, criterion, paper } = checked.data
   const [lowest, highest] = scale
   return {
-    ...{ name, lowest, highest, better, unified, answer: scoreOn(lowest, highest) },
+    name,
+    lowest,
+    highest,
+    better,
+    unified,
+    answer: scoreOn(lowest, highest),
     criterion: preset === 'paper' ? (paper ?? criterion) : criterion,
   }
 }

@@ -46,19 +46,24 @@ export function stepsCalibration(
   const refined = paper ? stepsAnswer : refinedSteps
   return {
     aspect: named,
-    ...{ stepsNow: parts.stepsNow, sourceNow: parts.sourceNow },
+    stepsNow: parts.stepsNow,
+    sourceNow: parts.sourceNow,
     textOf: numbered,
     score: (steps, text) => ask.score(aspect, steps, text),
     draft: (examples, { temperature, draw }) => ({
       ...asked,
-      ...{ stage: 'draft', label: draw, draw, temperature },
+      stage: 'draft',
+      label: draw,
+      draw,
+      temperature,
       messages: render('draft', {
         examples: paper ? exampleBlocks(examples, fence, named) : exampleList(examples, fence),
       }),
     }),
     refine: (steps, worst, { temperature, draw }) => ({
       ...asked,
-      ...{ stage: 'refine', temperature: temperature ?? settings.temperature },
+      stage: 'refine',
+      temperature: temperature ?? settings.temperature,
       ...(draw === '' ? {} : { draw, label: draw }),
       answer: refined,
       messages: render('refine', {

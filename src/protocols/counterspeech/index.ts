@@ -72,7 +72,10 @@ export const counterspeech = {
         `there is no aspect ${name}, but ${aspects.list.map((one) => one.name).join(', ')}; one of your own is named in protocols.counterspeech.aspects`,
       )
     return stepsCalibration(aspect, {
-      ...{ settings, prompts, fence: parts.fence, stepsNow: steps.texts.get(name) },
+      settings,
+      prompts,
+      fence: parts.fence,
+      stepsNow: steps.texts.get(name),
       sourceNow: steps.texts.has(name) ? (steps.used.get(name)?.source ?? 'none') : 'none',
       calibrationPrompts: readPrompts(parts.calibrationPrompts, CALIBRATION_PROMPTS, settings.preset),
     })

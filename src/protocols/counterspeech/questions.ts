@@ -103,7 +103,8 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
         messages: [
           ...several,
           ...prompts.get('scores').render({
-            ...{ metrics: metrics.join('\n\n'), ...blocksOf(pair) },
+            metrics: metrics.join('\n\n'),
+            ...blocksOf(pair),
             steps: all.some(({ steps }) => steps !== undefined) ? 'yes' : '',
           }),
         ],

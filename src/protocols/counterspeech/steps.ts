@@ -88,7 +88,10 @@ function usedAs(source: 'shipped' | 'own', text: string, header: ReadonlyMap<str
   return {
     source: header === null ? source : 'calibrated',
     digest: shortHash(text),
-    ...{ ...of('model'), ...of('answeredAs', 'answered as'), ...of('ratings'), ...of('date') },
+    ...of('model'),
+    ...of('answeredAs', 'answered as'),
+    ...of('ratings'),
+    ...of('date'),
   }
 }
 

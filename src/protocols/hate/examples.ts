@@ -19,7 +19,7 @@ export function* similarContexts(heard: Hearing): SubScript<ReadonlyMap<Perspect
   const { lang } = post
   const shelves = shelvesOf(perspectives, settings)
   if (shelves.length === 0) return new Map()
-  const wanted = { text, shelves, k: settings.examples, ...(lang === undefined ? {} : { lang }), ...cutIn(post) }
+  const wanted = { text, shelves, k: settings.examples, lang, ...cutIn(post) }
   const [found] = yield* round([lookup('retrieve', wanted)])
   if (!found.ok) {
     degraded.push(`retrieve failed: ${failure(found)}; judged without examples`)

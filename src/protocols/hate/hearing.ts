@@ -47,9 +47,14 @@ export function hearing(post: Post, parts: HateParts): Hearing | null {
     ? []
     : ['images without a description left out: this protocol reads words only']
   return {
-    ...{ post, text, settings, perspectives, unread },
+    post,
+    text,
+    settings,
+    perspectives,
+    unread,
     ask: questions(text, {
-      ...{ ...parts, turned: settings.order === 'lot' && turned },
+      ...parts,
+      turned: settings.order === 'lot' && turned,
       images: settings.preset === 'paper' ? '' : imagesTold(post),
     }),
     // By a draw of its own: else the order of annotators and that of labels would go together.

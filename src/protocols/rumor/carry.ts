@@ -87,8 +87,13 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
   const { shown } = read.data
   if (!shown.some((id) => deleted.has(id))) return carry
   const none: Decision = {
-    ...{ label: null, rationale: '', decidedBy: 'none', rounds: 0 },
-    ...{ degraded: [], again: true, models: {} },
+    label: null,
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
+    degraded: [],
+    again: true,
+    models: {},
   }
   const { debated: _, ...kept } = read.data
   return { ...kept, evidence: '', shown: [], decision: none } satisfies RumorCarry

@@ -84,7 +84,11 @@ function rulingOf(
 ): Omit<Ruling, 'degraded'> {
   const idsOf = (side: readonly Comment[]) => side.map(({ id }) => id)
   return {
-    ...{ label, rationale, decidedBy, rounds, models },
+    label,
+    rationale,
+    decidedBy,
+    rounds,
+    models,
     scores: {
       support: comments.filter(({ score }) => score !== null && score > 0).length,
       oppose: comments.filter(({ score }) => score !== null && score < 0).length,

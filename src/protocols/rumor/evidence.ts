@@ -54,7 +54,11 @@ export function* scored(hearing: Hearing): SubScript<Scored> {
     says.push(`under load: ${wanted.length} of ${unscored.length} comments scored, by a fixed sample`)
   const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, says)
   return {
-    ...{ utterances, scores, unasked, kind, says },
+    utterances,
+    scores,
+    unasked,
+    kind,
+    says,
     asked: [...known.scores.keys(), ...wanted],
     kindFailed: subjectivity?.ok === false,
   }
@@ -114,7 +118,9 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
   const sides = holds(full) ? full : sidesOf(depth)
   const share = scoredShare(found.asked, scores, settings)
   return {
-    ...{ weighed, full, sides },
+    weighed,
+    full,
+    sides,
     hash: hashOf(sides),
     holds: holds(sides),
     debated: settings.materialChange > 0 ? debatedIn(sides) : undefined,

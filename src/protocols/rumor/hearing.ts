@@ -58,7 +58,11 @@ export function hearing(thread: Snapshot, before: RumorCarry | null, parts: Rumo
     turned: settings.order === 'lot' && isTurned(samplingRank, claimOf(post)),
   }
   return {
-    ...{ ...parts, ...beside, thread, before, rankOf },
+    ...parts,
+    ...beside,
+    thread,
+    before,
+    rankOf,
     depth: depthOf(settings, parts.overloaded),
     ask: questions(post, { ...parts, ...beside }),
     tie: tieOf(settings, rankOf),

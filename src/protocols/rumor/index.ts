@@ -94,7 +94,11 @@ export const rumor = {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
         return s2mad(snapshot.parse(subject), before, {
-          ...{ settings, prompts, fence, samplingRank, under },
+          settings,
+          prompts,
+          fence,
+          samplingRank,
+          under,
           overloaded: context?.overloaded === true,
           tenant: context?.tenant ?? '',
         })

@@ -103,6 +103,30 @@ export interface QuestionParts {
   readonly turned?: boolean
 }
 
+/** A question about many comments as one about each: which it has, how a part of it is asked, and how answers are joined. */
+function batchOf(
+  comments: readonly Comment[],
+  parentOf: ParentOf,
+  settings: QuestionParts['settings'],
+  askAbout: (comments: readonly Comment[]) => ReturnType<Questions['stanceBatch']>,
+): NonNullable<ReturnType<Questions['stanceBatch']>['batch']> {
+  return {
+    count: comments.length,
+    texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
+    single: stanceBatchAnswer(1, settings.stanceReasons),
+    subset: (items) => askAbout(items.flatMap((item) => comments[item] ?? [])),
+    pick({ scores }, nth) {
+      const score = scores.find(({ comment }) => comment === nth + 1)
+      return score && { scores: [{ ...score, comment: 1 }] }
+    },
+    merge: (answers) => ({
+      scores: [...answers]
+        .sort(([a], [b]) => a - b)
+        .flatMap(([item, { scores }]) => scores.map((score) => ({ ...score, comment: item + 1 }))),
+    }),
+  }
+}
+
 export function questions(post: Post, parts: QuestionParts): Questions {
   const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
   const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : imagesTold(post)}`
@@ -130,7 +154,10 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [
         ...system,
         ...render('stance', {
-          ...{ claim, comment: fence('comment', comment.text), parent: parentIn(parentOf(comment), fence), reasons },
+          claim,
+          comment: fence('comment', comment.text),
+          parent: parentIn(parentOf(comment), fence),
+          reasons,
         }),
       ],
       answer: stanceAnswerIn(settings.stanceReasons),
@@ -142,30 +169,15 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       messages: [
         ...system,
         ...render('stance-batch', {
-          ...{ claim, comments: listed(comments, noTimes), replies: repliesIn(comments, parentOf), reasons },
+          claim,
+          comments: listed(comments, noTimes),
+          replies: repliesIn(comments, parentOf),
+          reasons,
         }),
       ],
       answer: stanceBatchAnswer(comments.length, settings.stanceReasons),
       about: withParents(comments, parentOf),
-      batch: {
-        count: comments.length,
-        texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
-        single: stanceBatchAnswer(1, settings.stanceReasons),
-        subset: (items) =>
-          ask.stanceBatch(
-            items.flatMap((item) => comments[item] ?? []),
-            label,
-          ),
-        pick({ scores }, nth) {
-          const score = scores.find(({ comment }) => comment === nth + 1)
-          return score && { scores: [{ ...score, comment: 1 }] }
-        },
-        merge: (answers) => ({
-          scores: [...answers]
-            .sort(([a], [b]) => a - b)
-            .flatMap(([item, { scores }]) => scores.map((score) => ({ ...score, comment: item + 1 }))),
-        }),
-      },
+      batch: batchOf(comments, parentOf, settings, (some) => ask.stanceBatch(some, label)),
     }),
     stancesAndKind: (comments, label) => {
       const plain = ask.stanceBatch(comments, label)
@@ -185,11 +197,17 @@ export function questions(post: Post, parts: QuestionParts): Questions {
     },
     opinion: (label, messages, last) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
-      ...{ label, messages, answer: view, repeated: last ? 0 : messages.length },
+      label,
+      messages,
+      answer: view,
+      repeated: last ? 0 : messages.length,
     }),
     turn: (label, messages, last) => ({
       ...asked('debate', 'debater', settings.answerTokens),
-      ...{ label, messages, answer: view, repeated: messages.length - (last ? 1 : 0) },
+      label,
+      messages,
+      answer: view,
+      repeated: messages.length - (last ? 1 : 0),
     }),
     rebuttal: (other) => render('debate', { argument: argument(other), answers: offered }),
     judge: (support, oppose, { kind, counts, comments, oneSided }) => ({
@@ -201,7 +219,10 @@ export function questions(post: Post, parts: QuestionParts): Questions {
           supportArgument: argument(support),
           opposeArgument: argument(oppose),
           supportFirst: yesIf(!turned),
-          ...{ opinion: yesIf(kind === 'subjective'), oneSided: yesIf(oneSided), counts, comments },
+          opinion: yesIf(kind === 'subjective'),
+          oneSided: yesIf(oneSided),
+          counts,
+          comments,
           answers: offered,
         }),
       ],

@@ -72,7 +72,8 @@ function debated(hearing: Hearing, debate: Debate, reached: Reached): Reached {
   const cutShort = rounds < most && !isOver(hearing, debate)
   const wrong = [...lost, ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : [])]
   return {
-    ...{ ...reached, rounds },
+    ...reached,
+    rounds,
     again: lost.length > 0 || cutShort,
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: model, ...reached.models },
@@ -90,7 +91,10 @@ function* single(question: Ask<View>): SubScript<Reached> {
   if (!only.ok) return undecided(`${question.stage} failed: ${failure(only)}`)
   const { answer, model } = only
   return {
-    ...{ label: labelOf(answer), rationale: answer.reasoning, decidedBy: 'judge', rounds: 0 },
+    label: labelOf(answer),
+    rationale: answer.reasoning,
+    decidedBy: 'judge',
+    rounds: 0,
     models: { [question.role]: model },
   }
 }

@@ -354,13 +354,11 @@ export function memoryRecord(settings: {
       const oldest = Math.min(...[...rulings.values()].map(({ decidedAt }) => decidedAt))
       const kept = [...transcripts.values()]
       return {
-        ...{
-          bytes: 0,
-          holes: reading.holes(),
-          full: false,
-          erasingSince: null,
-          oldest: Number.isFinite(oldest) ? oldest : null,
-        },
+        bytes: 0,
+        holes: reading.holes(),
+        full: false,
+        erasingSince: null,
+        oldest: Number.isFinite(oldest) ? oldest : null,
         rows: { verdicts: rulings.size, transcripts: kept.length, said: said.size, unread: unread.size },
       }
     },

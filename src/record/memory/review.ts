@@ -58,17 +58,20 @@ export function memoryReview(
     const claim = claimOn(ruling)
     return [
       {
-        ...{
-          verdict: id,
-          tenant: subject.tenant,
-          kind: subject.kind,
-          subject: subject.postId,
-          protocol,
-          number,
-          label,
-        },
-        ...{ ...look, reasons: look.reasons.join(' '), decider: deciderOf(ruling), words, lang },
-        ...{ holder: claim?.by ?? null, until: claim?.until ?? null },
+        verdict: id,
+        tenant: subject.tenant,
+        kind: subject.kind,
+        subject: subject.postId,
+        protocol,
+        number,
+        label,
+        ...look,
+        reasons: look.reasons.join(' '),
+        decider: deciderOf(ruling),
+        words,
+        lang,
+        holder: claim?.by ?? null,
+        until: claim?.until ?? null,
       },
     ]
   }

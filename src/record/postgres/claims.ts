@@ -68,7 +68,9 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
     if (person === undefined) return all?.n ?? 0
     const others = await sql.rows<Row>(
       `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${fit} AND decider = ?`,
-      ...[...values, ...values, person],
+      ...values,
+      ...values,
+      person,
     )
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
@@ -76,7 +78,8 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
   async function heldBy(person: string, now: number): Promise<number> {
     const [held] = await db.rows<{ n: number }>(
       'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
-      ...[person, now],
+      person,
+      now,
     )
     return held?.n ?? 0
   }
@@ -124,7 +127,11 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
             return { outcome: 'many' }
           const taken = await db.run(
             'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
-            ...[filter.for, until, first.row.verdict, filter.for, now],
+            filter.for,
+            until,
+            first.row.verdict,
+            filter.for,
+            now,
           )
           const [claimed] = taken > 0 ? await itemsOf(db, [first], now) : []
           if (claimed !== undefined)
@@ -135,7 +142,10 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
     async release(item, by, anyone, now) {
       const released = await db.run(
         'UPDATE queue SET holder = NULL, until = NULL WHERE verdict = ? AND holder IS NOT NULL AND until > ? AND (holder = ? OR ? = 1)',
-        ...[item, now, by, Number(anyone)],
+        item,
+        now,
+        by,
+        Number(anyone),
       )
       return released > 0
     },

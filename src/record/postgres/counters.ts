@@ -36,7 +36,8 @@ export class Counters {
     if (changed.length === 0) return
     await this.#sql.run(
       'UPDATE counters SET n = fresh.n FROM unnest(?::text[], ?::bigint[]) AS fresh (k, n) WHERE counters.k = fresh.k',
-      ...[changed, changed.map((k) => this.#now.get(k) ?? 0)],
+      changed,
+      changed.map((k) => this.#now.get(k) ?? 0),
     )
   }
 }

@@ -14,12 +14,15 @@ export async function erase(writing: Writing, of: ThreadRef, at: number): Promis
     await seals.shred([before?.k ?? null])
     await sql.run(
       'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, k = NULL, sealed = NULL WHERE s = ?',
-      ...[at, counters.next('arrivals'), s],
+      at,
+      counters.next('arrivals'),
+      s,
     )
   }
   const docs = await sql.rows<{ doc: number }>(
     "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
-    ...[s, at],
+    s,
+    at,
   )
   await drop(
     writing,
@@ -34,20 +37,23 @@ export async function erase(writing: Writing, of: ThreadRef, at: number): Promis
   )
   const unread = await sql.rows<{ k: number }>(
     'DELETE FROM unread WHERE subject = ? AND at <= ? RETURNING k',
-    ...[hashes.key(of.postId), at],
+    hashes.key(of.postId),
+    at,
   )
   counters.add('unread', -unread.length)
   await seals.shred(unread.map(({ k }) => k))
   // What was judged since stays in the queue, whoever has claimed it.
   const queued = await sql.rows<{ protocol: string }>(
     'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
-    ...[s, s],
+    s,
+    s,
   )
   for (const { protocol } of queued) touch(writing, s, protocol)
   if (of.kind !== 'post') return
   const quotes = await sql.rows<{ reply: string }>(
     'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
-    ...[of.tenant, of.postId],
+    of.tenant,
+    of.postId,
   )
   for (const { reply } of quotes) await erase(writing, { tenant: of.tenant, postId: reply, kind: 'reply' }, at)
 }
@@ -81,7 +87,8 @@ export async function dropTranscripts({ sql, counters, seals }: Writing, where: 
 async function unheld(sql: Writing['sql'], gone: readonly { t: number; at: number }[]): Promise<void> {
   await sql.run(
     'DELETE FROM held USING unnest(?::bigint[], ?::bigint[]) AS gone (at, t) WHERE held.at = gone.at AND held.t = gone.t',
-    ...[gone.map(({ at }) => at), gone.map(({ t }) => t)],
+    gone.map(({ at }) => at),
+    gone.map(({ t }) => t),
   )
 }
 
@@ -106,7 +113,8 @@ export async function commentsGone(writing: Writing, entries: readonly Entry[]):
   await sql.run(
     `INSERT INTO gone_comments SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::bigint[])
      ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at`,
-    ...[...columns, last.map(({ at }) => at)],
+    ...columns,
+    last.map(({ at }) => at),
   )
   const held = await sql.rows<{ t: number; id: string; s: number; k: number | null; at: number }>(
     `SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM unnest(?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment)
@@ -150,19 +158,23 @@ export async function strip(writing: Writing, id: string): Promise<void> {
   }
   const [of] = await sql.rows<{ s: number }>(
     'SELECT s FROM transcripts WHERE id = ? UNION ALL SELECT s FROM rulings WHERE id = ?',
-    ...[id, id],
+    id,
+    id,
   )
   // What a withdrawal published again says the same words.
   const rulings = await sql.rows<{ doc: number; id: string }>(
     'SELECT doc, id FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR restores = ?)',
-    ...[of?.s ?? null, id, id],
+    of?.s ?? null,
+    id,
+    id,
   )
   for (const ruling of rulings) {
     await unindexed(writing, [ruling.doc])
     await without('rulings', ruling.id)
     await sql.run(
       'UPDATE rulings SET erased = 1, indexed = 0, seq = ? WHERE doc = ?',
-      ...[counters.next('arrivals'), ruling.doc],
+      counters.next('arrivals'),
+      ruling.doc,
     )
     if (ruling.id !== id) await strip(writing, ruling.id)
   }

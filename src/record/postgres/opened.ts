@@ -95,12 +95,14 @@ export async function recordsOf(
     await sql.rows<SaidSealed>(
       `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
          SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
-      ...[all, mostWords],
+      all,
+      mostWords,
     ),
   )
   return subjects.map(({ s, tenant, kind, id, lang, deleted_at }) => ({
     subject: { tenant, postId: id, kind },
-    ...{ lang, deletedAt: deleted_at },
+    lang,
+    deletedAt: deleted_at,
     verdicts: rulings.rows.filter((row) => row.s === s).map(recordedVerdict),
     said: words.rows.filter((row) => row.s === s).map(recordedWord),
   }))

@@ -53,7 +53,8 @@ export async function settle(writing: Writing): Promise<void> {
          WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
      FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)
      JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND standing = 1`,
-    ...[MOST_OPINIONS, ...columns],
+    MOST_OPINIONS,
+    ...columns,
   )
   const agreement = rows.flatMap((row) =>
     (['machine', 'person'] as const).flatMap((beside) => {

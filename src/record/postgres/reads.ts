@@ -75,7 +75,8 @@ export function recordReads(db: Database): RecordReader {
             : `SELECT marks.doc FROM marks JOIN rulings ON rulings.doc = marks.doc
                WHERE marks.mark = ? AND marks.value = ? AND ${fits} ORDER BY marks.doc DESC LIMIT ?`,
           ...(mark === undefined ? [] : [mark[0], hashes.mark(...mark)]),
-          ...[...values, limit],
+          ...values,
+          limit,
         )
         return listed(sql, docsOf(found))
       })
@@ -112,7 +113,8 @@ export function recordReads(db: Database): RecordReader {
         const { last, records } = await db.snapshot(async (sql) => {
           const page = await sql.rows<SubjectRow>(
             `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`,
-            ...[after, PAGE],
+            after,
+            PAGE,
           )
           return { last: page.at(-1), records: await recordsOf(sql, page, null) }
         })
@@ -141,16 +143,21 @@ async function arrivalsIn(sql: Sql, after: string | null, most: number): Promise
   const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
   const docs = await sql.rows<{ doc: number; seq: number }>(
     'SELECT doc, seq FROM rulings WHERE seq > ? AND seq <= ? AND standing = 1 ORDER BY seq LIMIT ?',
-    ...[since, now, most],
+    since,
+    now,
+    most,
   )
   const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
   const erased = await sql.rows<SubjectRow>(
     'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
-    ...[since, upTo, MOST_ERASED + 1],
+    since,
+    upTo,
+    MOST_ERASED + 1,
   )
   const [left] = await sql.rows<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?) AS more',
-    ...[upTo, MOST_LEFT],
+    upTo,
+    MOST_LEFT,
   )
   return {
     rows: (await listed(sql, docsOf(docs))).map(recordedRow),

@@ -13,7 +13,7 @@ export interface PostgresSettings extends TableSettings {
   /** Until when erased words are gone from tables and indexes, in ms. */
   readonly vacuumWithin: number
   /** Draws by this key in place of one of the record's own: that of the record that it takes the place of. */
-  readonly drawKey?: string
+  readonly drawKey?: string | undefined
 }
 
 /** Most connections of one process: for its steps, what they ask beside them and the merging of grams, and to read. */

@@ -41,15 +41,28 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
     marks.push(...all.map(({ mark, value }): [string, string, number] => [mark, hashes.mark(mark, value), doc]))
     touch(writing, s, protocol)
     return [
-      ...[doc, s, id, subject.tenant, protocol, number, label, decidedBy, deciderOf(entry), Number(entry.degraded)],
-      ...[
-        Number(contested),
-        entry.confidence,
-        entry.accepted,
-        Number(isMachines && isDrawn(draw, id, shares.auditShare)),
-        entry.restores,
-      ],
-      ...[openedAt, decidedAt, Number(standing.has(entry)), Number(erased), digest, key.k],
+      doc,
+      s,
+      id,
+      subject.tenant,
+      protocol,
+      number,
+      label,
+      decidedBy,
+      deciderOf(entry),
+      Number(entry.degraded),
+
+      Number(contested),
+      entry.confidence,
+      entry.accepted,
+      Number(isMachines && isDrawn(draw, id, shares.auditShare)),
+      entry.restores,
+      openedAt,
+      decidedAt,
+      Number(standing.has(entry)),
+      Number(erased),
+      digest,
+      key.k,
       key.sealed,
     ]
   })
@@ -88,7 +101,8 @@ async function restsOf({ sql }: Writing, fresh: readonly Open[]) {
   const rows = await sql.rows<{ id: string; erased: boolean }>(
     `SELECT id, comments IS NULL AS erased FROM transcripts WHERE id = ANY (?::text[])
      UNION ALL SELECT id, true FROM rulings WHERE id = ANY (?::text[]) AND erased = 1`,
-    ...[ids, ids],
+    ids,
+    ids,
   )
   const gone = new Set(rows.flatMap(({ id, erased }) => (erased ? [id] : [])))
   // In the order of their numbers: what is restored came before.
@@ -127,7 +141,8 @@ async function standingOf(writing: Writing, fresh: readonly Open[]): Promise<Rea
      FROM (SELECT DISTINCT * FROM unnest(?::bigint[], ?::text[])) AS wanted (s, protocol)
      JOIN LATERAL (SELECT doc, number FROM rulings WHERE rulings.s = wanted.s AND rulings.protocol = wanted.protocol
        ORDER BY number DESC LIMIT 1) AS last ON true`,
-    ...[fresh.map(({ s }) => s), fresh.map(({ protocol }) => protocol)],
+    fresh.map(({ s }) => s),
+    fresh.map(({ protocol }) => protocol),
   )
   const before = new Map(last.map((row) => [keyOf(row.s, row.protocol), row]))
   const newest = new Map<string, Open>()
@@ -152,7 +167,8 @@ async function freeDocs({ sql }: Writing, fresh: readonly Open[]): Promise<numbe
     const rows = await sql.rows<{ first: number; last: number | null }>(
       `SELECT first, (SELECT max(doc) FROM rulings WHERE doc BETWEEN first AND first + ?::bigint) AS last
        FROM unnest(?::bigint[]) AS first`,
-      ...[PER_SECOND - 1, seconds],
+      PER_SECOND - 1,
+      seconds,
     )
     for (const { first, last } of rows) taken.set(first, last === null ? first : last + 1)
   }

@@ -97,8 +97,11 @@ const TABLES = `
 /** Makes the tables where there are none, and tells what stands beside them. Throws `RecordDamaged` if they are of another version. */
 export async function prepared(db: Database, schema: string, drawKey: string | undefined): Promise<Meta> {
   const drawn = {
-    ...{ form: FORM, grams: String(GRAMS_VERSION), name: randomBytes(6).toString('hex') },
-    ...{ file: randomBytes(6).toString('hex'), draws: drawKey ?? randomBytes(16).toString('hex') },
+    form: FORM,
+    grams: String(GRAMS_VERSION),
+    name: randomBytes(6).toString('hex'),
+    file: randomBytes(6).toString('hex'),
+    draws: drawKey ?? randomBytes(16).toString('hex'),
     secret: randomBytes(16).toString('hex'),
   }
   await db.transaction(async (sql) => {
@@ -107,7 +110,9 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     const [found] = await sql.rows<{ made: string | null; there: string | null; other: string | null }>(
       `SELECT to_regclass(?)::text AS made, to_regnamespace(?)::text AS there,
          (SELECT min(relname::text) FROM pg_class WHERE relnamespace = to_regnamespace(?)) AS other`,
-      ...[`${schema}.meta`, schema, schema],
+      `${schema}.meta`,
+      schema,
+      schema,
     )
     if (found?.made) return
     if (found?.other)

@@ -71,7 +71,8 @@ export class Seals {
     this.#fresh = this.#fresh.filter(({ k }) => !gone.has(k))
     return await this.#sql.run(
       'DELETE FROM keys USING unnest(?::int[], ?::bigint[]) AS gone (part, k) WHERE keys.part = gone.part AND keys.k = gone.k',
-      ...[[...gone].map((k) => k % KEY_PARTS), [...gone]],
+      [...gone].map((k) => k % KEY_PARTS),
+      [...gone],
     )
   }
 
@@ -85,7 +86,8 @@ export class Seals {
     // By a number that is given once: clocks of several machines repeat a time.
     await this.#sql.run(
       'INSERT INTO erasing VALUES (1, ?, ?) ON CONFLICT (one) DO UPDATE SET last = excluded.last',
-      ...[now, this.#counters.next('keys')],
+      now,
+      this.#counters.next('keys'),
     )
   }
 }

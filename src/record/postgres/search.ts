@@ -111,7 +111,8 @@ async function within<Result>(
     return await db.transaction(async (sql) => {
       await sql.rows(
         `SELECT set_config('statement_timeout', ?, true), set_config(name, 'off', true) FROM unnest(?::text[]) AS name`,
-        ...[`${left}ms`, ['jit', ...off]],
+        `${left}ms`,
+        ['jit', ...off],
       )
       return work(sql)
     })
@@ -126,11 +127,14 @@ async function walked(db: Database, grams: readonly number[], before: number, un
   return within(db, until, ['enable_bitmapscan', 'enable_seqscan'], async (sql) => {
     const [last] = await sql.rows<{ doc: number }>(
       'SELECT doc FROM texts WHERE doc < ?::bigint ORDER BY doc DESC OFFSET ? LIMIT 1',
-      ...[before, WALKED - 1],
+      before,
+      WALKED - 1,
     )
     const page = await sql.rows<Candidate>(
       'SELECT doc, k FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC',
-      ...[last?.doc ?? 0, before, grams],
+      last?.doc ?? 0,
+      before,
+      grams,
     )
     const [first] = await sql.rows<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT 1')
     return { page, end: last?.doc ?? null, oldest: first?.doc ?? 0 }
@@ -152,7 +156,13 @@ async function blocksOf(
     return sql.rows<Found>(
       `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi >= ?::bigint AND hi <= ?::bigint
        AND (hi, block) < (?::bigint, ?::bigint) AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
-      ...[grams.map(indexKeyOf), from, after.hi, after.hi, after.block, before, most],
+      grams.map(indexKeyOf),
+      from,
+      after.hi,
+      after.hi,
+      after.block,
+      before,
+      most,
     )
   })
 }
@@ -163,7 +173,8 @@ async function holding(db: Database, grams: readonly number[], docs: readonly nu
   return within(db, until, ['enable_seqscan'], (sql) =>
     sql.rows<Candidate>(
       'SELECT doc, k FROM texts WHERE doc = ANY (?::bigint[]) AND grams @> ?::int[] ORDER BY doc DESC',
-      ...[docs, grams],
+      docs,
+      grams,
     ),
   )
 }
@@ -183,7 +194,9 @@ async function fitting(
     const some = page.slice(at, at + OPENED)
     const fit = await db.rows<Hit & { sealed: Buffer }>(
       `SELECT doc, id, texts.sealed FROM rulings JOIN texts USING (doc) WHERE doc = ANY (?::bigint[]) AND texts.doc = ANY (?::bigint[]) AND ${sql}`,
-      ...[some.map(({ doc }) => doc), some.map(({ doc }) => doc), ...values],
+      some.map(({ doc }) => doc),
+      some.map(({ doc }) => doc),
+      ...values,
     )
     const found = new Map(fit.map((one) => [one.doc, one]))
     const left = some.filter(({ doc }) => found.has(doc))

@@ -126,7 +126,8 @@ export class RecordTables {
       const { sql } = writing
       const alone = await sql.rows<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? ORDER BY doc LIMIT ?',
-        ...[docAt(now - ALONE_AFTER_MS), STEP],
+        docAt(now - ALONE_AFTER_MS),
+        STEP,
       )
       await indexed(
         writing,
@@ -134,7 +135,8 @@ export class RecordTables {
       )
       const old = await sql.rows<{ doc: number; s: number; protocol: string }>(
         'SELECT doc, s, protocol FROM rulings WHERE doc < ? ORDER BY doc LIMIT ?',
-        ...[docAt(now - keep), STEP],
+        docAt(now - keep),
+        STEP,
       )
       await drop(
         writing,
@@ -146,17 +148,15 @@ export class RecordTables {
         ...(await dropTranscripts(
           writing,
           't IN (SELECT t FROM transcripts WHERE at < ? ORDER BY at LIMIT ?)',
-          ...[now - keep, STEP],
+          now - keep,
+          STEP,
         )),
-        ...(await dropSaid(
-          writing,
-          'n IN (SELECT n FROM said WHERE at < ? ORDER BY at LIMIT ?)',
-          ...[now - keep, STEP],
-        )),
+        ...(await dropSaid(writing, 'n IN (SELECT n FROM said WHERE at < ? ORDER BY at LIMIT ?)', now - keep, STEP)),
       ]
       const unread = await sql.rows<{ k: number }>(
         'DELETE FROM unread WHERE (topic, part, at_offset) IN (SELECT topic, part, at_offset FROM unread WHERE at < ? LIMIT ?) RETURNING k',
-        ...[now - keep, STEP],
+        now - keep,
+        STEP,
       )
       writing.counters.add('unread', -unread.length)
       await writing.seals.shred(unread.map(({ k }) => k))
@@ -165,7 +165,9 @@ export class RecordTables {
       const deleted = await sql.rows<{ s: number; deleted_at: number }>(
         `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)
          ORDER BY deleted_at, s LIMIT ?`,
-        ...[now - sourceKeep, ...this.#seenDeleted, STEP],
+        now - sourceKeep,
+        ...this.#seenDeleted,
+        STEP,
       )
       const last = deleted.at(-1)
       this.#seenDeleted = deleted.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
@@ -174,7 +176,8 @@ export class RecordTables {
          AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
          AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
          AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING k`,
-        ...[[...left, ...deleted.map(({ s }) => s)], now - sourceKeep],
+        [...left, ...deleted.map(({ s }) => s)],
+        now - sourceKeep,
       )
       await writing.seals.shred(empty.map(({ k }) => k))
       // A step has removed at most so many rows: a day goes when none of its rows is left.
@@ -220,7 +223,9 @@ async function applied(writing: Writing, batch: RecordBatch, ready: Ready): Prom
   for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run, ready)
   await sql.run(
     'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
-    ...[topic, partition, next],
+    topic,
+    partition,
+    next,
   )
   return 'applied'
 }
@@ -273,7 +278,13 @@ async function take(
         const key = seals.seal(entry.raw)
         const added = await sql.run(
           'INSERT INTO unread VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING',
-          ...[topic, partition, offset, subject, entry.at, key.k, key.sealed],
+          topic,
+          partition,
+          offset,
+          subject,
+          entry.at,
+          key.k,
+          key.sealed,
         )
         counters.add('unread', added)
         if (added === 0) await seals.forget([key.k])
@@ -298,7 +309,9 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
       ? await sql.rows<{ kind: SubjectKind }>(
           `SELECT kind FROM subjects WHERE tenant = ? AND id = ? AND kind IN ('post', 'reply')
            AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
-          ...[tenant, postId, protocol],
+          tenant,
+          postId,
+          protocol,
         )
       : []
   const about = saidOf(entry, () => judged.map(({ kind }) => kind))
@@ -311,8 +324,19 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
   const added = await sql.run(
     `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, k, sealed)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    ...[id, s, said, protocol, label, by, at, textOf(message.why), textOf(message.verdict), against],
-    ...[Number(message.opinion === true), key.k, key.sealed],
+    id,
+    s,
+    said,
+    protocol,
+    label,
+    by,
+    at,
+    textOf(message.why),
+    textOf(message.verdict),
+    against,
+    Number(message.opinion === true),
+    key.k,
+    key.sealed,
   )
   counters.add('said', added)
   if (added === 0) await seals.forget([key.k])
@@ -326,13 +350,17 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
 async function takeQuote(writing: Writing, { post, reply, at }: Extract<Entry, { what: 'quote' }>): Promise<void> {
   const [quoted] = await writing.sql.rows<{ deleted_at: number | null }>(
     "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
-    ...[post.tenant, post.postId],
+    post.tenant,
+    post.postId,
   )
   const deletedAt = quoted?.deleted_at ?? null
   if (deletedAt !== null && deletedAt >= at) await erase(writing, reply, deletedAt)
   else
     await writing.sql.run(
       'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at',
-      ...[post.tenant, post.postId, reply.postId, at],
+      post.tenant,
+      post.postId,
+      reply.postId,
+      at,
     )
 }

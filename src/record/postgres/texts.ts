@@ -67,7 +67,8 @@ export async function indexed(
     await sql.run(
       `INSERT INTO marks SELECT ?, ${mark}, doc FROM rulings JOIN subjects USING (s)
        WHERE doc = ANY (?::bigint[]) AND ${mark} IS NOT NULL ON CONFLICT DO NOTHING`,
-      ...[mark, rows.map(({ doc }) => doc)],
+      mark,
+      rows.map(({ doc }) => doc),
     )
   await sql.run(
     'UPDATE rulings SET indexed = 1, seq = fresh.seq FROM unnest(?::bigint[], ?::bigint[]) AS fresh (doc, seq) WHERE rulings.doc = fresh.doc',
@@ -196,11 +197,14 @@ export async function thinned({ sql, thinned: blocks }: Writing): Promise<void> 
   blocks.clear()
   const gone = await sql.rows<{ docs: number[] }>(
     'DELETE FROM blocks WHERE hi = ANY (?::bigint[]) AND block = ANY (?::bigint[]) RETURNING docs',
-    ...[lasts, numbers],
+    lasts,
+    numbers,
   )
   await sql.run(
     `INSERT INTO blocks SELECT hi, block, min(doc), array_agg(DISTINCT doc), array_agg(DISTINCT gram & ?)
      FROM texts, unnest(grams) AS gram WHERE doc = ANY (?::bigint[]) AND block = ANY (?::bigint[]) GROUP BY hi, block`,
-    ...[indexKeyOf(-1), gone.flatMap(({ docs }) => docs), numbers],
+    indexKeyOf(-1),
+    gone.flatMap(({ docs }) => docs),
+    numbers,
   )
 }

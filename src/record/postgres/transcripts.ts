@@ -102,11 +102,10 @@ async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: F
   const rows = await sql.rows<{ s: number; comment: string }>(
     `SELECT DISTINCT s, comment FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, tenant, post)
      JOIN gone_comments USING (tenant, post)`,
-    ...[
-      posts.map(({ s }) => s),
-      posts.map(({ subject }) => subject.tenant),
-      posts.map(({ subject }) => subject.postId),
-    ],
+
+    posts.map(({ s }) => s),
+    posts.map(({ subject }) => subject.tenant),
+    posts.map(({ subject }) => subject.postId),
   )
   const gone = new Map<number, Set<string>>()
   for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))

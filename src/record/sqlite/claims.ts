@@ -81,7 +81,9 @@ export class Claims {
     if (person === undefined) return all
     const others = this.#sql.all<QueuedRow>(
       `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
-      ...[...values, ...values, person],
+      ...values,
+      ...values,
+      person,
     )
     return all - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
@@ -98,7 +100,11 @@ export class Claims {
         if (!holds(row, filter.for, now) && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
         const { changes } = this.#sql.run(
           'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
-          ...[filter.for, until, row.verdict, filter.for, now],
+          filter.for,
+          until,
+          row.verdict,
+          filter.for,
+          now,
         )
         if (Number(changes) === 0) continue
         const claimed = itemOf(this.#withSubject(row), score, now)
@@ -108,17 +114,17 @@ export class Claims {
   }
 
   #held(by: string, now: number): number {
-    const held = this.#sql.get<{ n: number }>(
-      'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
-      ...[by, now],
-    )
+    const held = this.#sql.get<{ n: number }>('SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?', by, now)
     return held?.n ?? 0
   }
 
   release(item: string, by: string, anyone: boolean, now: number): boolean {
     const { changes } = this.#sql.run(
       'UPDATE queue SET holder = NULL, until = NULL WHERE verdict = ? AND holder IS NOT NULL AND until > ? AND (holder = ? OR ?)',
-      ...[item, now, by, Number(anyone)],
+      item,
+      now,
+      by,
+      Number(anyone),
     )
     return Number(changes) > 0
   }

@@ -40,12 +40,15 @@ export class Erasures {
       this.#note(
         this.#sql.run(
           'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, begins = NULL WHERE s = ?',
-          ...[at, this.#arrivals.next(), s],
+          at,
+          this.#arrivals.next(),
+          s,
         ),
       )
     for (const { doc } of this.#sql.all<{ doc: number }>(
       "SELECT doc FROM rulings WHERE s = ? AND opened_at <= ? AND decided_by <> 'deleted'",
-      ...[s, at],
+      s,
+      at,
     ))
       this.drop(doc)
     this.#note(
@@ -63,7 +66,8 @@ export class Erasures {
     if (of.kind === 'post')
       for (const { reply } of this.#sql.all<{ reply: string }>(
         'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
-        ...[of.tenant, of.postId],
+        of.tenant,
+        of.postId,
       ))
         this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
   }
@@ -83,7 +87,8 @@ export class Erasures {
     for (const { post, ids } of byPost.values()) {
       const known = this.#sql.get<{ s: number }>(
         "SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
-        ...[post.tenant, post.postId],
+        post.tenant,
+        post.postId,
       )
       if (known === undefined) continue
       let stripped = 0
@@ -113,7 +118,8 @@ export class Erasures {
     if (kind === 'reply') return new Set()
     const gone = this.#sql.all<{ comment: string }>(
       'SELECT comment FROM gone_comments WHERE tenant = ? AND post = ?',
-      ...[tenant, postId],
+      tenant,
+      postId,
     )
     return new Set(gone.map(({ comment }) => comment))
   }
@@ -126,18 +132,23 @@ export class Erasures {
     )
     const s = this.#sql.get<{ s: number }>(
       'SELECT s FROM transcripts WHERE id = ? UNION ALL SELECT s FROM rulings WHERE id = ?',
-      ...[id, id],
+      id,
+      id,
     )?.s
     // What a withdrawal published again says the same words.
     for (const { doc, id: own, json } of this.#sql.all<{ doc: number; id: string; json: string }>(
       `SELECT doc, id, json FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR json_extract(json, '$.restored.from') = ?)`,
-      ...[s ?? null, id, id],
+      s ?? null,
+      id,
+      id,
     )) {
       this.#texts.unindex(doc)
       this.#note(
         this.#sql.run(
           'UPDATE rulings SET erased = 1, indexed = 0, json = ?, seq = ? WHERE doc = ?',
-          ...[withoutWords(json), this.#arrivals.next(), doc],
+          withoutWords(json),
+          this.#arrivals.next(),
+          doc,
         ),
       )
       if (own !== id) this.strip(own)
@@ -162,7 +173,8 @@ export class Erasures {
         `DELETE FROM subjects WHERE s = ? AND coalesce(deleted_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
          AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
          AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s)`,
-        ...[s, time],
+        s,
+        time,
       ),
     )
   }
@@ -191,7 +203,9 @@ export class Erasures {
     if (known !== undefined) return known
     const { lastInsertRowid } = this.#sql.run(
       'INSERT INTO subjects (tenant, kind, id) VALUES (?, ?, ?)',
-      ...[tenant, kind, postId],
+      tenant,
+      kind,
+      postId,
     )
     return { s: Number(lastInsertRowid), deleted_at: null }
   }

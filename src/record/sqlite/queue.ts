@@ -34,7 +34,8 @@ export class QueueRows {
   requeueAll(s: number): void {
     for (const { protocol } of this.#sql.all<{ protocol: string }>(
       'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
-      ...[s, s],
+      s,
+      s,
     ))
       this.#requeue(s, protocol)
   }
@@ -55,13 +56,16 @@ export class QueueRows {
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
-      ...[s, protocol],
+      s,
+      protocol,
     )
     // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
     const asked = this.#sql.all<{ why: string; at: number }>(
       `SELECT json_extract(json, '$.why') AS why, min(at) AS at FROM said WHERE s = ? AND protocol = ? AND said = 'review'
        AND json_extract(json, '$.verdict') = ? GROUP BY 1 ORDER BY min(n)`,
-      ...[s, protocol, row?.id ?? null],
+      s,
+      protocol,
+      row?.id ?? null,
     )
     const opinions = this.#sql.all<{ label: string | null }>(
       `SELECT label FROM (
@@ -69,7 +73,11 @@ export class QueueRows {
          FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
          AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
        WHERE nth = 1 ORDER BY first LIMIT ?`,
-      ...[s, protocol, row?.number ?? null, row?.by ?? null, MOST_OPINIONS],
+      s,
+      protocol,
+      row?.number ?? null,
+      row?.by ?? null,
+      MOST_OPINIONS,
     )
     if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
     else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)
@@ -84,18 +92,17 @@ export class QueueRows {
        number = excluded.number, label = excluded.label, reasons = excluded.reasons, weight = excluded.weight,
        since = excluded.since, decider = excluded.decider,
        holder = iif(decider IS excluded.decider, holder, NULL), until = iif(decider IS excluded.decider, until, NULL)`,
-      ...[
-        s,
-        protocol,
-        row.id,
-        row.tenant,
-        row.number,
-        row.label,
-        look.reasons.join(' '),
-        look.weight,
-        look.since,
-        row.by,
-      ],
+
+      s,
+      protocol,
+      row.id,
+      row.tenant,
+      row.number,
+      row.label,
+      look.reasons.join(' '),
+      look.weight,
+      look.since,
+      row.by,
     )
   }
 
@@ -103,7 +110,9 @@ export class QueueRows {
     const machine = this.#sql.get<{ label: string | null }>(
       `SELECT label FROM rulings WHERE s = ? AND protocol = ? AND number < ? AND decided_by NOT IN ('human', 'deleted')
        ORDER BY number DESC LIMIT 1`,
-      ...[s, protocol, human.number],
+      s,
+      protocol,
+      human.number,
     )
     const [opinion] = opinions
     for (const [beside, other] of [
@@ -113,7 +122,10 @@ export class QueueRows {
       if (other !== undefined && other.label !== null)
         this.#sql.run(
           'INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?)',
-          ...[s, protocol, beside, Number(other.label === human.label)],
+          s,
+          protocol,
+          beside,
+          Number(other.label === human.label),
         )
       else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ? AND beside = ?', s, protocol, beside)
   }
@@ -122,7 +134,12 @@ export class QueueRows {
 function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
   const { id, label, confidence, accepted } = row
   return {
-    ...{ id, label, confidence, accepted, decidedBy: row.decided_by, decidedAt: row.decided_at },
+    id,
+    label,
+    confidence,
+    accepted,
+    decidedBy: row.decided_by,
+    decidedAt: row.decided_at,
     contested: row.contested === 1,
     degraded: row.degraded === 1,
     drawn: row.decided_by === 'human' ? isSecond(id) : row.sampled === 1,

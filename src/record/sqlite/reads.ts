@@ -58,11 +58,9 @@ export class RecordReads {
     return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
   }
 
-  subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind }): SubjectRows | null {
+  subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind | undefined }): SubjectRows | null {
     const found = this.#sql.snapshot(() =>
-      this.#sql
-        .all<SubjectRow>(SUBJECTS, ...[tenant, ...SUBJECT_KINDS, id])
-        .map((row) => this.#rowsOf(row, MOST_WORDS)),
+      this.#sql.all<SubjectRow>(SUBJECTS, tenant, ...SUBJECT_KINDS, id).map((row) => this.#rowsOf(row, MOST_WORDS)),
     )
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
@@ -84,12 +82,14 @@ export class RecordReads {
   #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): SubjectRows {
     return {
       subject: { tenant, postId: id, kind },
-      ...{ lang, deletedAt: deleted_at },
+      lang,
+      deletedAt: deleted_at,
       verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
       said: this.#sql.all<SaidRow>(
         `SELECT said, id, protocol, label, by, at, json FROM
          (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
-        ...[s, mostWords],
+        s,
+        mostWords,
       ),
     }
   }
@@ -140,16 +140,20 @@ export class RecordReads {
     const since = of === file && /^\d{1,15}$/.test(seen ?? '') ? Number(seen) : now
     const docs = this.#sql.all<{ doc: number; seq: number }>(
       'SELECT doc, seq FROM rulings WHERE seq > ? AND standing = 1 ORDER BY seq LIMIT ?',
-      ...[since, most],
+      since,
+      most,
     )
     const upTo = docs.length < most ? now : (docs.at(-1)?.seq ?? now)
     const erased = this.#sql.all<SubjectRow>(
       'SELECT * FROM subjects WHERE gone_seq > ? AND gone_seq <= ? ORDER BY gone_seq LIMIT ?',
-      ...[since, upTo, MOST_ERASED + 1],
+      since,
+      upTo,
+      MOST_ERASED + 1,
     )
     const [left] = this.#sql.all<{ n: number }>(
       'SELECT count(*) AS n FROM (SELECT 1 FROM rulings WHERE seq > ? AND standing = 1 LIMIT ?)',
-      ...[upTo, MOST_LEFT],
+      upTo,
+      MOST_LEFT,
     )
     return {
       rows: docs.flatMap(({ doc }) => this.#listed(doc)),

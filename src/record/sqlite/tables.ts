@@ -13,7 +13,7 @@ import {
   type SaidEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
-import { docAt, firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
+import { firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
 import { saidOf } from '../said-of.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { ANY, Erasures } from './erasures.ts'
@@ -21,6 +21,7 @@ import { QueueRows } from './queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
+import { Tidying } from './tidying.ts'
 
 export interface TableSettings {
   readonly path: string
@@ -33,16 +34,8 @@ export interface TableSettings {
   readonly auditShare: number
   readonly blindShare: number
   /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
-  readonly drawKey?: string
+  readonly drawKey?: string | undefined
 }
-
-/** Rows of each kind that one step of tidying removes. */
-const STEP = 500
-/** A verdict whose transcript has not come within this time is searched without it, in ms. */
-const ALONE_AFTER_MS = 60_000
-const FROM_THE_FIRST = [-1, -1] as const
-/** Transcripts that make room at once when the file is full. */
-const ROOM = 200
 
 /**
  * The record's tables in one SQLite file, over a connection that writes. Synchronous: it works in a thread of its own.
@@ -54,9 +47,9 @@ export class RecordTables {
   readonly #erasures: Erasures
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueRows
+  readonly #tidying: Tidying
   readonly #draw: Hmac
   #full = false
-  #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
 
   constructor(settings: TableSettings) {
     this.#settings = settings
@@ -71,6 +64,13 @@ export class RecordTables {
     this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
     this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
     this.#erasures = new Erasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
+    this.#tidying = new Tidying(settings, {
+      sql: this.#sql,
+      texts: this.#texts,
+      erasures: this.#erasures,
+      queue: this.#queue,
+      arrivals: this.#arrivals,
+    })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== INDEX_VERSION)
       this.#texts.indexAnew()
@@ -110,7 +110,7 @@ export class RecordTables {
       if (!(error instanceof RecordFull)) throw error
       this.#full = true
       // With room by the rules: the oldest transcripts go, the verdicts stay.
-      if (!this.#makeRoom()) throw error
+      if (!this.#tidying.makeRoom()) throw error
       return this.apply(batch)
     }
   }
@@ -129,7 +129,9 @@ export class RecordTables {
     this.#queue.settle()
     this.#sql.run(
       'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
-      ...[topic, partition, next],
+      topic,
+      partition,
+      next,
     )
     this.#arrivals.save()
     return 'applied'
@@ -150,7 +152,14 @@ export class RecordTables {
         const { id, said, protocol, label, by, at, json } = entry
         this.#sql.run(
           'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-          ...[id, subject.s, said, protocol, label, by, at, json],
+          id,
+          subject.s,
+          said,
+          protocol,
+          label,
+          by,
+          at,
+          json,
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
         if (said === 'review' || said === 'decision') this.#queue.touch(subject.s, protocol)
@@ -199,7 +208,8 @@ export class RecordTables {
     }
     const newest = this.#sql.get<{ doc: number; number: number }>(
       'SELECT doc, number FROM rulings WHERE s = ? AND protocol = ? ORDER BY number DESC LIMIT 1',
-      ...[subject.s, protocol],
+      subject.s,
+      protocol,
     )
     const standing = newest === undefined || newest.number < number
     if (standing && newest !== undefined) {
@@ -215,9 +225,25 @@ export class RecordTables {
       `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
          standing, erased, hash, json)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      ...[doc, subject.s, id, tenant, protocol, number, label, decidedBy],
-      ...[Number(degraded), Number(contested), entry.confidence, entry.accepted, Number(sampled), openedAt, decidedAt],
-      ...[Number(standing), Number(erased), digest, erased ? withoutWords(json) : json],
+      doc,
+      subject.s,
+      id,
+      tenant,
+      protocol,
+      number,
+      label,
+      decidedBy,
+      Number(degraded),
+      Number(contested),
+      entry.confidence,
+      entry.accepted,
+      Number(sampled),
+      openedAt,
+      decidedAt,
+      Number(standing),
+      Number(erased),
+      digest,
+      erased ? withoutWords(json) : json,
     )
     const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
@@ -225,14 +251,15 @@ export class RecordTables {
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 
-  /** A comment that it rests on is deleted. */
   /** The subjects of this id that the protocol has judged. */
   #judged({ subject: { tenant, postId }, protocol }: SaidEntry): SubjectKind[] {
     return this.#sql
       .all<{ kind: SubjectKind }>(
         `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?
          AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
-        ...[tenant, postId, protocol],
+        tenant,
+        postId,
+        protocol,
       )
       .map(({ kind }) => kind)
   }
@@ -259,14 +286,22 @@ export class RecordTables {
     const z = erased ? null : zstdCompressSync(Buffer.from(json))
     const added = this.#sql.run(
       'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      ...[verdictId, subject.s, at, Number(words === null), erased ? null : JSON.stringify(comments ?? ANY)],
-      ...[erased ? null : words, z],
+      verdictId,
+      subject.s,
+      at,
+      Number(words === null),
+      erased ? null : JSON.stringify(comments ?? ANY),
+      erased ? null : words,
+      z,
     )
     if (added.changes === 0) return
     if (shown !== null)
       this.#sql.run(
         'UPDATE subjects SET author = ?, lang = ?, begins = ? WHERE s = ?',
-        ...[shown.author, shown.lang, shown.begins, subject.s],
+        shown.author,
+        shown.lang,
+        shown.begins,
+        subject.s,
       )
     if (erased) this.#erasures.strip(verdictId)
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
@@ -275,7 +310,8 @@ export class RecordTables {
   #quote({ post, reply, at }: Extract<Entry, { what: 'quote' }>): void {
     const quoted = this.#sql.get<{ deleted_at: number | null }>(
       "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
-      ...[post.tenant, post.postId],
+      post.tenant,
+      post.postId,
     )
     const deletedAt = quoted?.deleted_at ?? null
     if (deletedAt !== null && deletedAt >= at) this.#erasures.erase(reply, deletedAt)
@@ -286,7 +322,8 @@ export class RecordTables {
     for (let first = firstDoc(decidedAt, Date.now()); ; first += PER_SECOND) {
       const last = this.#sql.get<{ doc: number | null }>(
         'SELECT max(doc) AS doc FROM rulings WHERE doc BETWEEN ? AND ?',
-        ...[first, first + PER_SECOND - 1],
+        first,
+        first + PER_SECOND - 1,
       )?.doc
       if (last === null || last === undefined) return first
       if (last < first + PER_SECOND - 1) return last + 1
@@ -294,74 +331,7 @@ export class RecordTables {
   }
 
   tidy(now: number): void {
-    const { keep, sourceKeep } = this.#settings
-    this.#sql.transaction(() => {
-      const alone = docAt(now - ALONE_AFTER_MS)
-      for (const { doc } of this.#sql.all<{ doc: number }>(
-        'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
-        ...[alone, STEP],
-      ))
-        this.#texts.index(doc)
-      const left = new Set<number>()
-      for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
-        'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
-        ...[docAt(now - keep), STEP],
-      )) {
-        this.#erasures.drop(doc)
-        this.#queue.requeueAll(s)
-        left.add(s)
-      }
-      for (const { s } of this.#sql.all<{ s: number }>(
-        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ? RETURNING s',
-        ...[STEP, now - keep],
-      ))
-        left.add(s)
-      for (const { s } of this.#sql.all<{ s: number }>(
-        'DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? LIMIT ?) RETURNING s',
-        ...[now - keep, STEP],
-      ))
-        left.add(s)
-      this.#sql.run(
-        'DELETE FROM unread WHERE rowid IN (SELECT rowid FROM unread WHERE at < ? LIMIT ?)',
-        ...[now - keep, STEP],
-      )
-      this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
-      this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
-      for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
-      this.#arrivals.save()
-    })
-    this.#sql.exec('PRAGMA incremental_vacuum(500)')
-    this.#erasures.truncate()
-  }
-
-  /** Some subjects that were deleted before this time, at each call the next. */
-  #deletedBefore(time: number): number[] {
-    const rows = this.#sql.all<{ s: number; deleted_at: number }>(
-      'SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?, ?) ORDER BY deleted_at, s LIMIT ?',
-      ...[time, ...this.#seenDeleted, STEP],
-    )
-    const last = rows.at(-1)
-    this.#seenDeleted = rows.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
-    return rows.map(({ s }) => s)
-  }
-
-  /**
-   * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
-   * no more. False if there is neither.
-   */
-  #makeRoom(): boolean {
-    const { changes } = this.#sql.transaction(() =>
-      this.#sql.run(
-        'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
-        ROOM,
-      ),
-    )
-    if (Number(changes) > 0) return true
-    return this.#sql.transaction(() => {
-      const oldest = this.#sql.all<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT ?', ROOM)
-      for (const { doc } of oldest) this.#texts.unindex(doc)
-      return oldest.length > 0
-    })
+    this.#tidying.tidy(now)
   }
 
   state(): { full: boolean; erasingSince: number | null } {

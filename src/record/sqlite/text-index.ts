@@ -45,7 +45,9 @@ export class TextIndex {
     for (const mark of ['author', 'lang'] as const)
       this.#sql.run(
         `INSERT OR IGNORE INTO marks SELECT ?, ${mark}, ? FROM subjects WHERE s = ? AND ${mark} IS NOT NULL`,
-        ...[mark, doc, row.s],
+        mark,
+        doc,
+        row.s,
       )
     this.#sql.run('UPDATE rulings SET indexed = 1, seq = ? WHERE doc = ?', this.#arrivals.next(), doc)
   }
@@ -58,7 +60,8 @@ export class TextIndex {
     if (text === undefined) return
     this.#sql.run(
       "INSERT INTO found (found, rowid, g) VALUES ('delete', ?, ?)",
-      ...[doc, tokensOf(text.folded, text.tenant)],
+      doc,
+      tokensOf(text.folded, text.tenant),
     )
     this.#sql.run('DELETE FROM texts WHERE doc = ?', doc)
   }

@@ -95,8 +95,15 @@ async function shownCase(
   const open = new Map(state?.at === 'round' ? state.open.map((one) => [one.key, one]) : [])
   const asked = new Map(state?.asked.map((one) => [one.key, one]))
   return {
-    ...{ id, protocol, revision, final, openedAt, deadline, takeovers: epoch - (record.restartedAtEpoch ?? 0) },
-    ...{ state: concluded ? 'decided' : 'open', withheld },
+    id,
+    protocol,
+    revision,
+    final,
+    openedAt,
+    deadline,
+    takeovers: epoch - (record.restartedAtEpoch ?? 0),
+    state: concluded ? 'decided' : 'open',
+    withheld,
     round: state?.at === 'round' ? (state.open[0]?.round ?? null) : null,
     answers: [...journal]
       .sort(byKey)
@@ -110,7 +117,8 @@ async function shownCase(
       return one === undefined ? [] : [{ ...wait, ...speaker(one) }]
     }),
     usage: [...journal.values()].map(({ usage }) => usage).reduce(addUsage, addUsage(noUsage(), usageOf(lostCalls))),
-    ...{ note, groups },
+    note,
+    groups,
   }
 }
 
@@ -142,8 +150,19 @@ function speaker({ ask }: KeyedAsk): Pick<ShownWait, 'stage' | 'role' | 'label'>
 function answerOf(key: string, entry: JournalEntry, asked: KeyedAsk | undefined): ShownAnswer {
   const { stage, role, model, startedAt, ms, calls, usage, memo, failed = null, answer, raw } = entry
   return {
-    ...{ key, stage, role, label: asked?.ask.label ?? null, model, startedAt, ms, calls: calls.length },
-    ...{ costUsd: usage.costUsd, memo, failed, answer, raw },
+    key,
+    stage,
+    role,
+    label: asked?.ask.label ?? null,
+    model,
+    startedAt,
+    ms,
+    calls: calls.length,
+    costUsd: usage.costUsd,
+    memo,
+    failed,
+    answer,
+    raw,
   }
 }
 

@@ -94,7 +94,11 @@ export async function inspect(parts: InspectionParts, subject: ThreadRef, wanted
   const deleted =
     status === 'deleted' || (status === null && (newest?.verdict.decidedBy === 'deleted' || gone?.deletes === true))
   return {
-    ...{ subject, at, paused: [...paused], deleted, messages: received.messages },
+    subject,
+    at,
+    paused: [...paused],
+    deleted,
+    messages: received.messages,
     thread: status === null ? null : shownThread(status, state, streamNow),
     cases: deleted ? [] : cases,
     verdicts: deleted ? published.verdicts.map(withoutContent) : published.verdicts,

@@ -100,8 +100,13 @@ export async function readReceived(
     const [why] = bad
     const { id, deletes } = idIn(from)
     messages.push({
-      ...{ topic: from.topic, partition: from.partition, offset: from.offset, receivedAt: from.timestamp },
-      ...{ what: what(from, topics), id: one === undefined ? null : id, deletes },
+      topic: from.topic,
+      partition: from.partition,
+      offset: from.offset,
+      receivedAt: from.timestamp,
+      what: what(from, topics),
+      id: one === undefined ? null : id,
+      deletes,
       outcome: isUnread
         ? 'unread'
         : letter !== undefined || why !== undefined

@@ -21,9 +21,9 @@ export type ListedCase = Omit<ShownCase, 'state'> & {
 
 /** Which cases are listed; what is left out does not restrict them. */
 export interface CaseFilter {
-  readonly state?: CaseState
-  readonly tenant?: string
-  readonly protocol?: string
+  readonly state?: CaseState | undefined
+  readonly tenant?: string | undefined
+  readonly protocol?: string | undefined
 }
 
 export type OpenCasesParts = CaseParts & {

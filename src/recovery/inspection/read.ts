@@ -53,7 +53,8 @@ export async function readOwn(
     progress(topic, records.length)
   })
   return [...ranges].map(([partition, { from, to }]) => ({
-    ...{ topic, partition },
+    topic,
+    partition,
     records: Number(to - from),
     fromBeginning: from === whole.get(partition)?.from,
   }))

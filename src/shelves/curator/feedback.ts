@@ -58,7 +58,7 @@ export function argumentOf({ verdictId, subject, turns }: Transcript): Argument 
   const read = snapshot.safeParse(subject)
   if (!read.success) return null
   const told = turns.map(({ stage, role, answer, failed }) => {
-    return { stage, role, answer, ...(failed === undefined ? {} : { failed }) }
+    return { stage, role, answer, failed }
   })
   return { verdictId, subject: read.data, turns: told }
 }

@@ -104,8 +104,6 @@ function proposalOf(
     text,
     label,
     metadata: { ...lesson, ...(note === undefined ? {} : { note }) },
-    provenance: {
-      ...{ tenant, subjectId, kind, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
-    },
+    provenance: { tenant, subjectId, kind, protocol, verdictId: verdict.id, by, at: new Date(at).toISOString() },
   }
 }

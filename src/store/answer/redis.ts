@@ -19,7 +19,7 @@ const readAnswer = script('answer/read', { keys: ['answers'], args: [] })
 export function redisAnswers(
   client: Redis,
   keys: Keys,
-  { subscribe, report }: { subscribe?: () => Redis; report: Report },
+  { subscribe, report }: { subscribe?: (() => Redis) | undefined; report: Report },
 ): Answers {
   const [channel, dropped] = [keys.under('answers'), keys.under('answers:dropped')]
   const waiters = answerWaiters()

@@ -27,7 +27,13 @@ export type CaseTable = Map<string, KeptCase>
 
 export function openedCase(record: CaseRecord): KeptCase {
   return {
-    ...{ record, epoch: 0, run: 0, status: 'open', entry: null, unworked: false, withheld: false },
+    record,
+    epoch: 0,
+    run: 0,
+    status: 'open',
+    entry: null,
+    unworked: false,
+    withheld: false,
     withheldUntil: 0,
     touched: record.openedAt,
     journal: new Map(),

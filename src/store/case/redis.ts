@@ -110,8 +110,13 @@ export function redisCases(
   return {
     async take(id, known) {
       const reply = await takeCase(client, {
-        ...{ ...caseKeys(keys, id), open: keys.open, incarnation: keys.incarnation, owners: keys.deletedOwners },
-        ...{ id, now: clock(), ...token() },
+        ...caseKeys(keys, id),
+        open: keys.open,
+        incarnation: keys.incarnation,
+        owners: keys.deletedOwners,
+        id,
+        now: clock(),
+        ...token(),
         known: known === undefined ? '' : `${known.run}@${known.record.openedAt}`,
         answered: [...(known?.journal.keys() ?? [])],
       })
@@ -174,13 +179,16 @@ export function redisCases(
       if (shown.length > 0 && shownTo === undefined) throw new Error(`whose case is ${id}? It was shown something`)
       const [outcome, answers] = answerReply.parse(
         await answer(client, {
-          ...{
-            case: keys.case(id),
-            journal: keys.journal(id),
-            owners: keys.deletedOwners,
-            shownPrefix: keys.shown(''),
-          },
-          ...{ run, key, entry: JSON.stringify(entry), now: clock(), keepShown: keepShownMs, shown },
+          case: keys.case(id),
+          journal: keys.journal(id),
+          owners: keys.deletedOwners,
+          shownPrefix: keys.shown(''),
+          run,
+          key,
+          entry: JSON.stringify(entry),
+          now: clock(),
+          keepShown: keepShownMs,
+          shown,
           shownTo: shownTo === undefined ? '' : memberOfShown(id, shownTo),
         }),
       )
@@ -224,8 +232,11 @@ function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseS
       const written = above === null ? { verdict, transcript } : proposal(above)
       const reply = concludeReply.parse(
         await conclude(client, {
-          ...{ ...given, ...written, transcript: await packed(written.transcript) },
-          ...{ beneath: above?.id ?? '', ...token() },
+          ...given,
+          ...written,
+          transcript: await packed(written.transcript),
+          beneath: above?.id ?? '',
+          ...token(),
         }),
       )
       if (typeof reply === 'number') return reply === 1

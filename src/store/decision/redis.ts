@@ -11,20 +11,27 @@ import type { Fields } from '../thread/redis-state.ts'
 const decide = script('thread/decide', {
   keys: ['thread', 'revisions', 'decided', 'due', 'outbox', 'incarnation', 'casePrefix', 'told'],
   args: [
-    ...(['member', 'protocol', 'of', 'place', 'same', 'withdraw', 'against', 'force', 'opinion'] as const),
-    ...([
-      'label',
-      'by',
-      'at',
-      'now',
-      'keep',
-      'keepTold',
-      'scope',
-      'number',
-      'machine',
-      'verdict',
-      'transcript',
-    ] as const),
+    'member',
+    'protocol',
+    'of',
+    'place',
+    'same',
+    'withdraw',
+    'against',
+    'force',
+    'opinion',
+
+    'label',
+    'by',
+    'at',
+    'now',
+    'keep',
+    'keepTold',
+    'scope',
+    'number',
+    'machine',
+    'verdict',
+    'transcript',
     ...TOKEN,
   ],
 })
@@ -51,9 +58,27 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
       const of = decisionName(place)
       const { due, outbox, incarnation } = keys
       const given = {
-        ...{ ...threadKeys(keys, member), due, outbox, incarnation, casePrefix: keys.case(''), told: keys.told(of) },
-        ...{ member, protocol, of, place: placeOf(place), same, withdraw, against, force, opinion },
-        ...{ by, at: place.timestamp, now, keep: settings.keepTombstoneMs, keepTold: KEEP_TOLD_MS, scope },
+        ...threadKeys(keys, member),
+        due,
+        outbox,
+        incarnation,
+        casePrefix: keys.case(''),
+        told: keys.told(of),
+        member,
+        protocol,
+        of,
+        place: placeOf(place),
+        same,
+        withdraw,
+        against,
+        force,
+        opinion,
+        by,
+        at: place.timestamp,
+        now,
+        keep: settings.keepTombstoneMs,
+        keepTold: KEEP_TOLD_MS,
+        scope,
       }
       let written = { label, number: '', machine: '', verdict: '', transcript: '' }
       for (let tries = 0; tries < TRIES; tries++) {
@@ -63,7 +88,9 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
         const [, number, published, machine, live] = changed.data
         const on = { scope, number: Number(number), published: Number(published), isLive: live === 1 }
         const { label: said = null, ...made } = write({ ...on, machine: machine === '' ? null : machine }) ?? {
-          ...{ label: null, verdict: '', transcript: '' },
+          label: null,
+          verdict: '',
+          transcript: '',
         }
         written = { label: said, number, machine, ...made }
       }

@@ -66,7 +66,11 @@ export function outboxEntries(clock: Clock): OutboxEntries {
   const arrivals = new Set<() => void>()
   let number = 0
   const entries: OutboxEntries = {
-    ...{ waiting, inHand, followers, decided, now: clock },
+    waiting,
+    inHand,
+    followers,
+    decided,
+    now: clock,
     has: (entry) => waiting.some(({ id }) => id === entry) || inHand.get(entry)?.erased === null,
     putDecided(verdict, entry) {
       decided.set(verdict.caseId, { verdict, entry: entries.put(entry) })

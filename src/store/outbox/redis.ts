@@ -16,20 +16,19 @@ import { pairs, script } from '../redis/script.ts'
 
 const done = script('outbox/done', {
   keys: [
-    ...([
-      'outbox',
-      'due',
-      'thread',
-      'case',
-      'journal',
-      'lost',
-      'comments',
-      'sample',
-      'authors',
-      'images',
-      'revisions',
-    ] as const),
-    ...(['erased', 'decided'] as const),
+    'outbox',
+    'due',
+    'thread',
+    'case',
+    'journal',
+    'lost',
+    'comments',
+    'sample',
+    'authors',
+    'images',
+    'revisions',
+    'erased',
+    'decided',
   ],
   args: [
     'entry',
@@ -199,7 +198,15 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       const reply = await withGroup(() =>
         blocking.call(
           'XREADGROUP',
-          ...['GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', keys.outbox, '>'],
+          'GROUP',
+          PUBLISHERS,
+          publisher,
+          'COUNT',
+          limit,
+          ...block,
+          'STREAMS',
+          keys.outbox,
+          '>',
         ),
       )
       return erased.without(handOut(await withoutWithheld(await readEntries(reply))))
@@ -329,8 +336,15 @@ function reviewOf(field: Readonly<Record<string, string | undefined>>): Review {
 function outcomeOf(field: Readonly<Record<string, string | undefined>>): DecisionOutcome {
   const { protocol = '', outcome, of = '', revision = '0', label = '', by = '' } = field
   return decisionOutcome.parse({
-    ...{ schema: 1, ...subjectOf(field.member), protocol, outcome, of },
-    ...{ revision: Number(revision), label: label === '' ? null : label, by, at: timeOf(field.at) },
+    schema: 1,
+    ...subjectOf(field.member),
+    protocol,
+    outcome,
+    of,
+    revision: Number(revision),
+    label: label === '' ? null : label,
+    by,
+    at: timeOf(field.at),
   })
 }
 

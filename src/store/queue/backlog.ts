@@ -60,7 +60,8 @@ async function asksBacklog({ queue, protocol, stage }: StageQueue, clock: Clock)
     (counts.prioritized ?? 0) > COUNTED_JOBS ? queue.getJobs(['prioritized'], 0, 0, false) : [],
   ])
   return {
-    ...{ protocol, stage },
+    protocol,
+    stage,
     states: { waiting: waiting.asks + prioritized.asks, active: active.asks, delayed: delayed.asks },
     oldestWaitingSeconds: ageOf([...waiting.some, ...prioritized.some, ...last], asksReadyAt, clock),
     oldestDeferredSeconds: longestDeferred(delayed.some, clock()),

@@ -73,7 +73,7 @@ export interface OpenAsk {
   /** Since when it could have been started, ms since 1970. */
   readonly readyAt: number
   /** What ended its last attempt without an answer; absent before, and if that is not known. */
-  readonly why?: string
+  readonly why?: string | undefined
 }
 
 /** States of a job that will run. */

@@ -177,7 +177,7 @@ class JobAsks {
       const pauseMs = end.end === 'again' ? jittered(backoff * 2 ** ask.tries) : end.delayMs
       const paid = end.end === 'again' ? { tries: ask.tries + 1 } : { heldMs: ask.heldMs + pauseMs }
       const { why: _, ...before } = ask
-      ask = { ...before, ...paid, readyAt: clock() + pauseMs, ...(end.why === undefined ? {} : { why: end.why }) }
+      ask = { ...before, ...paid, readyAt: clock() + pauseMs, why: end.why }
       this.#open.set(ask.key, ask)
       this.#changed = true
       this.#stop()

@@ -32,17 +32,21 @@ const forgetThread = script('recovery/forget-thread', {
 const restoreDecided = script('recovery/restore-decided', {
   keys: ['thread', 'decided', 'outbox', ...CASES],
   args: [
-    ...([
-      'member',
-      'now',
-      'keep',
-      'all[].protocol',
-      'all[].verdict',
-      'all[].stands',
-      'all[].revision',
-      'all[].label',
-    ] as const),
-    ...(['all[].of', 'all[].by', 'all[].at', 'all[].place', 'all[].became', 'all[].asked', 'all[].proposal'] as const),
+    'member',
+    'now',
+    'keep',
+    'all[].protocol',
+    'all[].verdict',
+    'all[].stands',
+    'all[].revision',
+    'all[].label',
+    'all[].of',
+    'all[].by',
+    'all[].at',
+    'all[].place',
+    'all[].became',
+    'all[].asked',
+    'all[].proposal',
     'all[].untold',
   ],
 })
@@ -83,7 +87,11 @@ export function redisRecovery(
     ): Promise<{ raised: number; givenUp: number }> {
       const member = memberOf(ref)
       const verdicts = [...published].map(({ protocol, revision, final, deleted, contested }) => ({
-        ...{ protocol, revision, final, deleted, contested },
+        protocol,
+        revision,
+        final,
+        deleted,
+        contested,
       }))
       const touched = { ...threadKeys(keys, member), ...cases, outbox: keys.outbox }
       const { clock, allAgain } = settings
@@ -98,8 +106,14 @@ export function redisRecovery(
       const all = carriedOut.map(({ verdict, label, place, same, asked, stands, isUntold, ...one }) => {
         const reply = [stands ? 'stands' : 'withdrawn', verdict ?? '']
         return {
-          ...{ ...one, verdict: verdict ?? '', label: label ?? '', stands, untold: isUntold },
-          ...{ place: placeOf(place), at: place.timestamp, asked: asked.map((what) => `\n${what}\n`).join('') },
+          ...one,
+          verdict: verdict ?? '',
+          label: label ?? '',
+          stands,
+          untold: isUntold,
+          place: placeOf(place),
+          at: place.timestamp,
+          asked: asked.map((what) => `\n${what}\n`).join(''),
           became: same === null ? '' : JSON.stringify({ same, reply }),
         }
       })

@@ -102,11 +102,15 @@ function eviction({ name, info }: Server): RedisFinding | null {
   if (policy === 'noeviction') return null
   if (policy === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not show its maxmemory-policy' },
+      what: name,
+      state: 'warning',
+      detail: 'does not show its maxmemory-policy',
       todo: 'Make sure that it is noeviction: journals and queues must not be evicted.',
     }
   return {
-    ...{ what: name, state: 'broken', fault: 'eviction' },
+    what: name,
+    state: 'broken',
+    fault: 'eviction',
     detail: `may evict keys when memory is full (maxmemory-policy ${policy})`,
     todo: 'Set maxmemory-policy to noeviction: journals and queues must not be evicted.',
   }
@@ -115,7 +119,8 @@ function eviction({ name, info }: Server): RedisFinding | null {
 function memoryLimit({ name, info }: Server): RedisFinding | null {
   if (info('maxmemory') !== '0') return null
   return {
-    ...{ what: name, state: 'warning' },
+    what: name,
+    state: 'warning',
     detail: `has no maxmemory: its share of the machine's memory (${info('total_system_memory_human') ?? 'unknown'}) is watched instead, and nothing keeps it from taking all of it`,
     todo: 'Set maxmemory below the memory of its machine or container.',
   }
@@ -126,11 +131,15 @@ function appendOnly({ name, info }: Server): RedisFinding | null {
   if (enabled === '1') return null
   if (enabled === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not show whether it has an append-only file' },
+      what: name,
+      state: 'warning',
+      detail: 'does not show whether it has an append-only file',
       todo: 'Make sure that appendonly is yes, or that acknowledged writes are durable in another way.',
     }
   return {
-    ...{ what: name, state: 'warning', detail: 'the append-only file is off: accepted data is lost if it restarts' },
+    what: name,
+    state: 'warning',
+    detail: 'the append-only file is off: accepted data is lost if it restarts',
     todo: 'Set appendonly to yes.',
   }
 }
@@ -143,7 +152,9 @@ async function appendSync({ name, info, config }: Server): Promise<RedisFinding 
   if (policy === undefined)
     return { what: name, state: 'warning', detail: 'does not show its appendfsync to this user', todo }
   return {
-    ...{ what: name, state: 'warning', todo },
+    what: name,
+    state: 'warning',
+    todo,
     detail: `writes its append-only file whenever the machine does (appendfsync ${policy}): half a minute of what it acknowledged may be lost with that`,
   }
 }
@@ -175,13 +186,17 @@ async function replicaLag({ name, config }: Server, promotedMs: number | undefin
     'Set min-replicas-max-lag (seconds) of all its servers below down-after-milliseconds of the sentinels, or cluster-node-timeout.'
   if (seconds === undefined || promotedMs === undefined)
     return {
-      ...{ what: name, state: 'warning', todo },
+      what: name,
+      state: 'warning',
+      todo,
       detail: 'does not show this user whether it stops accepting writes before another server may be promoted',
     }
   // 0 switches the count of replicas off.
   if (seconds > 0 && seconds * 1_000 <= promotedMs) return null
   return {
-    ...{ what: name, state: 'warning', todo },
+    what: name,
+    state: 'warning',
+    todo,
     detail: `takes writes for ${seconds === 0 ? 'ever' : `${seconds} s`} after its replicas were last heard (min-replicas-max-lag), and another may be promoted after ${promotedMs / 1_000} s: two masters may take writes in between`,
   }
 }
@@ -204,16 +219,24 @@ function split({ name, info }: Server, replicated: boolean, { splitRisk }: Check
     'is replicated and accepts writes without a replica. At a failover two masters may accept writes for seconds, and an id may get two contents'
   if (info('connected_slaves') === undefined)
     return {
-      ...{ what: name, state: 'warning', detail: 'does not show whether it accepts writes without a replica' },
+      what: name,
+      state: 'warning',
+      detail: 'does not show whether it accepts writes without a replica',
       todo: 'Make sure that min-replicas-to-write is at least 1 on all its servers.',
     }
   if (splitRisk === 'accept')
     return {
-      ...{ what: name, state: 'warning', fault: 'split-accepted', detail: `${detail} (accepted: redis.splitRisk)` },
+      what: name,
+      state: 'warning',
+      fault: 'split-accepted',
+      detail: `${detail} (accepted: redis.splitRisk)`,
       todo: 'Set min-replicas-to-write to 1 on all its servers, and redis.splitRisk to refuse.',
     }
   return {
-    ...{ what: name, state: 'broken', fault: 'split', detail },
+    what: name,
+    state: 'broken',
+    fault: 'split',
+    detail,
     todo: 'Set min-replicas-to-write to 1 on all its servers (with two replicas, so that one may fail), or accept it with redis.splitRisk: accept (GAVEL_REDIS_SPLIT_RISK).',
   }
 }
@@ -222,7 +245,8 @@ function split({ name, info }: Server, replicated: boolean, { splitRisk }: Check
 async function coverage({ name, info, config }: Server): Promise<RedisFinding | null> {
   if (info('cluster_enabled') !== '1' || (await config('cluster-require-full-coverage')) !== 'yes') return null
   return {
-    ...{ what: name, state: 'warning' },
+    what: name,
+    state: 'warning',
     detail: 'stops when any slot is uncovered, though all keys of a Gavel lie in one',
     todo: 'Set cluster-require-full-coverage to no, if nothing else uses the cluster.',
   }
@@ -264,7 +288,10 @@ async function database(client: Redis | Cluster, settings: CheckSettings): Promi
   } catch (error) {
     const said = error instanceof Error ? error.message : 'no answer'
     return {
-      ...{ what: 'Redis', state: 'broken', fault: 'database', detail: `has no database ${number} to use: ${said}` },
+      what: 'Redis',
+      state: 'broken',
+      fault: 'database',
+      detail: `has no database ${number} to use: ${said}`,
       todo: 'Set the number at the end of REDIS_URL to one below its setting databases.',
     }
   }
@@ -275,7 +302,9 @@ async function rights(client: Redis, { prefix }: CheckSettings): Promise<RedisFi
   if (denied.length === 0) return null
   const scripts = denied.some((name) => name.startsWith('eval')) ? ', and with it scripts,' : ''
   return {
-    ...{ what: 'Redis', state: 'broken', fault: 'rights' },
+    what: 'Redis',
+    state: 'broken',
+    fault: 'rights',
     detail: `refuses its user commands${scripts} that Gavel needs on keys under {${prefix}}: ${denied.join(', ')}`,
     todo: `Give it these rights: ACL SETUSER NAME ~{${prefix}}:* +@all -@admin -@dangerous +info (docs/connections.md).`,
   }

@@ -246,7 +246,9 @@ export function sentinelConnections(settings: RedisSettings): Omit<RedisOptions,
     ...addressOf(address),
     ...credentials(sentinelUsername, sentinelPassword),
     ...(tls === undefined ? {} : { tls }),
-    ...{ connectTimeout, maxRetriesPerRequest: 0, retryStrategy: backOff },
+    connectTimeout,
+    maxRetriesPerRequest: 0,
+    retryStrategy: backOff,
   }))
 }
 

@@ -113,7 +113,12 @@ export function redisIncarnation(client: Redis, keys: Keys) {
       learn(
         reply.parse(
           await begin(client, {
-            ...{ incarnation, marks, freshId: randomUUID(), schema: SCHEMA, alone, published },
+            incarnation,
+            marks,
+            freshId: randomUUID(),
+            schema: SCHEMA,
+            alone,
+            published,
             committed: partitionsOf(committed),
           }),
         ),

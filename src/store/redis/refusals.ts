@@ -72,8 +72,13 @@ const TRY_MS = 1_000
  */
 export async function whyItWaits(client: Redis): Promise<Refusal | null> {
   const asking = client.duplicate({
-    ...{ enableReadyCheck: false, lazyConnect: true, connectTimeout: TRY_MS, commandTimeout: TRY_MS },
-    ...{ retryStrategy: () => null, sentinelRetryStrategy: () => null, maxRetriesPerRequest: 0 },
+    enableReadyCheck: false,
+    lazyConnect: true,
+    connectTimeout: TRY_MS,
+    commandTimeout: TRY_MS,
+    retryStrategy: () => null,
+    sentinelRetryStrategy: () => null,
+    maxRetriesPerRequest: 0,
   })
   asking.on('error', () => {})
   try {

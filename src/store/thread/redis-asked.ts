@@ -11,35 +11,41 @@ import { keptOf, notSuspended } from './redis-intake.ts'
 const putAsked = script('thread/put-asked', {
   keys: ['thread', 'comments', 'images', 'answers', 'subject', 'requests', 'due', 'incarnation'],
   args: [
-    ...(['member', 'now', 'keep', 'keepAsked'] as const),
-    ...([
-      'fields[].name',
-      'fields[].value',
-      'aside[].hash',
-      'aside[].url',
-      'said[].id',
-      'said[].json',
-      'answer[].name',
-      'answer[].value',
-    ] as const),
-    ...(['incarnationId', 'watermark', 'serverRun'] as const),
+    'member',
+    'now',
+    'keep',
+    'keepAsked',
+
+    'fields[].name',
+    'fields[].value',
+    'aside[].hash',
+    'aside[].url',
+    'said[].id',
+    'said[].json',
+    'answer[].name',
+    'answer[].value',
+    'incarnationId',
+    'watermark',
+    'serverRun',
   ],
 })
 const dropAsked = script('thread/drop-asked', {
   keys: [
-    ...([
-      'thread',
-      'comments',
-      'images',
-      'revisions',
-      'answers',
-      'hookContent',
-      'requests',
-      'due',
-      'open',
-      'unworked',
-    ] as const),
-    ...(['outbox', 'erased', 'casePrefix', 'journalPrefix', 'lostPrefix'] as const),
+    'thread',
+    'comments',
+    'images',
+    'revisions',
+    'answers',
+    'hookContent',
+    'requests',
+    'due',
+    'open',
+    'unworked',
+    'outbox',
+    'erased',
+    'casePrefix',
+    'journalPrefix',
+    'lostPrefix',
   ],
   args: ['member', 'group', 'scope'],
 })
@@ -61,18 +67,24 @@ export function threadAsked({
       const member = memberOf(thread.ref)
       const askedUnder = memberOf(subject)
       const hook = webhook ? { hook: 1 } : {}
-      const answer = {
-        ...{ subject: askedUnder, protocols: JSON.stringify(protocols), opened: now, until },
-        ...hook,
-      }
+      const answer = { subject: askedUnder, protocols: JSON.stringify(protocols), opened: now, until, ...hook }
       const said = [...thread.comments].flatMap(([id, comment]) =>
         comment === null ? [] : [{ id, json: keptOf(comment).json }],
       )
       const { thread: hash, comments, images } = threadKeys(keys, member)
       const put = await putAsked(client, {
-        ...{ thread: hash, comments, images, aside, answers: keys.answers(member), subject: keys.thread(askedUnder) },
+        thread: hash,
+        comments,
+        images,
+        aside,
+        answers: keys.answers(member),
+        subject: keys.thread(askedUnder),
         requests: keys.requests(askedUnder),
-        ...{ due: keys.due, incarnation: keys.incarnation, member, now, keep: Math.max(1, until - now) },
+        due: keys.due,
+        incarnation: keys.incarnation,
+        member,
+        now,
+        keep: Math.max(1, until - now),
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
         fields: Object.entries({ ...fieldsOf(thread), ...hook }).map(([name, value]) => ({ name, value })),
         said,
@@ -87,9 +99,21 @@ export function threadAsked({
       const answers = keys.answers(member)
       const requests = keys.requests((await client.hget(answers, 'subject')) ?? '')
       const dropped = await dropAsked(client, {
-        ...{ thread, comments, images, revisions, answers, requests, hookContent: hookContent(keys, member) },
-        ...{ due: keys.due, open: keys.open, unworked: keys.unworked, outbox: keys.outbox, erased: keys.erased },
-        ...{ casePrefix: keys.case(''), journalPrefix: keys.journal(''), lostPrefix: keys.lost('') },
+        thread,
+        comments,
+        images,
+        revisions,
+        answers,
+        requests,
+        hookContent: hookContent(keys, member),
+        due: keys.due,
+        open: keys.open,
+        unworked: keys.unworked,
+        outbox: keys.outbox,
+        erased: keys.erased,
+        casePrefix: keys.case(''),
+        journalPrefix: keys.journal(''),
+        lostPrefix: keys.lost(''),
         member,
         group: PUBLISHERS,
         scope: `/asked${ref.tenant === 'default' ? '' : `@${ref.tenant}`}~${ref.postId}~r`,

@@ -64,7 +64,7 @@ export function memoryWebhooks(
         newest.set(lane, { revision: of.revision, at: now })
         const id = webhookId(of.hook, of.verdictId)
         const body = left === 'whole' ? of.body : of.bare
-        all.set(id, { ...{ id, lane, of, body, putAt: now, since: now }, tries: 0, token: null, at: now, parked: null })
+        all.set(id, { id, lane, of, body, putAt: now, since: now, tries: 0, token: null, at: now, parked: null })
       }
     },
     async take(hook, limit, leaseMs) {

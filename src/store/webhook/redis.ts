@@ -43,9 +43,23 @@ export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_
     for (const { hook, verdictId, from, ref, revision, follows, retracts, body, bare } of all) {
       const member = memberOf(ref)
       await putDelivery(client, {
-        ...{ root, outbox: keys.outbox, thread: keys.thread(member), case: keys.case(from.caseId) },
-        ...{ owners: keys.deletedOwners, entry: from.entry, keep: keepMs, id: webhookId(hook, verdictId) },
-        ...{ lane, hook, member, verdictId, revision, follows, retracts, body, bare },
+        root,
+        outbox: keys.outbox,
+        thread: keys.thread(member),
+        case: keys.case(from.caseId),
+        owners: keys.deletedOwners,
+        entry: from.entry,
+        keep: keepMs,
+        id: webhookId(hook, verdictId),
+        lane,
+        hook,
+        member,
+        verdictId,
+        revision,
+        follows,
+        retracts,
+        body,
+        bare,
       })
     }
   }

@@ -33,12 +33,10 @@ function gavelCalibrate(args: readonly string[]) {
 /** Replies to statements, two to each, with the ratings of two people. */
 function ratingsFile(name: string, count: number, over: (at: number) => object = () => ({})): string {
   const lines = Array.from({ length: count }, (_, at) => ({
-    ...{
-      id: `r${at}`,
-      hateSpeech: `They of group ${at >> 1} are all thieves.`,
-      // The understudy counts words that a reply takes up.
-      text: at % 3 === 0 ? `Reply ${at}: no group is all thieves.` : `Reply ${at}: have you met one?`,
-    },
+    id: `r${at}`,
+    hateSpeech: `They of group ${at >> 1} are all thieves.`,
+    // The understudy counts words that a reply takes up.
+    text: at % 3 === 0 ? `Reply ${at}: no group is all thieves.` : `Reply ${at}: have you met one?`,
     ratings: { relevance: [1 + (at % 5), 1 + ((at * 3) % 5)] },
     ...over(at),
   }))
@@ -72,7 +70,10 @@ describe('gavel calibrate', () => {
     // Its drafts differ, and refinements gain: a calibration of several iterations.
     const model = await startModelServer(plantedAnswer('kills'), { latencyMs: 40 })
     const rated = planted(160, TRAITS[5] as string, 'kills').map(({ id, hateSpeech, counterspeech, ratings }) => ({
-      ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+      id,
+      hateSpeech,
+      text: counterspeech,
+      ratings: { relevance: ratings },
     }))
     const file = join(folder, 'kills.jsonl')
     writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -80,20 +81,21 @@ describe('gavel calibrate', () => {
       commandIn(
         folder,
         [
-          ...[
-            'calibrate',
-            '--aspect',
-            'relevance',
-            '--ratings',
-            file,
-            '--yes',
-            '--json',
-            '--few-shot',
-            '4,8',
-            '--iterations',
-            '1',
-          ],
-          ...['--steps', join(folder, `steps of ${out}`), '--out', join(folder, out)],
+          'calibrate',
+          '--aspect',
+          'relevance',
+          '--ratings',
+          file,
+          '--yes',
+          '--json',
+          '--few-shot',
+          '4,8',
+          '--iterations',
+          '1',
+          '--steps',
+          join(folder, `steps of ${out}`),
+          '--out',
+          join(folder, out),
         ],
         model.settings,
         killAfterMs === undefined ? {} : { kill: { calls: model.calls, afterMs: killAfterMs } },
@@ -176,7 +178,10 @@ describe('gavel calibrate', () => {
     const model = await startModelServer(plantedAnswer('paper'))
     try {
       const rated = planted(60, TRAITS[5] as string, 'paper').map(({ id, hateSpeech, counterspeech, ratings }) => ({
-        ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+        id,
+        hateSpeech,
+        text: counterspeech,
+        ratings: { relevance: ratings },
       }))
       const file = join(folder, 'paper.jsonl')
       writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -203,7 +208,10 @@ describe('gavel calibrate', () => {
     const model = await startModelServer(plantedAnswer('paper'), { model: (call) => `model-${call % 2}` })
     try {
       const rated = planted(60, TRAITS[5] as string, 'paper').map(({ id, hateSpeech, counterspeech, ratings }) => ({
-        ...{ id, hateSpeech, text: counterspeech, ratings: { relevance: ratings } },
+        id,
+        hateSpeech,
+        text: counterspeech,
+        ratings: { relevance: ratings },
       }))
       const file = join(folder, 'mixed.jsonl')
       writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -281,7 +289,9 @@ describe('the questions of a calibration', () => {
       answer.name === 'score' ? { reasoning: 'so', score: ++asked > 2 ? 99 : 2 } : {},
     )
     const asking = askingFor(settings, kindOf('counterspeech'), calibration, model, {
-      ...{ signal: new AbortController().signal, asked: () => {}, waiting: () => {} },
+      signal: new AbortController().signal,
+      asked: () => {},
+      waiting: () => {},
     })
     const item = { ...rated, id: 'r1', unit: 'u', ratings: [2.5] }
     expect(await Promise.all([asking.score('1. Look.', item), asking.score('1. Look.', item)])).toEqual([2, 2])

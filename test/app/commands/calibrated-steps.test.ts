@@ -20,7 +20,10 @@ beforeAll(async () => {
   )
   write('settings.yaml', 'protocols: { counterspeech: { aspects: [relevance, ./aspects/warmth.yaml] } }\n')
   const rated = planted(160, RULE, '7').map(({ id, hateSpeech, counterspeech, ratings }) => ({
-    ...{ id, hateSpeech, text: counterspeech, ratings: { warmth: ratings } },
+    id,
+    hateSpeech,
+    text: counterspeech,
+    ratings: { warmth: ratings },
   }))
   write('ratings.jsonl', rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
 })

@@ -32,7 +32,9 @@ it('a command goes by the time of Redis, as the service does, where its own mach
   const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false, dryRun: false })
   const top = await standingPart(settings, connectKafka, { replicas: [], prometheus: undefined })
   const told = {
-    ...{ cases: cases.clock(), inspection: inspection.clock(), recovery: recovery.clock() },
+    cases: cases.clock(),
+    inspection: inspection.clock(),
+    recovery: recovery.clock(),
     top: (await top.look()).at,
   }
   for (const parts of [cases, inspection, recovery, top]) await parts.close()

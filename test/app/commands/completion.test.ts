@@ -70,7 +70,10 @@ describe('completion in a real shell', () => {
     )
     expect(stderr).toBe('')
     expect(stdout.split('\n').filter((line) => line !== '')).toEqual([
-      ...['complete -o default -F _gavel gavel', 'rumor', 'library', 'gavel'],
+      'complete -o default -F _gavel gavel',
+      'rumor',
+      'library',
+      'gavel',
     ])
   })
 

@@ -31,7 +31,9 @@ const post = (id: string, value: Record<string, unknown> = {}) =>
 const comments = (postId: string) =>
   Array.from({ length: 25 }, (_, n) =>
     message('comment', postId, n + 2, AT + n + 1, {
-      ...{ id: `${postId}-c${n}`, postId, author: `a${n}` },
+      id: `${postId}-c${n}`,
+      postId,
+      author: `a${n}`,
       text: n % 2 === 0 ? `I saw it, it is true ${n}` : `No, that is false, fake news ${n}`,
     }),
   )
@@ -62,7 +64,9 @@ function settingsFor(
   const settings = loadSettings({})
   const isAzure = dialect?.key === 'api-key'
   const endpoint = {
-    ...{ baseUrl: server.settings.OPENAI_BASE_URL, answerFormat: 'json_schema' as const, apiKeyFile: '' },
+    baseUrl: server.settings.OPENAI_BASE_URL,
+    answerFormat: 'json_schema' as const,
+    apiKeyFile: '',
     apiKey: isAzure ? '' : server.settings.OPENAI_API_KEY,
     headers: isAzure ? { 'api-key': 'key' } : {},
     query: Object.fromEntries((dialect?.query ?? []).map((name) => [name, '2024-10-21'])),
@@ -133,7 +137,11 @@ async function judged(
   await judgeFileSubjects(
     settings,
     {
-      ...{ protocol, file: 'none.jsonl', format: 'gavel', finalAge: Number.POSITIVE_INFINITY, model },
+      protocol,
+      file: 'none.jsonl',
+      format: 'gavel',
+      finalAge: Number.POSITIVE_INFINITY,
+      model,
       // A library that finds nothing, and holds nothing to list.
       library: { ...noLibrary, close: async () => {} } as unknown as Library,
       async *messages() {
@@ -141,7 +149,9 @@ async function judged(
       },
     },
     {
-      ...{ signal: new AbortController().signal, corrected: () => {}, unrouted: () => {} },
+      signal: new AbortController().signal,
+      corrected: () => {},
+      unrouted: () => {},
       judged: (verdict) => verdicts.push(verdict),
       refused: (why) => failures.push(why),
       failed: (why) => failures.push(why),
@@ -202,7 +212,9 @@ describe('a verdict over every dialect is that of the plain one, through the who
       })
     } else {
       expect([verdict.label, verdict.scores, verdict.degraded]).toEqual([
-        ...[expected.label, expected.scores, expected.degraded],
+        expected.label,
+        expected.scores,
+        expected.degraded,
       ])
       expectNoMoreThanRefused(questions, asked)
     }
@@ -274,7 +286,8 @@ test('a tier changes what a verdict costs, and not under which versions it is gi
   const prices = { 'here/nameless': { prompt: 1, cached: 1, completion: 10, tiers: { flex: 0.5 } } }
   const usual = await judged('openai-since', 'hate', inputOf('hate', 'post'), { models: { prices } })
   const flex = await judged('openai-since', 'hate', inputOf('hate', 'post'), {
-    ...{ change: (settings: Settings) => onTier(settings, 'flex'), models: { prices } },
+    change: (settings: Settings) => onTier(settings, 'flex'),
+    models: { prices },
   })
   expect(flex.verdict.usage.costUsd).toBeCloseTo(usual.verdict.usage.costUsd / 2, 9)
   expect(flex.verdict.versions).toEqual(usual.verdict.versions)

@@ -16,7 +16,12 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const item = (id: string, label: string | null) => ({ line: 1, id, label, unit: id, slices: {} })
 const setOf = (items: readonly ReturnType<typeof item>[]): DataSet => ({
-  ...{ name: 'a.jsonl', file: 'a.jsonl', format: 'gavel', items, leftOut: {}, unreadable: 0 },
+  name: 'a.jsonl',
+  file: 'a.jsonl',
+  format: 'gavel',
+  items,
+  leftOut: {},
+  unreadable: 0,
 })
 const SET = setOf([item('p1', 'hate'), item('p2', 'non-hate')])
 function cell(name: string, set: DataSet): Cell {

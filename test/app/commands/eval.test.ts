@@ -51,7 +51,10 @@ const linesOf = (file: string) =>
 const TEXTS = join(folder, 'texts.jsonl')
 /** Twelve posts, half of them hateful by the understudy's word list. */
 const post = (at: number, over: object = {}) => ({
-  ...{ type: 'post', id: `p${at}`, createdAt: '2025-01-01T12:00:00Z', label: at % 2 === 0 ? 'hate' : 'non-hate' },
+  type: 'post',
+  id: `p${at}`,
+  createdAt: '2025-01-01T12:00:00Z',
+  label: at % 2 === 0 ? 'hate' : 'non-hate',
   text:
     at % 2 === 0 ? `number ${at}: they are vermin and scum, get them out` : `number ${at}: a quiet day in the garden`,
   ...over,

@@ -27,9 +27,14 @@ async function served(): Promise<number> {
 async function asked(port: number, options: { ready?: true } = {}, json = false) {
   const out: string[] = []
   const invocation = {
-    ...{ args: [], options, json, environment: {}, settings: () => loadSettings({ GAVEL_HTTP_PORT: String(port) }) },
+    args: [],
+    options,
+    json,
+    environment: {},
+    settings: () => loadSettings({ GAVEL_HTTP_PORT: String(port) }),
     terminal: { out: (line: unknown) => void out.push(String(line)), say: () => {}, progress: () => {} },
-    ...{ signal: new AbortController().signal, stopped: new Promise<string>(() => {}) },
+    signal: new AbortController().signal,
+    stopped: new Promise<string>(() => {}),
     misused: (message: string): never => {
       throw new Error(message)
     },

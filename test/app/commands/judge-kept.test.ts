@@ -37,7 +37,8 @@ function judge(args: readonly string[], input = '') {
     said += chunk
   })
   const ended = once(child, 'exit').then(([code]) => ({
-    ...{ code, said },
+    code,
+    said,
     verdicts: printed
       .split('\n')
       .filter((line) => line.startsWith('{'))

@@ -80,7 +80,10 @@ const azure = (category: string, severity: string) => ({
   body: {
     error: {
       message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
-      ...{ type: null, param: 'prompt', code: 'content_filter', status: 400 },
+      type: null,
+      param: 'prompt',
+      code: 'content_filter',
+      status: 400,
       innererror: {
         code: 'ResponsibleAIPolicyViolation',
         content_filter_result: { [category]: { filtered: true, severity } },

@@ -118,7 +118,7 @@ test('judges the lines of docs/messages.md by every protocol that is on, and nam
     verdictsIn(ended)
       .map(({ protocol, subjectId }) => `${protocol} ${subjectId}`)
       .sort(),
-  ).toEqual([...['counterspeech s1', 'hate p1', 'rumor p1', 'safety p1']])
+  ).toEqual(['counterspeech s1', 'hate p1', 'rumor p1', 'safety p1'])
   expect(ended.said.filter((line) => /is not JSON/.test(line))).toHaveLength(1)
   expect(ended.said.filter((line) => /has no "type"/.test(line))).toHaveLength(1)
 })

@@ -129,7 +129,10 @@ describe('the learner', () => {
     const by = learner({
       protocols: [replies],
       known: new Set(['safety']),
-      ...{ library, gateway, curations: makeCurations({}, plainFence), clock: Date.now },
+      library,
+      gateway,
+      curations: makeCurations({}, plainFence),
+      clock: Date.now,
       settings: { all: false, atOnce: 2, deadlineMs: 60_000, retries: { attempts: 3, backoffMs: 1 } },
     })
     expect(await outcomes([say('known-1', 'safe')], by)).toEqual(['proposed'])
@@ -514,7 +517,10 @@ describe('gavel learn', () => {
   it('holds nobody up by what people of another tenant say of the same text', async () => {
     const library = libraryOf(settings(), Date.now)
     const of = (tenant: string, label: string) => ({
-      ...{ shelf: 'precedents', text: 'a sharp knife', label, metadata: {} },
+      shelf: 'precedents',
+      text: 'a sharp knife',
+      label,
+      metadata: {},
       provenance: {
         tenant,
         subjectId: 'p1',

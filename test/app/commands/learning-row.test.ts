@@ -42,8 +42,16 @@ async function judged(rows: readonly RowPlan[], loses: (asked: string) => boolea
     const cells = await evaluate(
       { ...settings, library: { ...settings.library, path: join(scratch(), 'library') } },
       {
-        ...{ kind: kindOf('safety'), labels: ['unsafe', 'safe'], parts, recording, model, paper: () => ({}), shelf },
-        ...{ maxCost: Number.POSITIVE_INFINITY, seed: '1', keepNearDuplicates: true },
+        kind: kindOf('safety'),
+        labels: ['unsafe', 'safe'],
+        parts,
+        recording,
+        model,
+        paper: () => ({}),
+        shelf,
+        maxCost: Number.POSITIVE_INFINITY,
+        seed: '1',
+        keepNearDuplicates: true,
       },
       { signal: new AbortController().signal, progress: () => {}, say: (why) => said.push(why) },
     )
@@ -102,8 +110,16 @@ it('a protocol that does not learn has no such row', async () => {
   const run = evaluate(
     settings,
     {
-      ...{ kind: kindOf('hate'), labels: ['hate', 'non-hate'], parts: [{ data, rows }], recording, shelf: '' },
-      ...{ model: standIn(() => ({})), paper: () => ({}), maxCost: 1, seed: '1', keepNearDuplicates: false },
+      kind: kindOf('hate'),
+      labels: ['hate', 'non-hate'],
+      parts: [{ data, rows }],
+      recording,
+      shelf: '',
+      model: standIn(() => ({})),
+      paper: () => ({}),
+      maxCost: 1,
+      seed: '1',
+      keepNearDuplicates: false,
     },
     { signal: new AbortController().signal, progress: () => {}, say: () => {} },
   )

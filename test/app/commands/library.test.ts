@@ -46,8 +46,11 @@ describe('the library, by command', () => {
 
   const settings = (embedder = 'a-model', baseUrl = endpoint.settings.OPENAI_BASE_URL) => ({
     library: {
-      ...{ path: join(folder, 'library'), embedder, embedderPrefixes: { query: '', document: '' } },
-      ...{ proposalsPerAuthor: 5, ...LEARNING },
+      path: join(folder, 'library'),
+      embedder,
+      embedderPrefixes: { query: '', document: '' },
+      proposalsPerAuthor: 5,
+      ...LEARNING,
     },
     openai: { baseUrl, apiKey: 'KEY', answerFormat: 'json_schema' as const },
     endpoints: {},

@@ -4,8 +4,12 @@ import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const model = {
   complete: async () => ({
-    ...{ text: 'so', finish: 'stop' as const, model: 'local' },
-    ...{ promptTokens: 10, cachedTokens: 0, completionTokens: 5 },
+    text: 'so',
+    finish: 'stop' as const,
+    model: 'local',
+    promptTokens: 10,
+    cachedTokens: 0,
+    completionTokens: 5,
   }),
 }
 const request = { model: 'local', messages: [], maxTokens: 5 } as unknown as ModelRequest

@@ -13,11 +13,18 @@ const settings = loadSettings({})
 const when = { createdAt: '2025-01-01T12:00:00Z' }
 const post = (id: string) => ({ type: 'post', id, text: 'The bridge has fallen, they say.', ...when })
 const comment = (postId: string, at: number) => ({
-  ...{ type: 'comment', id: `${postId}c${at}`, postId, ...when },
+  type: 'comment',
+  id: `${postId}c${at}`,
+  postId,
+  ...when,
   text: ['I saw it, it is true', 'No, that is false', 'Who says so?'][at],
 })
 const reply = (id: string) => ({
-  ...{ type: 'counterspeech', id, hateSpeech: 'Newcomers only take.', text: 'Most of them work.', ...when },
+  type: 'counterspeech',
+  id,
+  hateSpeech: 'Newcomers only take.',
+  text: 'Most of them work.',
+  ...when,
 })
 /** Two subjects in the same words: what is asked about the second has been asked before. */
 const TWINS: Readonly<Record<string, readonly object[]>> = {

@@ -34,7 +34,8 @@ test('ids with two contents are named whole', () => {
   const say = (line: string) => void said.push(line)
   const contested = ['rumor~a-1~r1', 'rumor~b-2~r3']
   const none = {
-    ...{ standing: 0, decidedAgain: 0 },
+    standing: 0,
+    decidedAgain: 0,
     subjects: 0,
     over: 0,
     revisions: 0,

@@ -69,7 +69,12 @@ function* oneQuestion(): Script {
   ])
   const ruling = (label: string | null, degraded: string[]): Conclusion => ({
     ruling: {
-      ...{ label, degraded, scores: {}, rationale: '', decidedBy: label === null ? 'none' : 'judge', rounds: 1 },
+      label,
+      degraded,
+      scores: {},
+      rationale: '',
+      decidedBy: label === null ? 'none' : 'judge',
+      rounds: 1,
       evidence: { support: [], oppose: [], precedents: [] },
     },
   })
@@ -104,7 +109,9 @@ async function inService(row: ServerError, body: unknown) {
       clock,
       report: () => {},
     }),
-    ...{ library: noLibrary, clock, report: () => {} },
+    library: noLibrary,
+    clock,
+    report: () => {},
     settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000 },
     holding: { deadline: 600_000, mostHeld: 6 * 3_600_000 },
   })
@@ -116,7 +123,11 @@ async function inService(row: ServerError, body: unknown) {
   const attempt = async (last = false) => {
     const end = await work.answer({
       ...(asked as StagedAsk),
-      ...{ number: 1, last, waitSeconds: 0, heldMs: 0, signal: new AbortController().signal },
+      number: 1,
+      last,
+      waitSeconds: 0,
+      heldMs: 0,
+      signal: new AbortController().signal,
     })
     ends.push(end)
     now += end.end === 'held' ? end.delayMs : 1_000
@@ -176,13 +187,20 @@ describe('every row of the table of refusals', () => {
         const judging = judgeFileSubjects(
           settings,
           {
-            ...{ protocol: 'rumor', file: 'f', format: 'gavel', finalAge: Number.POSITIVE_INFINITY },
+            protocol: 'rumor',
+            file: 'f',
+            format: 'gavel',
+            finalAge: Number.POSITIVE_INFINITY,
             async *messages() {
               yield message('post', 'p', 1, T0, { id: 'p', text: 'the bridge is closed' })
             },
           },
           {
-            ...{ signal: AbortSignal.timeout(60_000), refused() {}, corrected() {}, unrouted() {}, failed() {} },
+            signal: AbortSignal.timeout(60_000),
+            refused() {},
+            corrected() {},
+            unrouted() {},
+            failed() {},
             judged: (one) => void verdicts.push(one),
           },
         )

@@ -139,8 +139,13 @@ it('what people decided is a labelled file that gavel eval reads', async () => {
   const lines = (await run(exportRecord, [], { gold: true, protocol: 'rumor' })).split('\n')
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     {
-      ...{ type: 'post', id: 'done', tenant: 'default', text: 'a bridge', label: 'non-rumor' },
-      ...{ labels: ['non-rumor', 'rumor'], slices: { drawn: 'chosen' } },
+      type: 'post',
+      id: 'done',
+      tenant: 'default',
+      text: 'a bridge',
+      label: 'non-rumor',
+      labels: ['non-rumor', 'rumor'],
+      slices: { drawn: 'chosen' },
     },
     { type: 'comment', id: 'c1', postId: 'done', text: 'no' },
     { type: 'post', id: 'blind', text: 'a tower', labels: ['non-rumor'] },

@@ -9,9 +9,16 @@ test('gavel serve reads its settings again at a hangup, as gavel run does', asyn
   const [stopping, heard] = [Promise.withResolvers<string>(), Promise.withResolvers<() => void>()]
   const { promise: again, resolve: reread } = Promise.withResolvers<void>()
   const running = command.run({
-    ...{ args: [], options: { waitForDependencies: true }, json: false, environment: {} },
-    ...{ settings, terminal: { say() {}, out() {} } as never, misused: () => expect.unreachable() },
-    ...{ signal: new AbortController().signal, stopped: stopping.promise, onHangup: heard.resolve },
+    args: [],
+    options: { waitForDependencies: true },
+    json: false,
+    environment: {},
+    settings,
+    terminal: { say() {}, out() {} } as never,
+    misused: () => expect.unreachable(),
+    signal: new AbortController().signal,
+    stopped: stopping.promise,
+    onHangup: heard.resolve,
     reread: () => {
       reread()
       return settings()

@@ -10,7 +10,9 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
     ...aVerdict(new Date(AT).toISOString(), { label: null, decidedBy: 'none' }),
     filtered: [
       {
-        ...{ stage: 'stance', model: 'small', calls: 3 },
+        stage: 'stance',
+        model: 'small',
+        calls: 3,
         found: [{ category: 'hate', severity: 'high' }, { category: 'sexual' }],
         comments: ['c1', 'c\u001b[2J2'],
       },
@@ -19,9 +21,17 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
   }
   // What is printed of an inspection; the rest is for --json.
   const shown = {
-    ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT },
-    ...{ messages: [], read: [], thread: null, cases: [], deleted: false, paused: [] },
-    ...{ proposals: [], reviews: [] },
+    subject: { tenant: 'default', postId: 'p', kind: 'post' },
+    standing: 'Judged.',
+    at: AT,
+    messages: [],
+    read: [],
+    thread: null,
+    cases: [],
+    deleted: false,
+    paused: [],
+    proposals: [],
+    reviews: [],
     verdicts: [{ verdict, publishedAt: AT, partition: 0, offset: '3', records: 1 }],
     // The lines of verdicts go by no other part of it.
   } as unknown as Shown

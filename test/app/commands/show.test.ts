@@ -21,12 +21,25 @@ function told(print: (terminal: { out(line: string): void; say(): void; progress
 }
 
 const turn = (more: Partial<Transcript['turns'][number]>): Transcript['turns'][number] => ({
-  ...{ round: 0, stage: 'stance', role: 'scorer', model: 'm', messages: [], raw: null, calls: [], ms: 1, memo: false },
-  ...{ answer: null, startedAt: '', usage: {} as never },
+  round: 0,
+  stage: 'stance',
+  role: 'scorer',
+  model: 'm',
+  messages: [],
+  raw: null,
+  calls: [],
+  ms: 1,
+  memo: false,
+  answer: null,
+  startedAt: '',
+  usage: {} as never,
   ...more,
 })
 const transcriptOf = (...turns: Transcript['turns']): Transcript => ({
-  ...{ schema: 1, verdictId: 'rumor~p~r1', cut: [], turns },
+  schema: 1,
+  verdictId: 'rumor~p~r1',
+  cut: [],
+  turns,
   subject: {
     post: { text: 'a post' },
     comments: [
@@ -110,14 +123,22 @@ test('the verdict comes first, earlier ones and messages last, and where records
   const message = { topic: 'posts', partition: 7, offset: '30', receivedAt: AT, what: 'post', id: 'p', deletes: false }
   // What is printed of an inspection; the rest of its messages and verdicts is for --json.
   const shown = {
-    ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT, paused: [] },
-    ...{ messages: [{ ...message, outcome: 'judged', detail: null }], thread: null, cases: [], deleted: false },
+    subject: { tenant: 'default', postId: 'p', kind: 'post' },
+    standing: 'Judged.',
+    at: AT,
+    paused: [],
+    messages: [{ ...message, outcome: 'judged', detail: null }],
+    thread: null,
+    cases: [],
+    deleted: false,
     verdicts: [1, 2].map((revision) => ({
       verdict: verdict(revision, revision === 1 ? 'non-rumor' : 'rumor'),
       ...published,
     })),
     read: [{ topic: 'posts', partition: 7, records: 1, fromBeginning: true }],
-    ...{ transcripts: [], proposals: [], reviews: [] },
+    transcripts: [],
+    proposals: [],
+    reviews: [],
   } as unknown as Shown
   const print = (offsets: boolean) =>
     told((terminal) => printInspection(shown, { offsets }, { terminal, meanings: MEANINGS }))
@@ -151,10 +172,19 @@ test('people’s notes and names are plain words in a line, whatever they contai
     const published = { publishedAt: AT, partition: 7, offset: '31', records: 1 }
     const reviews = [{ why: 'refused', verdict: text, label: text, by: text, at: text }]
     const shown = {
-      ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, standing: 'Judged.', at: AT, paused: [] },
-      ...{ messages: [], thread: null, cases: [], deleted: false, read: [], transcripts: [] },
+      subject: { tenant: 'default', postId: 'p', kind: 'post' },
+      standing: 'Judged.',
+      at: AT,
+      paused: [],
+      messages: [],
+      thread: null,
+      cases: [],
+      deleted: false,
+      read: [],
+      transcripts: [],
       verdicts: [human, again].map((verdict) => ({ verdict, ...published })),
-      ...{ proposals: [{ id: text, label: text, differs: true, beneath: text }], reviews },
+      proposals: [{ id: text, label: text, differs: true, beneath: text }],
+      reviews,
     } as unknown as Shown
     const flags = { standing: true, contested: false, conflicting: false, erased: false, sampled: false }
     const word = {
@@ -167,8 +197,11 @@ test('people’s notes and names are plain words in a line, whatever they contai
       message: { why: text },
     }
     const record: SubjectRecord = {
-      ...{ subject: { tenant: text, postId: text, kind: 'post' }, lang: null, deletedAt: null },
-      ...{ verdicts: [{ verdict: human, sent: '', ...flags }], said: [word] },
+      subject: { tenant: text, postId: text, kind: 'post' },
+      lang: null,
+      deletedAt: null,
+      verdicts: [{ verdict: human, sent: '', ...flags }],
+      said: [word],
     }
     const calls: string[] = []
     const terminal = { out: (line: unknown) => void calls.push(String(line)), say() {}, progress() {} }

@@ -12,11 +12,9 @@ gavel_verdicts_total{protocol="rumor",degraded="true",fault="ours"} ${of.ours}
 gavel_verdicts_total{protocol="rumor",degraded="false",fault="none"} ${of.fast + of.slow - of.ours}
 `
 const says = (of: { fast: number; slow: number; ours: number }, wrong: readonly string[] = []) => ({
-  ...{
-    slots: { busy: 1, waiting: 2, all: 64 },
-    costUsd: 0,
-    wrong: wrong.map((what) => ({ what, runbook: 'GavelRedisFault' })),
-  },
+  slots: { busy: 1, waiting: 2, all: 64 },
+  costUsd: 0,
+  wrong: wrong.map((what) => ({ what, runbook: 'GavelRedisFault' })),
   models: [{ model: 'm', limit: 8, breaker: 2 }],
   published: publishedOn(PAGE(of)),
 })
@@ -24,15 +22,21 @@ const says = (of: { fast: number; slow: number; ours: number }, wrong: readonly 
 const AT = Date.UTC(2026, 0, 1)
 const state = (changes: Partial<ServiceState>): ServiceState =>
   ({
-    ...{ at: AT, away: [], lag: [], replicas: [], firing: null, stages: [], openCases: 0, due: 0 },
-    ...{
-      outbox: { size: 0, oldestSeconds: 0 },
-      streamBehindSeconds: 0,
-      paused: [],
-      tenants: [],
-      limits: [],
-      budgets: [],
-    },
+    at: AT,
+    away: [],
+    lag: [],
+    replicas: [],
+    firing: null,
+    stages: [],
+    openCases: 0,
+    due: 0,
+
+    outbox: { size: 0, oldestSeconds: 0 },
+    streamBehindSeconds: 0,
+    paused: [],
+    tenants: [],
+    limits: [],
+    budgets: [],
     ...changes,
   }) as ServiceState
 const WIDE = { columns: 200, colours: false }

@@ -69,7 +69,13 @@ describe('verdicts that a precedent touched', () => {
 
   const verdict = (tenant: string, subjectId: string, revision: number, precedents: string[], more = {}): Verdict =>
     aVerdict(at, {
-      ...{ tenant, subjectId, revision, protocol: 'safety', label: 'safe', decidedBy: 'arbiter', rounds: 2 },
+      tenant,
+      subjectId,
+      revision,
+      protocol: 'safety',
+      label: 'safe',
+      decidedBy: 'arbiter',
+      rounds: 2,
       evidence: { support: [], oppose: [], precedents },
       ...more,
     })
@@ -99,8 +105,17 @@ describe('verdicts that a precedent touched', () => {
   it('are named once each, and whether they are current; by proposal those of its tenant, by id all', async () => {
     const found = await touched(proposals[0]?.id ?? '')
     expect(found[0]).toEqual({
-      ...{ id: 'safety@acme~p1~r1', tenant: 'acme', protocol: 'safety', subjectId: 'p1', revision: 1, final: true },
-      ...{ label: 'safe', decidedBy: 'arbiter', decidedAt: at, precedents: [ID], stands: true },
+      id: 'safety@acme~p1~r1',
+      tenant: 'acme',
+      protocol: 'safety',
+      subjectId: 'p1',
+      revision: 1,
+      final: true,
+      label: 'safe',
+      decidedBy: 'arbiter',
+      decidedAt: at,
+      precedents: [ID],
+      stands: true,
     })
     expect(ids(found)).toEqual(['safety@acme~p1~r1', 'safety@acme~p2~r1 superseded'])
     expect(said).toContain(`${join(folder, 'judged.jsonl')}:8 is not a verdict; skipped`)

@@ -4,8 +4,12 @@ import { PermanentError, RetryLaterError, type ToMend } from '../../../src/contr
 import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const REPLY: ModelReply = {
-  ...{ text: '{}', finish: 'stop', model: 'm' },
-  ...{ promptTokens: 1, cachedTokens: 0, completionTokens: 1 },
+  text: '{}',
+  finish: 'stop',
+  model: 'm',
+  promptTokens: 1,
+  cachedTokens: 0,
+  completionTokens: 1,
 }
 const silence = () => new RetryLaterError('unavailable', 'the endpoint could not be reached')
 const refused = (mend: ToMend) => new PermanentError('rejected', 'status 400: no', { mend })

@@ -17,7 +17,12 @@ import { labelsForPeople } from '../../../src/judging/engine/script.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const DECISION = {
-  ...{ subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 2, by: 'ann', why: 'Ticket 88.' },
+  subjectId: 'p1',
+  protocol: 'rumor',
+  label: 'non-rumor',
+  against: 2,
+  by: 'ann',
+  why: 'Ticket 88.',
   at: '2026-05-01T11:20:00Z',
 }
 
@@ -90,8 +95,16 @@ it('no script can rule as a person', () => {
 
 it('a request for review is one for each verdict, reason, and what speaks against it', () => {
   const asked: Review = {
-    ...{ schema: 1, id: '', subjectId: 'p1', tenant: 'default', kind: 'post', protocol: 'rumor' },
-    ...{ why: 'differs', verdict: 'rumor~p1~r3', label: 'rumor', at: DECISION.at },
+    schema: 1,
+    id: '',
+    subjectId: 'p1',
+    tenant: 'default',
+    kind: 'post',
+    protocol: 'rumor',
+    why: 'differs',
+    verdict: 'rumor~p1~r3',
+    label: 'rumor',
+    at: DECISION.at,
   }
   expect(review.parse(asked)).toEqual(asked)
   const edited = { verdict: asked.verdict, why: 'edited', label: undefined, of: undefined }
@@ -105,8 +118,17 @@ it('a request for review is one for each verdict, reason, and what speaks agains
 
 it('an outcome says which decision it is of', () => {
   const outcome: DecisionOutcome = {
-    ...{ schema: 1, subjectId: 'p1', tenant: 'default', kind: 'post', protocol: 'rumor' },
-    ...{ outcome: 'stands', of: '2@17', revision: 3, label: 'non-rumor', by: 'ann', at: DECISION.at },
+    schema: 1,
+    subjectId: 'p1',
+    tenant: 'default',
+    kind: 'post',
+    protocol: 'rumor',
+    outcome: 'stands',
+    of: '2@17',
+    revision: 3,
+    label: 'non-rumor',
+    by: 'ann',
+    at: DECISION.at,
   }
   expect(decisionOutcome.parse(outcome)).toEqual(outcome)
 })

@@ -21,16 +21,26 @@ const KINDS = Object.keys(SCHEMAS) as Kind[]
 /** A message of each kind with nothing odd in it. */
 const BASES: Record<Kind, Record<string, unknown>> = {
   post: {
-    ...{ id: 'p', tenant: 'mine', text: 'Soup at seven.', author: 'ana', authorSince: AT, lang: 'en', createdAt: AT },
+    id: 'p',
+    tenant: 'mine',
+    text: 'Soup at seven.',
+    author: 'ana',
+    authorSince: AT,
+    lang: 'en',
+    createdAt: AT,
     media: [{ kind: 'image', url: 'https://x.example/a.png', alt: 'a pot' }],
   },
   comment: {
-    ...{ id: 'c', postId: 'p', tenant: 'mine', parentId: 'b', text: 'So it is.', author: 'ana', authorSince: AT },
+    id: 'c',
+    postId: 'p',
+    tenant: 'mine',
+    parentId: 'b',
+    text: 'So it is.',
+    author: 'ana',
+    authorSince: AT,
     createdAt: AT,
   },
-  counterspeech: {
-    ...{ id: 'r', tenant: 'mine', postId: 'p', hateSpeech: 'They lie.', text: 'They do not.', createdAt: AT },
-  },
+  counterspeech: { id: 'r', tenant: 'mine', postId: 'p', hateSpeech: 'They lie.', text: 'They do not.', createdAt: AT },
 }
 
 type Message = Record<string, unknown> & { createdAt: number; odd?: OddField[] | undefined }
@@ -83,23 +93,34 @@ const PATHS = KINDS.flatMap((kind) =>
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
 /** Every type of JSON, and each too long, too many and too deep. */
 const VALUES: Record<string, string> = {
-  ...{ string: '"SECRET words"', 'empty string': '""', 'half a character': '"\\ud800"' },
-  ...{ whole: '7', negative: '-1.5', exponent: '1e3', 'beyond 2^53': '267081518403440641', 'beyond all': '1e400' },
-  ...{ true: 'true', false: 'false', null: 'null' },
-  ...{ 'empty object': '{}', object: '{"SECRET":1}', 'nested object': '{"a":{"b":[{"SECRET":null}]}}' },
-  ...{
-    'empty list': '[]',
-    'list of strings': '["SECRET"]',
-    'list of numbers': '[1,2]',
-    'nested list': '[[["SECRET"]]]',
-  },
-  ...{ 'list of yes and null': '[true,null]', 'list of objects': '[{"kind":"SECRET"},{}]' },
+  string: '"SECRET words"',
+  'empty string': '""',
+  'half a character': '"\\ud800"',
+  whole: '7',
+  negative: '-1.5',
+  exponent: '1e3',
+  'beyond 2^53': '267081518403440641',
+  'beyond all': '1e400',
+  true: 'true',
+  false: 'false',
+  null: 'null',
+  'empty object': '{}',
+  object: '{"SECRET":1}',
+  'nested object': '{"a":{"b":[{"SECRET":null}]}}',
+
+  'empty list': '[]',
+  'list of strings': '["SECRET"]',
+  'list of numbers': '[1,2]',
+  'nested list': '[[["SECRET"]]]',
+  'list of yes and null': '[true,null]',
+  'list of objects': '[{"kind":"SECRET"},{}]',
   'long string': JSON.stringify('SECRET '.repeat(20_000)),
   'long string of many bytes': JSON.stringify('é'.repeat(300)),
   'many entries': `[${'1,'.repeat(9_999)}1]`,
   'many images': JSON.stringify(Array.from({ length: 40 }, () => ({ kind: 'image', url: 'https://x.example/a.png' }))),
   'many fields': JSON.stringify(Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`k${n}`, n]))),
-  ...{ 'deep list': nested(1_100), 'list a level too deep': nested(33) },
+  'deep list': nested(1_100),
+  'list a level too deep': nested(33),
   'deep object': `${'{"a":'.repeat(1_100)}1${'}'.repeat(1_100)}`,
   'deep object in a list': `[${'{"a":'.repeat(1_100)}1${'}'.repeat(1_100)}]`,
 }
@@ -147,8 +168,16 @@ const ROWS = PATHS.flatMap(([kind, path]) =>
 
 test('the fields are those of the schemas, two hundred messages and more are made of them, and each is read', () => {
   expect(PATHS.map(([kind, path]) => `${kind} ${path}`).sort()).toEqual([
-    ...['comment author', 'comment authorSince', 'comment parentId', 'post author'],
-    ...['post authorSince', 'post lang', 'post media', 'post media.0.alt', 'post media.0.url', 'post text'],
+    'comment author',
+    'comment authorSince',
+    'comment parentId',
+    'post author',
+    'post authorSince',
+    'post lang',
+    'post media',
+    'post media.0.alt',
+    'post media.0.url',
+    'post text',
   ])
   for (const kind of KINDS) {
     // No field of a schema goes untried.
@@ -205,12 +234,14 @@ describe('a field that cannot be odd', () => {
   const rows = strict.flatMap(([kind, field]) =>
     Object.entries({
       ...VALUES,
-      ...{ 'no in words': '"false"', zero: '0', 'a day': '"2025-05-01"', 'no text around it': '" "' },
-      ...{
-        'a name and a mark': '"a@b"',
-        'sixty-five letters': JSON.stringify('a'.repeat(65)),
-        'a list of it': '["mine"]',
-      },
+      'no in words': '"false"',
+      zero: '0',
+      'a day': '"2025-05-01"',
+      'no text around it': '" "',
+
+      'a name and a mark': '"a@b"',
+      'sixty-five letters': JSON.stringify('a'.repeat(65)),
+      'a list of it': '["mine"]',
     })
       .filter(([, json]) => !isTaken(kind, field, json))
       .map(([what, json]) => [kind, field, what, json] as const),
@@ -218,15 +249,21 @@ describe('a field that cannot be odd', () => {
 
   test('is one of these', () => {
     expect(strict.map(([kind, field]) => `${kind} ${field}`)).toEqual([
-      ...['post id', 'post tenant', 'post createdAt', 'post deleted'],
-      ...['comment id', 'comment postId', 'comment tenant', 'comment createdAt', 'comment deleted'],
-      ...[
-        'counterspeech id',
-        'counterspeech tenant',
-        'counterspeech postId',
-        'counterspeech createdAt',
-        'counterspeech deleted',
-      ],
+      'post id',
+      'post tenant',
+      'post createdAt',
+      'post deleted',
+      'comment id',
+      'comment postId',
+      'comment tenant',
+      'comment createdAt',
+      'comment deleted',
+
+      'counterspeech id',
+      'counterspeech tenant',
+      'counterspeech postId',
+      'counterspeech createdAt',
+      'counterspeech deleted',
     ])
   })
 
@@ -373,8 +410,16 @@ describe('an odd author is one author', () => {
   const authorOf = (json: string) => messageIn(postMessage, withField('post', 'author', json)).author
   const long = (end: string) => JSON.stringify(`${'z'.repeat(600)}${end}`)
   const ODD = [
-    ...[long('a'), long('b'), JSON.stringify('é'.repeat(257)), JSON.stringify(`${'é'.repeat(257)} `)],
-    ...['{"a":1}', '{"a":2}', '["ana"]', '["ben"]', '[["ana"]]', nested(32)],
+    long('a'),
+    long('b'),
+    JSON.stringify('é'.repeat(257)),
+    JSON.stringify(`${'é'.repeat(257)} `),
+    '{"a":1}',
+    '{"a":2}',
+    '["ana"]',
+    '["ben"]',
+    '[["ana"]]',
+    nested(32),
   ]
 
   test('whenever it comes, in a post as in a comment, whatever stands between its parts', () => {

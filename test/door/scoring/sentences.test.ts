@@ -40,6 +40,10 @@ test('an answer has one entry for each sentence, in their order', () => {
   const answered = (...numbers: number[]) =>
     sentencesAnswer(2).safeParse({ sentences: numbers.map((sentence) => ({ sentence, ...rated })) }).success
   expect([answered(1, 2), answered(2, 1), answered(1), answered(1, 1), answered(1, 2, 3)]).toEqual([
-    ...[true, false, false, false, false],
+    true,
+    false,
+    false,
+    false,
+    false,
   ])
 })

@@ -16,15 +16,13 @@ test('the asks of a round at one stage share a job, each stage its own', () => {
   const now = [...asks(1, 'opinion', 0, 2), ...asks(1, 'judge', 2, 1)]
   expect(named([...before, ...now], now)).toEqual(['opinion 1: 1.0 1.1', 'judge 1: 1.2'])
   expect(groupsOf(taken, { at: 'round', asked: now, open: now })[0]).toEqual({
-    ...{
-      protocol: 'talk',
-      stage: 'opinion',
-      caseId: 'talk~P~r1',
-      share: 'talk~P~r1',
-      run: 3,
-      name: '1',
-      keys: ['1.0', '1.1'],
-    },
+    protocol: 'talk',
+    stage: 'opinion',
+    caseId: 'talk~P~r1',
+    share: 'talk~P~r1',
+    run: 3,
+    name: '1',
+    keys: ['1.0', '1.1'],
   })
 })
 

@@ -34,7 +34,12 @@ function setUp(onlyAsked = false) {
   const routes = router(PROTOCOLS, { hate: [{ tenants: ['acme'] }] }, () => 0)
   const { threads, marks, cases } = stores
   const { openDue } = opener({
-    ...{ routes, threads, marks, cases, clock: () => T0, report: () => {} },
+    routes,
+    threads,
+    marks,
+    cases,
+    clock: () => T0,
+    report: () => {},
     queues: {
       push: async (ids) => void opened.push(...ids),
       work() {},
@@ -46,12 +51,19 @@ function setUp(onlyAsked = false) {
     settings: {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      ...{ cases: { maxOpen: 9, overloadedAtDue: 99, deadline: HOUR }, partitions: null, onlyAsked },
+      cases: { maxOpen: 9, overloadedAtDue: 99, deadline: HOUR },
+      partitions: null,
+      onlyAsked,
     },
     orphanLetter: ({ offset }) => ({ key: offset, letter: offset }),
   })
   const door = asking({
-    ...{ threads, routes, protocols: PROTOCOLS, rules: RULES, clock: () => T0, wake: () => {} },
+    threads,
+    routes,
+    protocols: PROTOCOLS,
+    rules: RULES,
+    clock: () => T0,
+    wake: () => {},
     memo: { forget: async (ref) => forgotten.push(ref) },
     answers: { tellDropped: async (id) => void told.push(id) },
     settings: { keepAnswers: HOUR, keepMemo: HOUR },
@@ -72,7 +84,10 @@ describe('what is asked', () => {
     expect(id).toMatch(/^[0-9a-f]{32}$/)
     expect(opened.sort()).toEqual([`hate/asked@acme~${id}~r1`, `rumor/asked@acme~${id}~r1`])
     expect(await recordOf(`rumor/asked@acme~${id}~r1`)).toMatchObject({
-      ...{ kind: 'asked', subjectId: id, final: true, supersedes: null },
+      kind: 'asked',
+      subjectId: id,
+      final: true,
+      supersedes: null,
       subject: { post: { id: 'p1', text: 'what p1 says' }, comments: [{ id: 'c1' }] },
       comments: { accepted: 1, late: 0 },
     })
@@ -103,7 +118,8 @@ describe('what is asked', () => {
     })
     expect(await ask({ protocols: ['reply'] })).toMatchObject({ kind: 'unjudged', protocols: ['reply'] })
     expect(await ask({ protocols: ['rumor'], post: answer })).toEqual({
-      ...{ kind: 'unjudged', protocols: ['rumor'] },
+      kind: 'unjudged',
+      protocols: ['rumor'],
       judging: ['hate', 'reply'],
     })
     expect(await ask({ protocols: ['reply', 'hate'], post: answer })).toMatchObject({ protocols: ['hate', 'reply'] })

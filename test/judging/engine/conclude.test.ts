@@ -44,8 +44,18 @@ function endedAfter(...rounds: readonly (readonly Said[])[]): Ended {
     round.map(({ ask: _, ...said }, index): [string, JournalEntry] => [
       `${at}.${index}`,
       {
-        ...{ stage: 'word', role: 'speaker', model: 'm', answer: { word: 'so' }, raw: null, calls: [] },
-        ...{ usage: noUsage(), startedAt: T0, ms: 0, heldMs: 0, memo: false, ...said },
+        stage: 'word',
+        role: 'speaker',
+        model: 'm',
+        answer: { word: 'so' },
+        raw: null,
+        calls: [],
+        usage: noUsage(),
+        startedAt: T0,
+        ms: 0,
+        heldMs: 0,
+        memo: false,
+        ...said,
       },
     ]),
   )
@@ -56,7 +66,12 @@ function endedAfter(...rounds: readonly (readonly Said[])[]): Ended {
     lostCalls: [],
     decidedAt: T0 + 1_000,
     ruling: {
-      ...{ label: 'good', scores: {}, rationale: 'so', decidedBy: 'judge', rounds: rounds.length, degraded: [] },
+      label: 'good',
+      scores: {},
+      rationale: 'so',
+      decidedBy: 'judge',
+      rounds: rounds.length,
+      degraded: [],
       evidence: { support: [], oppose: [], precedents: [] },
     },
   }

@@ -158,7 +158,10 @@ async function remove(
 ) {
   await stores.threads.putComments(ref, [unsaid(id)], clock.now, RULES)
   await commentEraser({
-    ...{ threads, cases: stores.cases, memo, protocols },
+    threads,
+    cases: stores.cases,
+    memo,
+    protocols,
     queues: {
       async push(ids) {
         pushed.push(...ids)

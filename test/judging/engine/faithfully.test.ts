@@ -5,20 +5,28 @@ import { faithfully } from '../../../src/judging/engine/conclude.ts'
 import { T0 } from '../../contracts/samples.ts'
 
 const ruling: Ruling = {
-  ...{
-    label: 'good',
-    scores: {},
-    rationale: 'so',
-    decidedBy: 'judge',
-    rounds: 1,
-    degraded: ['one thing'],
-    faults: ['evidence'],
-  },
+  label: 'good',
+  scores: {},
+  rationale: 'so',
+  decidedBy: 'judge',
+  rounds: 1,
+  degraded: ['one thing'],
+  faults: ['evidence'],
   evidence: { support: [], oppose: [], precedents: [] },
 }
 const entry = (model: string, remarks?: Remark[]): JournalEntry => ({
-  ...{ stage: 'word', role: 'speaker', model, answer: 'so', raw: null, calls: [], usage: noUsage() },
-  ...{ startedAt: T0, ms: 0, heldMs: 0, memo: false, ...(remarks === undefined ? {} : { remarks }) },
+  stage: 'word',
+  role: 'speaker',
+  model,
+  answer: 'so',
+  raw: null,
+  calls: [],
+  usage: noUsage(),
+  startedAt: T0,
+  ms: 0,
+  heldMs: 0,
+  memo: false,
+  ...(remarks === undefined ? {} : { remarks }),
 })
 const asked = ['a', 'b', 'c'].map((key) => ({ key }))
 

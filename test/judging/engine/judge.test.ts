@@ -119,7 +119,11 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
     },
   }
   const held = lookups({
-    ...{ embedder: 'e', endpoint: 'default', settings: GATEWAY.breaker, clock: () => clock.now, report },
+    embedder: 'e',
+    endpoint: 'default',
+    settings: GATEWAY.breaker,
+    clock: () => clock.now,
+    report,
   })
   const worker = (
     over: {

@@ -62,7 +62,10 @@ describe('texts are prepared for a script', () => {
     const { enabled: _, ...settings } = loadSettings({}).protocols.rumor as { enabled: boolean }
     const made = () =>
       rumor.make({
-        ...{ settings, prompts: promptsOf('rumor'), samplingRank: plainRank, files: () => new Map<string, string>() },
+        settings,
+        prompts: promptsOf('rumor'),
+        samplingRank: plainRank,
+        files: () => new Map<string, string>(),
         fence: fences('key', { maxChars: 12_000, maxCommentChars: 2_000 }),
       })
     const text = 'c\u0315\u0323\u0334\u0345\u0301\u0327 <b> '.repeat(900)

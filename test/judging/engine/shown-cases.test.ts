@@ -138,8 +138,13 @@ function erasing(restartsPerSecond = 1_000, shelves: Pick<Library, 'forget' | 'h
     erasures: stores.erasures,
     library: shelves,
     clean: shownCaseCleaner({
-      ...{ threads: stores.threads, cases: stores.cases, memo, owners: stores.erasures },
-      ...{ protocols: [protocol], clock: () => clock.now, settings: { cases: { deadline: 10 * MINUTE } } },
+      threads: stores.threads,
+      cases: stores.cases,
+      memo,
+      owners: stores.erasures,
+      protocols: [protocol],
+      clock: () => clock.now,
+      settings: { cases: { deadline: 10 * MINUTE } },
     }),
     queues: {
       async push(ids) {
@@ -447,7 +452,10 @@ describe('the shelves', () => {
 
 describe('what is told of a case that was shown something', () => {
   const parts = () => ({
-    ...{ cases: stores.cases, protocols: new Map([['talk', protocol]]), waits: async () => [], clock: () => clock.now },
+    cases: stores.cases,
+    protocols: new Map([['talk', protocol]]),
+    waits: async () => [],
+    clock: () => clock.now,
     desk: { stranded: async () => [] },
     holding: { deadline: 10 * MINUTE, mostHeld: HOUR },
   })

@@ -24,8 +24,12 @@ import { asksIn, GATEWAY, memoryParts, noLibrary } from '../../support/parts.ts'
 const IMAGE = [{ kind: 'image' as const, url: 'https://images.example/1.png' }]
 const AGREED = ['Not hateful', 'Not hateful', 'Not hateful']
 const ruling = (score: number, label = 'safe') => ({
-  ...{ reasoning: 'r', evidence: [], rule: 'exoneration', categories: [] },
-  ...{ score, label },
+  reasoning: 'r',
+  evidence: [],
+  rule: 'exoneration',
+  categories: [],
+  score,
+  label,
 })
 
 /** What models answer, which is harmless in the end. */
@@ -170,7 +174,11 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
   /** A worker of a process of its own. */
   const worker = (remembers: boolean, cases: CaseStore = stores.cases) =>
     judge({
-      ...{ protocols: PROTOCOLS, cases, library: noLibrary, clock, report: () => {} },
+      protocols: PROTOCOLS,
+      cases,
+      library: noLibrary,
+      clock,
+      report: () => {},
       gateway: gateway({
         model: {
           async complete(request) {
@@ -180,9 +188,13 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
           },
         },
         loadImage: async () => 'data:image/png;base64,AAAA',
-        ...{ ...parts, budgets, clock, report: () => {} },
+        ...parts,
+        budgets,
+        clock,
+        report: () => {},
         settings: {
-          ...{ ...GATEWAY, roles: { default: ['small'], arbiter: ['large'], describer: ['large'] } },
+          ...GATEWAY,
+          roles: { default: ['small'], arbiter: ['large'], describer: ['large'] },
           memo: { enabled: remembers, keep: HOUR, lease: MINUTE, patience: MINUTE, maxBytes: 10_000 },
         },
       }),
@@ -239,7 +251,14 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
 
 /** What of a verdict does not tell how it came about. */
 const endOf = ({ label, scores, rationale, decidedBy, rounds, evidence, degraded, models }: Verdict) => ({
-  ...{ label, scores, rationale, decidedBy, rounds, evidence, degraded, models },
+  label,
+  scores,
+  rationale,
+  decidedBy,
+  rounds,
+  evidence,
+  degraded,
+  models,
 })
 const HARMLESS = ['non-hate', 'safe', 'non-rumor']
 

@@ -139,14 +139,16 @@ function decidedOf(hash: Record<string, string>): Plain {
       return [
         protocol,
         {
-          ...{ stands: of('id') ?? null, top: of('top') ?? null, label: of('label') || null },
-          ...{
-            revision: Number(of('rev') ?? 0),
-            of: of('of') ?? '',
-            by: of('by') ?? '',
-            deciding: of('deciding') ?? null,
-          },
-          ...{ last: placeOf(last), machine: of('machine') ?? null },
+          stands: of('id') ?? null,
+          top: of('top') ?? null,
+          label: of('label') || null,
+
+          revision: Number(of('rev') ?? 0),
+          of: of('of') ?? '',
+          by: of('by') ?? '',
+          deciding: of('deciding') ?? null,
+          last: placeOf(last),
+          machine: of('machine') ?? null,
           became: becameOf(of('became')),
           asked: (of('asked') ?? '').split('\n').filter((one) => one !== ''),
         },

@@ -66,8 +66,12 @@ export function runOn(
       seen: state.version,
     }))
     const opening = {
-      ...{ cases, waiting: step.waiting.filter((one) => !step.cases.includes(one)), dormant: step.dormant },
-      ...{ absent: step.absent, final: step.final, nextDue: step.next ? clock.now + HOUR + step.thread : null },
+      cases,
+      waiting: step.waiting.filter((one) => !step.cases.includes(one)),
+      dormant: step.dormant,
+      absent: step.absent,
+      final: step.final,
+      nextDue: step.next ? clock.now + HOUR + step.thread : null,
     }
     return threads.open(state, opening)
   }
@@ -145,7 +149,8 @@ export function runOn(
         : {
             label: withdraw ? 'restored' : label,
             verdict: JSON.stringify({
-              ...{ rationale: 'words', evidence: [] },
+              rationale: 'words',
+              evidence: [],
               on: [on.number, on.published, on.machine, on.isLive, label],
             }),
             transcript: '{}',
@@ -276,8 +281,11 @@ function placeOf(place: PlaceStep): { place: Place } | object {
 function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
   const { routing, place } = step
   return {
-    ...{ now, firstDue: T0 + 15 * MINUTE + step.thread, ...placeOf(place) },
-    ...{ threaded: routing === 'threaded' || routing === 'both', atOnce: routing === 'both' || routing === 'alone' },
+    now,
+    firstDue: T0 + 15 * MINUTE + step.thread,
+    ...placeOf(place),
+    threaded: routing === 'threaded' || routing === 'both',
+    atOnce: routing === 'both' || routing === 'alone',
   }
 }
 

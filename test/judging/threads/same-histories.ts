@@ -117,6 +117,10 @@ async function readingOf({ threads, cases, outbox }: Readable, inTurn: boolean) 
     cases: await Promise.all(openIds.map((id) => cases.unpublished(id))),
     replies: replies.map((some) => some.map(({ postId }) => postId).sort()),
     due: inTurn ? due : due.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
-    ...{ paused, countDue, size, countOpen, idle },
+    paused,
+    countDue,
+    size,
+    countOpen,
+    idle,
   }
 }

@@ -6,10 +6,17 @@ import { COSTS, judgeRate, type Load, MEASURED, sizesFor } from '../../../src/ki
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
 const load: Load = {
-  ...{ postsPerSecond: 1, commentsPerPost: 0, repliesPerSecond: 0, latency: 1 },
+  postsPerSecond: 1,
+  commentsPerPost: 0,
+  repliesPerSecond: 0,
+  latency: 1,
   protocols: [{ name: 'hate', subject: 'post' }],
   checkpoints: { counts: [10, 30], ages: 3 },
-  ...{ slots: 64, partitions: 4, memoKeep: 86_400, retention: 604_800, replication: 3 },
+  slots: 64,
+  partitions: 4,
+  memoKeep: 86_400,
+  retention: 604_800,
+  replication: 3,
 }
 
 test('numbers of protocols are those of the page of costs, and every protocol of docs/protocols.md has some', () => {

@@ -9,7 +9,8 @@ import { PROTOCOLS } from '../../../src/protocols/registry.ts'
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
 const asked = (system: string, user: string, over: Partial<Asked> = {}): Asked => ({
-  ...{ model: 'm', answer: { name: 'a', schema: {} } },
+  model: 'm',
+  answer: { name: 'a', schema: {} },
   messages: [
     { role: 'system', content: system },
     { role: 'user', content: user },

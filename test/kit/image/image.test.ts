@@ -60,11 +60,20 @@ describe('packages for the image', () => {
       'one/index.js',
       'one/lib/test.js',
       'one/package.json',
-      ...['test/index.js', '@a/test/index.mjs', 'luxon/build/node/luxon.js', 'luxon/build/es6/luxon.mjs'],
+      'test/index.js',
+      '@a/test/index.mjs',
+      'luxon/build/node/luxon.js',
+      'luxon/build/es6/luxon.mjs',
     ]
     const gone = [
-      ...['one/index.d.ts', 'one/index.js.map', 'one/README.md', 'one/test/index.js', '@a/test/test/x.js'],
-      ...['luxon/build/amd/luxon.js', 'luxon/build/global/luxon.js', 'luxon/src/luxon.js'],
+      'one/index.d.ts',
+      'one/index.js.map',
+      'one/README.md',
+      'one/test/index.js',
+      '@a/test/test/x.js',
+      'luxon/build/amd/luxon.js',
+      'luxon/build/global/luxon.js',
+      'luxon/src/luxon.js',
     ]
     const folder = packagesOf([...kept, ...gone, '@energetic-ai/embeddings/index.js'])
     expect(prune(folder, true)).toBe(10 * gone.length)

@@ -71,14 +71,12 @@ describe('one prompt', () => {
 
   it('shows the claim of a thread with its comments, at most 40 of them, and says how many it left out', async () => {
     const comments = Array.from({ length: 60 }, (_, nth) => ({
-      ...{
-        type: 'comment',
-        id: `c${nth}`,
-        postId: 'p',
-        author: `a${nth}`,
-        text: `said word${nth}`,
-        createdAt: at(nth + 1),
-      },
+      type: 'comment',
+      id: `c${nth}`,
+      postId: 'p',
+      author: `a${nth}`,
+      text: `said word${nth}`,
+      createdAt: at(nth + 1),
     }))
     const lines = [{ ...hateful, text: 'the dam broke', label: 'rumor' }, ...comments]
     const { cells, shown } = await judged('rumor', lines, [ZERO], () => ({ label: 'rumor' }))
@@ -112,7 +110,8 @@ describe('one prompt', () => {
     expect(tied.cells[0].outcomes[0]).toMatchObject({ label: null, confidence: null })
     expect(tied.cells[0].outcomes[0]?.degraded.join()).toMatch(/the draws are tied between/)
     const odd = await judged('hate', [hateful], [consistent(3)], ({ draw }) => ({
-      ...{ reasoning: 'so', label: draw === 'draw 2' ? 'neither' : 'hate' },
+      reasoning: 'so',
+      label: draw === 'draw 2' ? 'neither' : 'hate',
     }))
     expect(odd.cells[0].outcomes[0]).toMatchObject({ label: 'hate', confidence: 2 / 3 })
     expect(odd.cells[0].outcomes[0]?.degraded).toEqual([expect.stringMatching(/^draw 2 failed: unreadable/)])

@@ -115,22 +115,30 @@ it('steps of a model are told of nothing that looks like structure, and may be a
 
 describe('the sizes', () => {
   const options = {
-    ...{
-      aspect: 'relevance',
-      ratings: 'f',
-      format: 'gavel' as const,
-      protocol: 'counterspeech',
-      fewShot: [4],
-      trials: 5,
-      keep: 2,
-    },
-    ...{ refinements: 3, iterations: 1, halving: true, seed: '1', steps: 's' },
+    aspect: 'relevance',
+    ratings: 'f',
+    format: 'gavel' as const,
+    protocol: 'counterspeech',
+    fewShot: [4],
+    trials: 5,
+    keep: 2,
+    refinements: 3,
+    iterations: 1,
+    halving: true,
+    seed: '1',
+    steps: 's',
   }
 
   it('are the paper’s where the command line does not say: three worst, temperatures to 0.5; no halving under --paper', () => {
     expect(sizesOf(options)).toEqual({
-      ...{ fewShot: [4], trials: 5, keep: 2, refinements: 3, iterations: 1 },
-      ...{ worst: 3, highestTemperature: 0.5, halving: true },
+      fewShot: [4],
+      trials: 5,
+      keep: 2,
+      refinements: 3,
+      iterations: 1,
+      worst: 3,
+      highestTemperature: 0.5,
+      halving: true,
     })
     expect(sizesOf({ ...options, paper: true }).halving).toBe(false)
     expect(sizesOf({ ...options, halving: false }).halving).toBe(false)
@@ -139,9 +147,7 @@ describe('the sizes', () => {
   it('cost what the scorer and the writer of steps cost, each by its own price', () => {
     const parts = partsOf(items, { seed: '1', paper: false })
     const usd = (prices: Record<string, { prompt: number; cached: number; completion: number }>) =>
-      costOf(calibration, parts, sizesOf(options), {
-        ...{ models: { scorer: 'small', writer: 'large' }, prices, slots: 10 },
-      })
+      costOf(calibration, parts, sizesOf(options), { models: { scorer: 'small', writer: 'large' }, prices, slots: 10 })
     const free = { prompt: 0, cached: 0, completion: 0 }
     const dear = { prompt: 1_000_000, cached: 0, completion: 0 }
     const [ofScorer, ofWriter] = [usd({ small: dear, large: free }), usd({ small: free, large: dear })]

@@ -107,8 +107,12 @@ describe('a calibration', () => {
     const items = Array.from(
       { length: 12 },
       (_, at): RatedItem => ({
-        ...{ id: `i${String(at).padStart(2, '0')}`, unit: `u${at}`, hateSpeech: 'h', counterspeech: `c${at}` },
-        ...{ ratings: [1 + (at % 5)], rating: 1 + (at % 5) },
+        id: `i${String(at).padStart(2, '0')}`,
+        unit: `u${at}`,
+        hateSpeech: 'h',
+        counterspeech: `c${at}`,
+        ratings: [1 + (at % 5)],
+        rating: 1 + (at % 5),
       }),
     )
     const shown: string[][] = []
@@ -229,9 +233,13 @@ describe('a calibration', () => {
     const items = Array.from(
       { length: 100 },
       (_, at): RatedItem => ({
-        ...{ id: `i${String(at).padStart(3, '0')}`, unit: `u${at}`, hateSpeech: 'h', counterspeech: `c${at}` },
+        id: `i${String(at).padStart(3, '0')}`,
+        unit: `u${at}`,
+        hateSpeech: 'h',
+        counterspeech: `c${at}`,
         // The first half says nothing.
-        ...{ ratings: [at < 50 ? 1 : 1 + (at % 5)], rating: at < 50 ? 1 : 1 + (at % 5) },
+        ratings: [at < 50 ? 1 : 1 + (at % 5)],
+        rating: at < 50 ? 1 : 1 + (at % 5),
       }),
     )
     const parts = { development: items, selection: items, test: [] }
@@ -276,7 +284,12 @@ describe('a calibration', () => {
 
 describe('selection', () => {
   const item = (id: string, rating: number): RatedItem => ({
-    ...{ id, unit: id, hateSpeech: 'h', counterspeech: 'c', ratings: [rating], rating },
+    id,
+    unit: id,
+    hateSpeech: 'h',
+    counterspeech: 'c',
+    ratings: [rating],
+    rating,
   })
   const items = [item('a', 1), item('b', 2), item('c', 3), item('d', 4)]
   const scores = (...given: (number | null)[]) => new Map(items.map(({ id }, at) => [id, given[at] ?? null]))

@@ -65,7 +65,8 @@ describe.each(['none', 'paper'] as const)('under the preset %s', (preset) => {
   const calibration = under(preset)
   const draft = calibration.draft(rated, { temperature: 0.25, draw: 'draft 1' })
   const refine = calibration.refine('1. Look for insults.', [{ ...(rated[0] as (typeof rated)[0]), score: 4 }], {
-    ...{ temperature: null, draw: '' },
+    temperature: null,
+    draw: '',
   })
 
   it.each([

@@ -16,7 +16,10 @@ async function read(lines: readonly object[]) {
   return { ...(await readRatings(file, aspect, ({ line, why }) => bad.push(`${line} ${why}`))), bad }
 }
 const line = (id: string, over: object = {}) => ({
-  ...{ id, hateSpeech: `They of ${id} lie.`, text: `Reply ${id}.`, ratings: { relevance: [1, 4] } },
+  id,
+  hateSpeech: `They of ${id} lie.`,
+  text: `Reply ${id}.`,
+  ratings: { relevance: [1, 4] },
   ...over,
 })
 

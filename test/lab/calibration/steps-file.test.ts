@@ -20,15 +20,14 @@ it('says in its comment where the steps come from and how well they do, and noth
     claimed: true,
   }
   const provenance = {
-    ...{
-      aspect: 'relevance',
-      scale: [1, 5] as const,
-      model: 'a --> model',
-      answeredAs: 'model-1',
-      ratings: 'abc',
-      seed: '1',
-    },
-    ...{ date: '2026-01-01T00:00:00.000Z', version: '1.2.3' },
+    aspect: 'relevance',
+    scale: [1, 5] as const,
+    model: 'a --> model',
+    answeredAs: 'model-1',
+    ratings: 'abc',
+    seed: '1',
+    date: '2026-01-01T00:00:00.000Z',
+    version: '1.2.3',
   }
   const text = stepsFile(provenance, { best, course: [best], repeated: 0, lost: 0, stopped: 0, tried: 1 }, gain)
   expect(text).toBe(`<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).

@@ -139,7 +139,9 @@ describe('what the model is shown', () => {
 
   it('is asked once for all items where it is about none: steps that the model writes', async () => {
     const lines = Array.from({ length: 4 }, (_, at) => ({
-      ...{ id: `r${at}`, hateSpeech: `They lie ${at}.`, text: `Name one of ${at}.` },
+      id: `r${at}`,
+      hateSpeech: `They lie ${at}.`,
+      text: `Name one of ${at}.`,
       ratings: { relevance: (at % 4) + 1 },
     }))
     const file = join(scratch(), 'replies.jsonl')
@@ -229,7 +231,10 @@ describe('a comparison with an earlier run', () => {
     const settings = loadSettings({})
     const shelf = libraryOf({ ...settings, library: { ...settings.library, path: library } }, Date.now)
     const items = Array.from({ length: LEAKED }, (_, at) => ({
-      ...{ text: `${textOf(at)} indeed`, label: at % 2 === 0 ? 'OFFEN' : 'NOT', metadata: {}, subject: null },
+      text: `${textOf(at)} indeed`,
+      label: at % 2 === 0 ? 'OFFEN' : 'NOT',
+      metadata: {},
+      subject: null,
       sourceId: `leak ${at}`,
     }))
     await shelf.add('kodoli', items, 'test', new AbortController().signal)

@@ -15,7 +15,11 @@ const ZERO: RowPlan = { name: 'zero-shot', how: { by: 'one-prompt', ask: 'zero-s
 function fileOf(label: string): string {
   const file = join(scratch(), 'file.jsonl')
   const lines = Array.from({ length: ITEMS }, (_, nth) => ({
-    ...{ type: 'post', id: `p${nth}`, text: `text ${nth}`, createdAt: '2025-01-01T12:00:00Z', label },
+    type: 'post',
+    id: `p${nth}`,
+    text: `text ${nth}`,
+    createdAt: '2025-01-01T12:00:00Z',
+    label,
   }))
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   return file

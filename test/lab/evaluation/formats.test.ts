@@ -100,7 +100,12 @@ describe('Gavel’s own JSON Lines', () => {
       { subjectId: 'p1', protocol: 'rumor', label: 'rumor', by: 'm', at },
     ])
     expect(got.map(({ type, key }) => `${type} ${key}`)).toEqual([
-      ...['post p1', 'post p2', 'comment p1', 'comment p1', 'counterspeech s1', 'feedback p1'],
+      'post p1',
+      'post p2',
+      'comment p1',
+      'comment p1',
+      'counterspeech s1',
+      'feedback p1',
     ])
     expect(got.map(({ value }) => value.id)).toEqual(['p1', 'p2', 'c1', 'c2', 's1', undefined])
     expect(bad).toEqual([{ line: 3, why: expect.stringMatching(/has no "type".*postId.*comment/), read: true }])
@@ -375,16 +380,14 @@ describe('public data as it is', () => {
     const minutes = got.map(({ value }) => [value.text, new Date(String(value.createdAt)).toISOString().slice(14, 19)])
     expect(minutes).toEqual([
       ['a claim', '10:59'],
-      ...[
-        ['words 1', '11:00'],
-        ['words 2', '11:00'],
-        ['words 3', '11:00'],
-      ],
-      ...[
-        ['words 4', '14:00'],
-        ['words 5', '14:00'],
-        ['words 6', '14:00'],
-      ],
+
+      ['words 1', '11:00'],
+      ['words 2', '11:00'],
+      ['words 3', '11:00'],
+
+      ['words 4', '14:00'],
+      ['words 5', '14:00'],
+      ['words 6', '14:00'],
     ])
     expect(bad).toEqual(
       [1, 3, 5, 6].map((number) => ({

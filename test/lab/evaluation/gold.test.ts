@@ -212,7 +212,8 @@ describe('ratings of replies to hate speech', () => {
 
   const SETS = join(PROJECT, 'test', 'lab', 'evaluation', 'data-sets')
   const COUNTERSPEECH: GoldProtocol = {
-    ...{ name: 'counterspeech', labels: [] },
+    name: 'counterspeech',
+    labels: [],
     scales: { relevance: [1, 5], aggressiveness: [1, 5], coherence: [1, 5], suitableness: [1, 3] },
   }
   const reply = (id: string, ratings: object) => ({ type: 'counterspeech', id, hateSpeech: 'x', text: 'y', ratings })
@@ -225,20 +226,37 @@ describe('ratings of replies to hate speech', () => {
   it('stand beside them by aspect, one or one of each rater', async () => {
     expect([...(await ratings(join(SETS, 'counterspeech.jsonl')))]).toEqual([
       {
-        ...{ line: 1, id: 'r1', label: null, unit: 'writer 1', slices: { length: 'medium', language: 'en' } },
+        line: 1,
+        id: 'r1',
+        label: null,
+        unit: 'writer 1',
+        slices: { length: 'medium', language: 'en' },
         ratings: { relevance: [5, 4], aggressiveness: [1, 2], coherence: [5, 5], suitableness: [3, 3] },
       },
       {
-        ...{ line: 2, id: 'r2', label: null, unit: 'writer 2', slices: { length: 'short', language: 'en' } },
+        line: 2,
+        id: 'r2',
+        label: null,
+        unit: 'writer 2',
+        slices: { length: 'short', language: 'en' },
         ratings: { relevance: [2], aggressiveness: [3] },
       },
       {
-        ...{ line: 3, id: 'r3', label: null, unit: 'writer 1', slices: { length: 'medium', language: 'en' } },
-        ...{ ratings: { suitableness: [2, 3, 3] }, split: 'test' },
+        line: 3,
+        id: 'r3',
+        label: null,
+        unit: 'writer 1',
+        slices: { length: 'medium', language: 'en' },
+        ratings: { suitableness: [2, 3, 3] },
+        split: 'test',
       },
       // Replies to one statement belong together, where no unit is named.
       {
-        ...{ line: 4, id: 'r4', label: null, why: 'no label', slices: { length: 'short', language: 'en' } },
+        line: 4,
+        id: 'r4',
+        label: null,
+        why: 'no label',
+        slices: { length: 'short', language: 'en' },
         unit: 'people from the islands bring nothing but trouble.',
       },
     ])
@@ -324,7 +342,12 @@ describe('people’s own tables', () => {
     )
     const { items } = await hate(file, { labelAs: { 1: 'hate', 0: 'non-hate' } })
     expect(items.map(({ label, why }) => label ?? why)).toEqual([
-      ...['hate', 'non-hate', 'hate', 'no label', 'no label', 'non-hate'],
+      'hate',
+      'non-hate',
+      'hate',
+      'no label',
+      'no label',
+      'non-hate',
     ])
     expect(items[0]?.slices).toEqual({ length: 'short' })
   })
@@ -357,8 +380,14 @@ describe('people’s own tables', () => {
 
   it('of which a text has several labels name it, and a switch decides', async () => {
     const file = fileOf(
-      ...['text,label', 'same words here,hate', 'same words here,non-hate', 'Same  words here,hate'],
-      ...['other words,non-hate', 'other words,non-hate', 'tied,hate', 'tied,non-hate'],
+      'text,label',
+      'same words here,hate',
+      'same words here,non-hate',
+      'Same  words here,hate',
+      'other words,non-hate',
+      'other words,non-hate',
+      'tied,hate',
+      'tied,non-hate',
     )
     const said = async (contradictions: GoldOptions['contradictions'] & string) => {
       const { items, bad } = await hate(file, { contradictions })

@@ -30,7 +30,11 @@ const planted: Planted = JSON.parse(readFileSync(join(import.meta.dirname, 'peop
 const judgements = planted.rows.map(
   ([label, machine, model, prompts, lang, audited, second], n): Judgement => ({
     subject: { tenant: 'default', postId: `p${n}`, kind: 'post' },
-    ...{ protocol: 'hate', lang, label, by: 'ann', audited },
+    protocol: 'hate',
+    lang,
+    label,
+    by: 'ann',
+    audited,
     machine: { label: machine, models: [model], prompts },
     opinions: second === null ? [] : [{ by: 'ben', label: second }],
   }),

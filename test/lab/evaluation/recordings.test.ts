@@ -69,16 +69,21 @@ describe('a recording', () => {
 
   it('gives all of an answer again: what was thought, filtered, kept, served and not reported costs and says the same', async () => {
     const given: ModelReply = {
-      ...{ text: 'yes', thoughts: 'hm', remarks: ['tier'], finish: 'stop', filtered: [{ category: 'hate' }] },
-      ...{
-        model: 'm-1',
-        promptTokens: 9,
-        cachedTokens: 2,
-        cacheWriteTokens: 3,
-        completionTokens: 5,
-        thinkingTokens: 4,
-      },
-      ...{ tier: 'flex', unreported: true, probabilities: { score: [[4, 0.7]] } },
+      text: 'yes',
+      thoughts: 'hm',
+      remarks: ['tier'],
+      finish: 'stop',
+      filtered: [{ category: 'hate' }],
+
+      model: 'm-1',
+      promptTokens: 9,
+      cachedTokens: 2,
+      cacheWriteTokens: 3,
+      completionTokens: 5,
+      thinkingTokens: 4,
+      tier: 'flex',
+      unreported: true,
+      probabilities: { score: [[4, 0.7]] },
     }
     const first = await openRecording(folder)
     await first.model({ complete: async () => given }).complete(requestOf('one'))

@@ -10,7 +10,11 @@ import { tell } from '../../support/pipeline.ts'
 const HATE = { name: 'hatecheck', labels: ['hate', 'non-hate'] }
 
 const item = (id: string, label: string | null, change: Partial<GoldItem> = {}): GoldItem => ({
-  ...{ line: 1, id, label, unit: id, slices: {} },
+  line: 1,
+  id,
+  label,
+  unit: id,
+  slices: {},
   ...(label === null ? { why: 'no label' } : {}),
   ...change,
 })

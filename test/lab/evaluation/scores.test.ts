@@ -10,17 +10,15 @@ import { labelScores } from '../../../src/lab/evaluation/scores.ts'
 const LABELS = ['hate', 'non-hate']
 function outcome(id: number, gold: string | null, label: string | null, over: Partial<Outcome> = {}): Outcome {
   return {
-    ...{
-      id: `p${id}`,
-      unit: `p${id}`,
-      slices: {},
-      gold,
-      label,
-      scores: {},
-      confidence: null,
-      rationale: '',
-      degraded: [],
-    },
+    id: `p${id}`,
+    unit: `p${id}`,
+    slices: {},
+    gold,
+    label,
+    scores: {},
+    confidence: null,
+    rationale: '',
+    degraded: [],
     usage: { calls: 1, tokens: 100, costUsd: 0, sequence: 1 },
     comments: noComments(),
     heldOut: { own: 0, nearDuplicates: 0 },
@@ -56,7 +54,8 @@ describe('the scores of labels', () => {
   it('of one class alone are its recall, and no macro-F1', () => {
     const benign = labelScores(MIXED.slice(20), LABELS, '1')
     expect(benign).toMatchObject({
-      ...{ oneClass: 'non-hate', accuracy: { value: 15 / 20 } },
+      oneClass: 'non-hate',
+      accuracy: { value: 15 / 20 },
       macroF1: { value: null, why: 'all items are non-hate' },
     })
     expect(labelScores(MIXED, LABELS, '1').oneClass).toBeNull()
@@ -128,8 +127,10 @@ describe('the scores of labels', () => {
 describe('the scores of repeats and votes', () => {
   it('are the deviation of accuracies and the agreement of labels', () => {
     const twice = [
-      ...[outcome(1, 'hate', 'hate'), outcome(2, 'hate', 'hate')],
-      ...[outcome(1, 'hate', 'hate', { repeat: 2 }), outcome(2, 'hate', 'non-hate', { repeat: 2 })],
+      outcome(1, 'hate', 'hate'),
+      outcome(2, 'hate', 'hate'),
+      outcome(1, 'hate', 'hate', { repeat: 2 }),
+      outcome(2, 'hate', 'non-hate', { repeat: 2 }),
     ]
     const scores = repeatScores(twice, LABELS)
     expect(scores).toMatchObject({ repeats: 2, accuracySd: expect.closeTo(Math.sqrt(0.125), 12) })
@@ -183,7 +184,8 @@ describe('a comparison', () => {
 
   it('counts what only one run has, and pairs the rest by id', () => {
     const { onlyBefore, onlyNow, differences } = compare(run(MIXED.slice(0, 30)), run(MIXED.slice(10).toReversed()), {
-      ...{ margin: 0.03, seed: '1' },
+      margin: 0.03,
+      seed: '1',
     })
     expect({ onlyBefore, onlyNow }).toEqual({ onlyBefore: 10, onlyNow: 10 })
     expect(differences).toEqual([expect.objectContaining({ of: 'all', items: 20, pValue: 1, alarm: false })])
@@ -214,7 +216,9 @@ describe('a comparison', () => {
     const once = repeated((at) => (at === 0 ? 'hate' : 'non-hate'), 1)
     const mixed = [...once, ...repeated(() => 'non-hate', 2).slice(4)]
     expect(compare(run(mixed), run(once), { margin: 0.03, seed: '1' }).differences[0]).toMatchObject({
-      ...{ items: 4, before: expect.closeTo(0.125, 12), now: 0.25 },
+      items: 4,
+      before: expect.closeTo(0.125, 12),
+      now: 0.25,
     })
   })
 

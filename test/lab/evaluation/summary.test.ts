@@ -5,7 +5,12 @@ import { pText, summaryOf } from '../../../src/lab/evaluation/summary.ts'
 
 const LABELS = ['hate', 'non-hate']
 const data: DataSet = {
-  ...{ name: 'cases.jsonl', file: 'cases.jsonl', format: 'gavel', items: [], leftOut: {}, unreadable: 0 },
+  name: 'cases.jsonl',
+  file: 'cases.jsonl',
+  format: 'gavel',
+  items: [],
+  leftOut: {},
+  unreadable: 0,
 }
 
 interface Row {
@@ -22,9 +27,19 @@ function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, o
     Array.from({ length: 40 }, (__, at) => {
       const gold = LABELS[at % 2] as string
       return {
-        ...{ id: `p${at}`, unit: `p${at}`, slices: {}, gold, label: at < right ? gold : null, scores: {} },
-        ...{ confidence: null, usage: { calls, tokens, costUsd: 0, sequence: calls }, rationale: '', degraded: [] },
-        ...{ comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 }, shelves: { searched: 0, bare: {} } },
+        id: `p${at}`,
+        unit: `p${at}`,
+        slices: {},
+        gold,
+        label: at < right ? gold : null,
+        scores: {},
+        confidence: null,
+        usage: { calls, tokens, costUsd: 0, sequence: calls },
+        rationale: '',
+        degraded: [],
+        comments: noComments(),
+        heldOut: { own: 0, nearDuplicates: 0 },
+        shelves: { searched: 0, bare: {} },
         ...(nth === 0 ? {} : { repeat: nth + 1 }),
       }
     }),
@@ -108,7 +123,7 @@ describe('the summary', () => {
       ...row,
       outcomes: row.outcomes.map((outcome) => ({
         ...outcome,
-        ...{ degraded: ['no examples: the shelf "a" is missing'] },
+        degraded: ['no examples: the shelf "a" is missing'],
         shelves: {
           searched: 2,
           bare: { a: 'the shelf "a" is missing', ...(shelves > 1 && { b: 'the shelf "b" is empty' }) },

@@ -5,7 +5,11 @@ import { readUsage } from '../../../src/models/openai/usage.ts'
 
 /** A made-up price in which every kind of token costs something else, so that none can stand for another. */
 const PRICE: Price = {
-  ...{ prompt: 1.1, cached: 0.07, cacheWrite: 1.375, completion: 5.3, thinking: 4.9 },
+  prompt: 1.1,
+  cached: 0.07,
+  cacheWrite: 1.375,
+  completion: 5.3,
+  thinking: 4.9,
   tiers: { flex: 0.5, priority: 2 },
   longContext: { above: 272_000, prompt: 2, completion: 1.5 },
 }
@@ -26,7 +30,9 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'OpenAI since GPT-5.6: cached reads, cache writes, thoughts',
     {
       usage: {
-        ...{ prompt_tokens: 2006, completion_tokens: 300, total_tokens: 2306 },
+        prompt_tokens: 2006,
+        completion_tokens: 300,
+        total_tokens: 2306,
         prompt_tokens_details: { cached_tokens: 1920, cache_write_tokens: 80, audio_tokens: 0 },
         completion_tokens_details: { reasoning_tokens: 256, accepted_prediction_tokens: 0 },
       },
@@ -40,7 +46,9 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'OpenAI, the same on the flex tier',
     {
       usage: {
-        ...{ prompt_tokens: 2006, completion_tokens: 300, total_tokens: 2306 },
+        prompt_tokens: 2006,
+        completion_tokens: 300,
+        total_tokens: 2306,
         prompt_tokens_details: { cached_tokens: 1920, cache_write_tokens: 80 },
         completion_tokens_details: { reasoning_tokens: 256 },
       },
@@ -53,7 +61,9 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'OpenAI, above 272,000 tokens of prompt',
     {
       usage: {
-        ...{ prompt_tokens: 300_000, completion_tokens: 1000, total_tokens: 301_000 },
+        prompt_tokens: 300_000,
+        completion_tokens: 1000,
+        total_tokens: 301_000,
         prompt_tokens_details: { cached_tokens: 100_000 },
         completion_tokens_details: { reasoning_tokens: 400 },
       },
@@ -66,7 +76,9 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'OpenAI before: sums, cached reads',
     {
       usage: {
-        ...{ prompt_tokens: 1200, completion_tokens: 90, total_tokens: 1290 },
+        prompt_tokens: 1200,
+        completion_tokens: 90,
+        total_tokens: 1290,
         prompt_tokens_details: { cached_tokens: 1024, audio_tokens: 0 },
         completion_tokens_details: { reasoning_tokens: 0 },
       },
@@ -79,8 +91,11 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     "Anthropic's layer: sums, and details that are empty",
     {
       usage: {
-        ...{ prompt_tokens: 58, completion_tokens: 17, total_tokens: 75 },
-        ...{ prompt_tokens_details: null, completion_tokens_details: null },
+        prompt_tokens: 58,
+        completion_tokens: 17,
+        total_tokens: 75,
+        prompt_tokens_details: null,
+        completion_tokens_details: null,
       },
     },
     { promptTokens: 58, cachedTokens: 0, completionTokens: 17 },
@@ -98,7 +113,9 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'Gemini by a gateway: nothing but thoughts',
     {
       usage: {
-        ...{ prompt_tokens: 21, completion_tokens: 0, total_tokens: 81 },
+        prompt_tokens: 21,
+        completion_tokens: 0,
+        total_tokens: 81,
         completion_tokens_details: { reasoning_tokens: 60 },
       },
     },
@@ -110,8 +127,11 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'DeepSeek: hits and misses of its cache',
     {
       usage: {
-        ...{ prompt_tokens: 700, completion_tokens: 50, total_tokens: 750 },
-        ...{ prompt_cache_hit_tokens: 640, prompt_cache_miss_tokens: 60 },
+        prompt_tokens: 700,
+        completion_tokens: 50,
+        total_tokens: 750,
+        prompt_cache_hit_tokens: 640,
+        prompt_cache_miss_tokens: 60,
         completion_tokens_details: { reasoning_tokens: 30 },
       },
     },
@@ -123,8 +143,11 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'OpenRouter, as its documentation has it',
     {
       usage: {
-        ...{ completion_tokens: 2, completion_tokens_details: { reasoning_tokens: 0 }, cost: 0.95 },
-        ...{ cost_details: { upstream_inference_cost: 19 }, prompt_tokens: 194 },
+        completion_tokens: 2,
+        completion_tokens_details: { reasoning_tokens: 0 },
+        cost: 0.95,
+        cost_details: { upstream_inference_cost: 19 },
+        prompt_tokens: 194,
         prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 100, audio_tokens: 0 },
         total_tokens: 196,
       },
@@ -137,8 +160,12 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     'Groq and Mistral: sums, and times that cost nothing',
     {
       usage: {
-        ...{ prompt_tokens: 18, completion_tokens: 556, total_tokens: 574 },
-        ...{ queue_time: 0.037493756, prompt_time: 0.000680594, completion_time: 0.463333333 },
+        prompt_tokens: 18,
+        completion_tokens: 556,
+        total_tokens: 574,
+        queue_time: 0.037493756,
+        prompt_time: 0.000680594,
+        completion_time: 0.463333333,
       },
     },
     { promptTokens: 18, completionTokens: 556 },
@@ -149,8 +176,11 @@ const BILLS: readonly (readonly [who: string, response: Record<string, unknown>,
     "Anthropic's own counts behind a gateway: the cache stands beside the prompt",
     {
       usage: {
-        ...{ prompt_tokens: 12, completion_tokens: 9, total_tokens: 2121 },
-        ...{ cache_read_input_tokens: 2000, cache_creation_input_tokens: 100 },
+        prompt_tokens: 12,
+        completion_tokens: 9,
+        total_tokens: 2121,
+        cache_read_input_tokens: 2000,
+        cache_creation_input_tokens: 100,
       },
     },
     { promptTokens: 2112, cachedTokens: 2000, cacheWriteTokens: 100, completionTokens: 9 },
@@ -178,7 +208,9 @@ describe('the bill', () => {
   it('takes a price of three numbers, as before: writes as sent, thoughts as written, one tier', () => {
     const plain = { prompt: 2, cached: 1, completion: 10 }
     const usage = {
-      ...{ prompt_tokens: 300_000, completion_tokens: 10, total_tokens: 300_010 },
+      prompt_tokens: 300_000,
+      completion_tokens: 10,
+      total_tokens: 300_010,
       prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 5 },
       completion_tokens_details: { reasoning_tokens: 4 },
     }
@@ -218,20 +250,29 @@ describe('usage that can be no number of tokens', () => {
   })
 
   const reply = (over: object = {}) => ({
-    ...{ text: 'x'.repeat(30), finish: 'stop' as const, model: 'm' },
-    ...{ promptTokens: 0, cachedTokens: 0, completionTokens: 0 },
+    text: 'x'.repeat(30),
+    finish: 'stop' as const,
+    model: 'm',
+    promptTokens: 0,
+    cachedTokens: 0,
+    completionTokens: 0,
     ...over,
   })
   const asked = {
     messages: [{ role: 'user' as const, content: 'y'.repeat(600), images: ['https://example.org/a.png'] }],
-    ...{ mostWritten: 400, mostTokens: 2000 },
+    mostWritten: 400,
+    mostTokens: 2000,
   }
 
   it('is estimated by bytes a token, and marked', () => {
     const { charge, unmetered } = chargeOf(reply({ unreported: true }), PRICE, asked)
     // 600 bytes and an image; 30 bytes: 1200 × 1.10 + 10 × 5.30 = 1320 + 53
     expect(charge).toEqual({
-      ...{ promptTokens: 1200, cachedTokens: 0, completionTokens: 10, costUsd: 0.001373, estimated: 1 },
+      promptTokens: 1200,
+      cachedTokens: 0,
+      completionTokens: 10,
+      costUsd: 0.001373,
+      estimated: 1,
     })
     expect(unmetered).toBe('missing')
   })

@@ -153,7 +153,9 @@ it('knows every series of a counter that alerts read beforehand, at zero: an inc
   const counted = [...after].filter(([, value]) => value > 0).map(([series]) => series.split('{')[0])
   expect(new Set(counted)).toEqual(
     new Set([
-      ...['gavel_model_calls_total', 'gavel_verdicts_total', 'gavel_objective_verdicts_total'],
+      'gavel_model_calls_total',
+      'gavel_verdicts_total',
+      'gavel_objective_verdicts_total',
       'gavel_budget_refusals_total',
     ]),
   )
@@ -189,9 +191,17 @@ it('counts a verdict as in time by the objective, and by the first of its faults
 it('has no series of what is not known: before this process exports the shared state, and when it does no more', async () => {
   const { listen, valuesOf } = metrics()
   const shared = [
-    ...['gavel_backlog', 'gavel_stream_clock_lag_seconds', 'gavel_stage_jobs', 'gavel_stage_oldest_waiting_seconds'],
-    ...['gavel_protocol_paused', 'gavel_overdue_verdicts', 'gavel_tenant_open_cases'],
-    ...['gavel_kafka_lag_messages', 'gavel_kafka_lag_seconds', 'gavel_limit_used_ratio', 'gavel_budget_used_ratio'],
+    'gavel_backlog',
+    'gavel_stream_clock_lag_seconds',
+    'gavel_stage_jobs',
+    'gavel_stage_oldest_waiting_seconds',
+    'gavel_protocol_paused',
+    'gavel_overdue_verdicts',
+    'gavel_tenant_open_cases',
+    'gavel_kafka_lag_messages',
+    'gavel_kafka_lag_seconds',
+    'gavel_limit_used_ratio',
+    'gavel_budget_used_ratio',
   ]
   const known = async () => {
     const counts = await Promise.all(shared.map(async (name) => [name, (await valuesOf(name)).length] as const))
@@ -319,7 +329,9 @@ it('has no series of what the settings rule out, nor of what has not happened, u
   const { listen, text, valuesOf } = metrics()
   expect(await valuesOf('gavel_calls_limited_total')).toEqual(['{scope="model"} 0'])
   expect((await valuesOf('gavel_budget_refusals_total')).map((line) => /scope="(\w+)"/.exec(line)?.[1])).toEqual([
-    ...['tenant', 'tenant', 'tenant'],
+    'tenant',
+    'tenant',
+    'tenant',
   ])
   for (const name of ['gavel_llm_calls_total', 'gavel_stage_run_seconds_bucket', 'gavel_stage_wait_seconds_bucket'])
     expect(await valuesOf(name)).toEqual([])

@@ -26,9 +26,13 @@ const sinkOf = (more: { endpoint?: string; timeout?: number } = {}) =>
     { gavel: 'prod', version: '1' },
   )
 const span: TraceSpan = {
-  ...{ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', name: 'ask', kind: 'client' },
+  traceId: '0af7651916cd43dd8448eb211c80319c',
+  spanId: 'b7ad6b7169203331',
+  name: 'ask',
+  kind: 'client',
   // More digits than a number of nanoseconds would have.
-  ...{ startMs: 1_793_000_000_123.25, endMs: 1_793_000_000_100 },
+  startMs: 1_793_000_000_123.25,
+  endMs: 1_793_000_000_100,
   attributes: { whole: 3, part: 0.5, yes: true, word: 'w\ud800', list: ['a'] },
   failed: 'timeout',
 }
@@ -54,7 +58,11 @@ test('spans and events are OTLP’s JSON: ids in hexadecimal, 64-bit integers as
       scope: { name: 'gavel', version: '1' },
       spans: [
         {
-          ...{ traceId: span.traceId, spanId: span.spanId, name: 'ask', kind: 3, flags: 1 },
+          traceId: span.traceId,
+          spanId: span.spanId,
+          name: 'ask',
+          kind: 3,
+          flags: 1,
           startTimeUnixNano: '1793000000123250000',
           // It ends no sooner than it began.
           endTimeUnixNano: '1793000000123250000',

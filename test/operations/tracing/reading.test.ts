@@ -16,17 +16,39 @@ const REFUSED: Sent = { end: 'refused', why: 'status 400' }
 
 const when = new Date(T0).toISOString()
 const transcriptOf = (id: string) => ({
-  ...{ schema: 1, verdictId: id, subject: null, turns: [], cut: [] },
+  schema: 1,
+  verdictId: id,
+  subject: null,
+  turns: [],
+  cut: [],
   verdict: {
-    ...{ protocol: 'rumor', tenant: 'default', subjectId: 'p', revision: 1, final: true, label: 'rumor', scores: {} },
-    ...{ decidedBy: 'judge', faults: [], usage: noUsage(), heldMs: 0, lostCalls: [] },
+    protocol: 'rumor',
+    tenant: 'default',
+    subjectId: 'p',
+    revision: 1,
+    final: true,
+    label: 'rumor',
+    scores: {},
+    decidedBy: 'judge',
+    faults: [],
+    usage: noUsage(),
+    heldMs: 0,
+    lostCalls: [],
     timing: { createdAt: when, receivedAt: when, openedAt: when, decidedAt: when, modelMs: 0, overheadMs: 0 },
   },
 })
 const batchOf = (topic: string, ...values: readonly unknown[]): Batch => ({
-  ...{ topic, partition: 0, next: String(values.length), atEnd: true },
+  topic,
+  partition: 0,
+  next: String(values.length),
+  atEnd: true,
   messages: values.map((value, offset) => ({
-    ...{ topic, partition: 0, offset: String(offset), key: 'p', headers: {}, timestamp: T0 },
+    topic,
+    partition: 0,
+    offset: String(offset),
+    key: 'p',
+    headers: {},
+    timestamp: T0,
     value: value === null ? null : Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
   })),
 })
@@ -40,7 +62,10 @@ function reading(answer: (cases: readonly string[]) => Sent, stopping = new Abor
       parentId === undefined ? [String(attributes['gen_ai.conversation.id'])] : [],
     )
   const handle = tracing({
-    ...{ gavel: 'g', topics: { transcripts: 'transcripts' }, evaluations: true, clock: () => T0 },
+    gavel: 'g',
+    topics: { transcripts: 'transcripts' },
+    evaluations: true,
+    clock: () => T0,
     sink: {
       async sendSpans(spans) {
         // As OTLP has times.

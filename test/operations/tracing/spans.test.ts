@@ -16,10 +16,18 @@ const at = (ms: number) => new Date(T0 + ms).toISOString()
 const SECRET = 'words-of-a-stranger'
 
 const turn = (round: number, startMs: number, ms: number, more: Partial<Turn> = {}): Turn => ({
-  ...{ round, stage: 'talk.word', role: 'speaker', model: 'm' },
+  round,
+  stage: 'talk.word',
+  role: 'speaker',
+  model: 'm',
   messages: [{ role: 'user', content: SECRET }],
-  ...{ answer: { said: SECRET }, raw: SECRET, calls: [], usage: noUsage() },
-  ...{ startedAt: at(startMs), ms, memo: false },
+  answer: { said: SECRET },
+  raw: SECRET,
+  calls: [],
+  usage: noUsage(),
+  startedAt: at(startMs),
+  ms,
+  memo: false,
   ...more,
 })
 
@@ -28,16 +36,17 @@ const traceable: Traceable = transcriptSchema.required({ verdict: true }).parse(
   schema: 1,
   verdictId: 'talk~p~r2',
   verdict: {
-    ...{
-      protocol: 'talk',
-      tenant: 'acme',
-      subjectId: 'p',
-      revision: 2,
-      final: true,
-      label: 'good',
-      decidedBy: 'judge',
-    },
-    ...{ scores: { for: 3 }, faults: ['model'], usage: { ...noUsage(), calls: 4, costUsd: 0.25 }, heldMs: 300 },
+    protocol: 'talk',
+    tenant: 'acme',
+    subjectId: 'p',
+    revision: 2,
+    final: true,
+    label: 'good',
+    decidedBy: 'judge',
+    scores: { for: 3 },
+    faults: ['model'],
+    usage: { ...noUsage(), calls: 4, costUsd: 0.25 },
+    heldMs: 300,
     timing: {
       createdAt: at(0),
       receivedAt: at(0),
@@ -77,7 +86,8 @@ function addedUp(all: readonly TraceSpan[]) {
   const rounds = [...Map.groupBy(asks, ({ parentId }) => parentId).values()]
   const slowest = rounds.map((own) => own.reduce((a, b) => (lasts(b) + held(b) > lasts(a) + held(a) ? b : a)))
   return slowest.reduce((sum, one) => ({ modelMs: sum.modelMs + lasts(one), heldMs: sum.heldMs + held(one) }), {
-    ...{ modelMs: 0, heldMs: 0 },
+    modelMs: 0,
+    heldMs: 0,
   })
 }
 

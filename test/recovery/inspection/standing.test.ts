@@ -9,34 +9,65 @@ import { aVerdict } from '../../support/verdicts.ts'
 const AT = Date.UTC(2026, 0, 1, 12)
 
 const message: ShownMessage = {
-  ...{ topic: 'posts', partition: 0, offset: '7', receivedAt: AT, what: 'post', id: 'p', deletes: false },
-  ...{ outcome: 'judged', detail: null },
+  topic: 'posts',
+  partition: 0,
+  offset: '7',
+  receivedAt: AT,
+  what: 'post',
+  id: 'p',
+  deletes: false,
+  outcome: 'judged',
+  detail: null,
 }
 const thread: ShownThread = {
-  ...{ status: 'threaded', post: true, text: 'x', createdAt: AT, version: 1, final: false },
-  ...{ comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 }, nextAge: null, dueSince: null, dormantFor: [] },
-  ...{ streamNow: AT, revisions: {} },
+  status: 'threaded',
+  post: true,
+  text: 'x',
+  createdAt: AT,
+  version: 1,
+  final: false,
+  comments: { accepted: 3, kept: 3, late: 0, overAuthor: 0 },
+  nextAge: null,
+  dueSince: null,
+  dormantFor: [],
+  streamNow: AT,
+  revisions: {},
 }
 const wait: ShownWait = {
-  ...{ key: '1.0', state: 'waiting', readyAt: AT, tries: 0, heldMs: 0, why: null },
-  ...{ stage: 'debate', role: 'debater', label: null },
+  key: '1.0',
+  state: 'waiting',
+  readyAt: AT,
+  tries: 0,
+  heldMs: 0,
+  why: null,
+  stage: 'debate',
+  role: 'debater',
+  label: null,
 }
 const open: ShownCase = {
-  ...{ id: 'rumor~p~r1', protocol: 'rumor', revision: 1, final: false, state: 'open', withheld: false, openedAt: AT },
-  ...{
-    deadline: AT + 60_000,
-    takeovers: 1,
-    round: 1,
-    answers: [],
-    waits: [wait],
-    usage: noUsage(),
-    note: null,
-    groups: [],
-  },
+  id: 'rumor~p~r1',
+  protocol: 'rumor',
+  revision: 1,
+  final: false,
+  state: 'open',
+  withheld: false,
+  openedAt: AT,
+
+  deadline: AT + 60_000,
+  takeovers: 1,
+  round: 1,
+  answers: [],
+  waits: [wait],
+  usage: noUsage(),
+  note: null,
+  groups: [],
 }
 const verdictOf = (change: Partial<Verdict>): Inspection['verdicts'][number] => ({
   verdict: aVerdict(new Date(AT).toISOString(), change),
-  ...{ publishedAt: AT, partition: 0, offset: '3', records: 1 },
+  publishedAt: AT,
+  partition: 0,
+  offset: '3',
+  records: 1,
 })
 /** Oldest first. */
 const byTwo = [
@@ -45,8 +76,17 @@ const byTwo = [
   verdictOf({ revision: 2, label: null, decidedBy: 'none' }),
 ]
 const nothing: Inspection = {
-  ...{ subject: { tenant: 'default', postId: 'p', kind: 'post' }, at: AT, thread: null, paused: [], cases: [] },
-  ...{ verdicts: [], proposals: [], reviews: [], messages: [], transcripts: [], deleted: false },
+  subject: { tenant: 'default', postId: 'p', kind: 'post' },
+  at: AT,
+  thread: null,
+  paused: [],
+  cases: [],
+  verdicts: [],
+  proposals: [],
+  reviews: [],
+  messages: [],
+  transcripts: [],
+  deleted: false,
   read: [{ topic: 'posts', partition: 0, records: 12, fromBeginning: false }],
 }
 const standing = (changes: Partial<Inspection>) => standingOf({ ...nothing, ...changes })

@@ -10,7 +10,14 @@ function tablesOf(bounds: Partial<ResidentBounds> = {}) {
   let gate = Promise.resolve()
   const rowsOf = (vectors: number[][]) =>
     vectors.map((vector, at) => ({
-      ...{ id: `r${at}`, text: 't', label: 'l', metadata: '{}', owner: '', source: '', change: 'c', vector },
+      id: `r${at}`,
+      text: 't',
+      label: 'l',
+      metadata: '{}',
+      owner: '',
+      source: '',
+      change: 'c',
+      vector,
     }))
   const open = (name: string) => {
     const here = () => tables.get(name) ?? { version: 0, vectors: [] }

@@ -116,7 +116,8 @@ describe('run and doctor refuse a Redis', () => {
     expect(faults(await findings())).toEqual(['split broken', 'split broken'])
     await expectRefused(url, 'two masters')
     expect(faults(await findings(url, { splitRisk: 'accept' }))).toEqual([
-      ...['split-accepted warning', 'split-accepted warning'],
+      'split-accepted warning',
+      'split-accepted warning',
     ])
   })
 

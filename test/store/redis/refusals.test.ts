@@ -26,8 +26,12 @@ afterAll(async () => {
 function client(of: LocalServer, user?: { username: string; password: string }): Redis {
   const { port } = new URL(of.settings.REDIS_URL ?? '')
   const one = new Redis({
-    ...{ host: '127.0.0.1', port: Number(port), enableReadyCheck: false, maxRetriesPerRequest: 0 },
-    ...{ retryStrategy: () => null, ...user },
+    host: '127.0.0.1',
+    port: Number(port),
+    enableReadyCheck: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+    ...user,
   })
   one.on('error', () => {})
   clients.push(one)

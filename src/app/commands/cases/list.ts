@@ -33,11 +33,7 @@ export const command: Command<ListOptions, Listed> = {
   async run({ options: { most, state, tenant, protocol }, settings, signal, terminal }) {
     const parts = await casesParts(settings())
     try {
-      const filter = {
-        ...(state === undefined ? {} : { state }),
-        ...(tenant === undefined ? {} : { tenant }),
-        ...(protocol === undefined ? {} : { protocol }),
-      }
+      const filter = { state, tenant, protocol }
       const progress = (seen: number) => terminal.progress(`${seen} cases looked at`)
       return { at: parts.clock(), ...(await listCases(parts, filter, { most, signal, progress })) }
     } finally {
@@ -62,9 +58,15 @@ export const command: Command<ListOptions, Listed> = {
 function row(one: ListedCase, at: number): string[] {
   const { id, state, openedAt, round, answers, waits, usage, overdue, deadline, note } = one
   return [
-    ...[printable(id, 60), state, seconds(at - openedAt), round === null ? '' : String(round)],
-    ...[String(answers.length), String(waits.length), waitsFor(one, at) || printable(note ?? '', 60)],
-    ...[usage.costUsd.toFixed(4), overdue ? 'overdue' : seconds(deadline - at)],
+    printable(id, 60),
+    state,
+    seconds(at - openedAt),
+    round === null ? '' : String(round),
+    String(answers.length),
+    String(waits.length),
+    waitsFor(one, at) || printable(note ?? '', 60),
+    usage.costUsd.toFixed(4),
+    overdue ? 'overdue' : seconds(deadline - at),
   ]
 }
 

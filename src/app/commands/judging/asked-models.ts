@@ -55,7 +55,12 @@ export async function untilAnswered(
 
 function tinyQuestion(model: string, signal: AbortSignal): ModelRequest {
   return {
-    ...{ model, temperature: 0, maxTokens: 16, callId: 'check', timeoutMs: WAIT_MS, signal },
+    model,
+    temperature: 0,
+    maxTokens: 16,
+    callId: 'check',
+    timeoutMs: WAIT_MS,
+    signal,
     messages: [{ role: 'user', content: 'Is water wet? Answer in this form: {"answer": "Yes" or "No"}' }],
     answer: { name: 'check', schema: FORM },
   }

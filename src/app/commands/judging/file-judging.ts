@@ -41,7 +41,7 @@ export interface FileJudging {
   /** Used instead of the settings' endpoint. */
   readonly model?: Model
   /** In place of the library that the settings name; closed at the end. */
-  readonly library?: Library
+  readonly library?: Library | undefined
   /** In place of the registered protocols. */
   readonly kinds?: readonly ProtocolKind[]
   /** Restricts, or keeps, what cases are shown of the library; applied after what holds their own items out. */
@@ -110,8 +110,8 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     streamClock: { idleAfter: 0, atEnd: 'finish' },
     model: endpoint.model,
-    ...(judging.library === undefined ? {} : { library: judging.library }),
-    ...(judging.kinds === undefined ? {} : { kinds: judging.kinds }),
+    library: judging.library,
+    kinds: judging.kinds,
   })
   if (service === null)
     throw new OperatorError(

@@ -39,9 +39,9 @@ export async function memoryService(
     model?: Model
     loadImage?: LoadImage
     /** Kinds of protocols in place of the registered ones. */
-    kinds?: readonly ProtocolKind[]
+    kinds?: readonly ProtocolKind[] | undefined
     /** In place of the settings' library; closed with the service. */
-    library?: Library
+    library?: Library | undefined
     /** Restricts what a lookup is shown of the library. */
     shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
     /** What a vision model saw in a post's images. */
@@ -69,17 +69,30 @@ export async function memoryService(
     queues.work(judgeOf(settings, { protocols, cases, gateway, library: unnoted(shown(library)), clock, report }))
     const routes = router(protocols, {}, samplingRank)
     const input = inputOf(settings, topics, {
-      ...{ threads, cases, outbox, queues, protocols, routes, samplingRank, clock, report },
+      threads,
+      cases,
+      outbox,
+      queues,
+      protocols,
+      routes,
+      samplingRank,
+      clock,
+      report,
       memo: stores.memo,
-      ...(options.descriptions === undefined ? {} : { descriptions: options.descriptions }),
+      descriptions: options.descriptions,
     })
     const taking = intake({ reader, ...input, marks })
     await taking.start()
     const opener = openerOf(settings, {
-      ...{ routes, threads, cases, queues, clock, report },
+      routes,
+      threads,
+      cases,
+      queues,
+      clock,
+      report,
       marks: { ...marks, ...options.marks },
       partitions: null,
-      ...(options.streamClock === undefined ? {} : { streamClock: options.streamClock }),
+      streamClock: options.streamClock,
     })
     return { taking, opener, threads, cases, outbox }
   })

@@ -17,8 +17,13 @@ export const command: Command<object, readonly ApiKey[]> = {
         table(
           ['id', 'tenant', 'scopes', 'by', 'rate', 'made', 'state'],
           keys.map((key) => [
-            ...[key.id, key.tenant, key.scopes.join(','), printable(key.by, 40)],
-            ...[key.rate === undefined ? '' : `${key.rate.perSecond}/s`, key.createdAt.slice(0, 10), stateOf(key)],
+            key.id,
+            key.tenant,
+            key.scopes.join(','),
+            printable(key.by, 40),
+            key.rate === undefined ? '' : `${key.rate.perSecond}/s`,
+            key.createdAt.slice(0, 10),
+            stateOf(key),
           ]),
         ),
       )

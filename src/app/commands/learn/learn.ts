@@ -29,7 +29,7 @@ export const command: Command<Options, Learning> = {
     if ((file === undefined) !== topic || (topic && judged !== undefined))
       misused('give a feedback file (optionally with --judged), or --topic')
     if (file === undefined) return learnTopic(settings(), { all, json }, io)
-    return learnFile(settings(), file, { all, json, ...(judged === undefined ? {} : { judged }) }, io)
+    return learnFile(settings(), file, { all, json, judged }, io)
   },
   print(done, { json, terminal, signal }) {
     terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))

@@ -46,7 +46,7 @@ const BATCH_BYTES = 32 * 1024 * 1024
 export async function learnFile(
   settings: Settings,
   file: string,
-  options: LearnOptions & { readonly judged?: string },
+  options: LearnOptions & { readonly judged?: string | undefined },
   io: LearnIo,
 ): Promise<Learning> {
   const { terminal } = io

@@ -25,7 +25,7 @@ export interface ImportOptions extends ShelfFile {
    */
   readonly tenant?: string
   /** The only labels that may be imported, in small letters; if absent, any. */
-  readonly allowed?: readonly string[]
+  readonly allowed?: readonly string[] | undefined
 }
 
 export interface Imported {
@@ -78,7 +78,7 @@ Example:
       io.terminal.say(
         `No protocol that is on knows a shelf "${printable(options.shelf, 80)}".${didYouMean(options.shelf, known)} The items were imported; "gavel library drop" removes them.`,
       )
-    return importShelf(settings, file, { ...options, ...(allowed === undefined ? {} : { allowed }) }, io)
+    return importShelf(settings, file, { ...options, allowed }, io)
   },
   print(imported, { args: [file], json, settings, terminal }) {
     const { shelf, tenant, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported

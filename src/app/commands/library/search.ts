@@ -29,7 +29,7 @@ export const command: Command<SearchOptions, Found> = {
   json: true,
   help: 'Example:\n  $ gavel library search "they all should go home" --shelf unsmile -k 5',
   run({ args: [text = ''], options: { shelf, k, lang, tenant }, settings, signal }) {
-    const wanted = { text, shelves: [shelf], k, ...(lang === undefined ? {} : { lang }) }
+    const wanted = { text, shelves: [shelf], k, lang }
     return withLibrary(settings(), async (library) => {
       const found = await library.find(wanted, { tenant, id: '', kind: 'post' }, signal)
       const problem = found.shelves[0]?.problem

@@ -40,11 +40,7 @@ Example:
       settings,
       terminal,
     } = invocation
-    const where = {
-      ...(shelf === undefined ? {} : { shelf }),
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(everywhere === undefined ? {} : { everywhere }),
-    }
+    const where = { shelf, tenant, everywhere }
     const takenBack = await withLibrary(settings(), (library) => library.takeBack(id, by, where))
     if (!json) for (const one of takenBack) terminal.out(`taken off ${standingLine(one)}`)
     try {

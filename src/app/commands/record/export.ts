@@ -70,13 +70,26 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
   const { text, author, createdAt, media } = heard.post
   const { label, opinions, lang, audited } = judgement
   const post = {
-    ...{ type: 'post', id: postId, tenant, text, author, lang: lang ?? undefined, createdAt: isoOf(createdAt) },
+    type: 'post',
+    id: postId,
+    tenant,
+    text,
+    author,
+    lang: lang ?? undefined,
+    createdAt: isoOf(createdAt),
     media: media?.flatMap(({ kind, url, alt }) => (url === undefined && alt === undefined ? [] : [{ kind, url, alt }])),
-    ...{ label, labels: [label, ...opinions.map((one) => one.label)] },
+    label,
+    labels: [label, ...opinions.map((one) => one.label)],
     slices: { drawn: audited ? 'audit' : 'chosen' },
   }
   const comments = heard.comments.map((one) => ({
-    ...{ type: 'comment', id: one.id, postId, tenant, parentId: one.parentId, author: one.author, text: one.text },
+    type: 'comment',
+    id: one.id,
+    postId,
+    tenant,
+    parentId: one.parentId,
+    author: one.author,
+    text: one.text,
     createdAt: isoOf(one.createdAt),
   }))
   return [post, ...comments]

@@ -32,7 +32,7 @@ export const command: Command<object, RecordSize> = {
     await rebuilding.clear()
     let records = 0
     const { place } = rebuilding
-    const store = await recordStoreOf(settings, { place, ...(old === null ? {} : { drawKey: old.drawKey }) })
+    const store = await recordStoreOf(settings, { place, drawKey: old?.drawKey })
     try {
       const history = topicHistory(kafka, { signal, say: terminal.say })
       const progress = (topic: string, more: number) => {

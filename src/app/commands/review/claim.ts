@@ -40,7 +40,7 @@ export const command: Command<Options, Taken> = {
       const filter = {
         for: by,
         ...(tenant === undefined ? {} : { tenants: [tenant] }),
-        ...(protocol === undefined ? {} : { protocol }),
+        protocol,
       }
       const claimed = await queue.claim(item ?? null, filter, now + settings.review.claimFor, now)
       if (claimed.outcome !== 'claimed') throw new OperatorError(refusal(claimed, item))

@@ -46,7 +46,12 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
       if (reasons.includes('second-opinion') && options.opinion !== true)
         throw new OperatorError('It is a second opinion, which changes no verdict: send it with --opinion.')
       const asked: DecideOptions = {
-        ...{ protocol, ...options, tenant: subject.tenant, kind: subject.kind, against: revision, most: 200_000 },
+        protocol,
+        ...options,
+        tenant: subject.tenant,
+        kind: subject.kind,
+        against: revision,
+        most: 200_000,
       }
       return { asked, result: await decide.run(callOf(invocation, subject.postId, asked)) }
     } finally {

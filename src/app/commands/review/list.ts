@@ -35,8 +35,8 @@ export const command: Command<Options, Listed> = {
     try {
       const filter = {
         ...(tenant === undefined ? {} : { tenants: [tenant] }),
-        ...(protocol === undefined ? {} : { protocol }),
-        ...(options.for === undefined ? {} : { for: options.for }),
+        protocol,
+        for: options.for,
       }
       return { ...(await queue.list(filter, most, at)), at }
     } finally {

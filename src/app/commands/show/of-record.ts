@@ -13,7 +13,7 @@ export async function ofRecord(
 ): Promise<SubjectRecord> {
   const record = await recordReaderOf(settings)
   try {
-    const found = await record.subject({ tenant, id, ...(kind === undefined ? {} : { kind }) })
+    const found = await record.subject({ tenant, id, kind })
     if (found === null)
       throw new OperatorError(`The record has nothing of ${printable(id, 200)} (tenant ${printable(tenant, 100)}).`)
     return found

@@ -35,12 +35,25 @@ export function inspectionParts(
       const stores = memoryStores(now)
       const { memo } = memoryGatewayStores(settings, now)
       return inputOf(settings, topics, {
-        ...{ threads: stores.threads, cases: stores.cases, outbox: stores.outbox, queues: null, memo },
-        ...{ protocols, routes, samplingRank, clock: now, report: () => {} },
+        threads: stores.threads,
+        cases: stores.cases,
+        outbox: stores.outbox,
+        queues: null,
+        memo,
+        protocols,
+        routes,
+        samplingRank,
+        clock: now,
+        report: () => {},
       })
     }
     return {
-      ...{ topics, threads, again, clock, partitionOf, progress },
+      topics,
+      threads,
+      again,
+      clock,
+      partitionOf,
+      progress,
       history: topicHistory(kafka, waiting),
       groupProgress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       streamNow: async () => streamTime([...(await marks.read()).values()], clock(), settings.clock),
@@ -65,7 +78,12 @@ export function casesParts(settings: Settings) {
     const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
     const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
     return {
-      ...{ cases, protocols: byName, waits: desk.waits, desk, clock, transcriptBytes: settings.cases.transcriptBytes },
+      cases,
+      protocols: byName,
+      waits: desk.waits,
+      desk,
+      clock,
+      transcriptBytes: settings.cases.transcriptBytes,
       holding: settings.cases,
     }
   })

@@ -207,8 +207,14 @@ function caseIn(
             answers
               .slice(-MOST_LISTED)
               .map(({ key, stage, role, label, model, ms, calls, costUsd, memo, failed }) => [
-                ...[key, stage, named(role, label), printable(model, 40), String(Math.round(ms)), String(calls)],
-                ...[costUsd.toFixed(5), failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`],
+                key,
+                stage,
+                named(role, label),
+                printable(model, 40),
+                String(Math.round(ms)),
+                String(calls),
+                costUsd.toFixed(5),
+                failed === null ? (memo ? 'from the memo' : '') : `failed: ${failed.code}`,
               ]),
           ),
         ]),
@@ -220,7 +226,11 @@ function caseIn(
             waits
               .slice(0, MOST_LISTED)
               .map((wait) => [
-                ...[wait.key, wait.stage, named(wait.role, wait.label), waitIn(wait, at), String(wait.tries)],
+                wait.key,
+                wait.stage,
+                named(wait.role, wait.label),
+                waitIn(wait, at),
+                String(wait.tries),
                 ago(wait.heldMs),
               ]),
           ),

@@ -33,7 +33,10 @@ export const command: Command<object, Listed> = {
         table(
           ['id', 'hook', 'verdict', 'since', 'why'],
           parked.map(({ id, hook, verdictId, at, why, erased }) => [
-            ...[id, hook, printable(verdictId, 80), new Date(at).toISOString()],
+            id,
+            hook,
+            printable(verdictId, 80),
+            new Date(at).toISOString(),
             erased ? `${why}; its content was erased` : why,
           ]),
         ),

@@ -27,8 +27,12 @@ export function groupRequests(topics: ReadonlyMap<string, readonly PartitionLog[
     const protocols = new Map(body.list(() => [body.text(), body.bytes()] as const))
     const joined = await groupOf(group).join({ memberId, clientId, sessionMs, rebalanceMs, protocols })
     return [
-      ...[...NO_THROTTLE, ...int16(joined.fault), ...int32(joined.generation), ...text(joined.protocol)],
-      ...[...text(joined.leader), ...text(joined.memberId)],
+      ...NO_THROTTLE,
+      ...int16(joined.fault),
+      ...int32(joined.generation),
+      ...text(joined.protocol),
+      ...text(joined.leader),
+      ...text(joined.memberId),
       ...list(joined.members, ({ id, metadata: own }) => [...text(id), ...sized([own])]),
     ]
   }
@@ -78,10 +82,17 @@ export function groupRequests(topics: ReadonlyMap<string, readonly PartitionLog[
     return [
       ...NO_THROTTLE,
       ...list(described, ({ id, state = 'Dead', protocol = '', members = [] }) => [
-        ...[...int16(0), ...text(id), ...text(state), ...text('consumer'), ...text(protocol)],
+        ...int16(0),
+        ...text(id),
+        ...text(state),
+        ...text('consumer'),
+        ...text(protocol),
         ...list(members, (one) => [
-          ...[...text(one.id), ...text(one.clientId), ...text('/127.0.0.1')],
-          ...[...sized([one.metadata]), ...sized([one.assignment])],
+          ...text(one.id),
+          ...text(one.clientId),
+          ...text('/127.0.0.1'),
+          ...sized([one.metadata]),
+          ...sized([one.assignment]),
         ]),
       ]),
     ]

@@ -299,7 +299,11 @@ async function formatData(
   const clusterId = base64Id()
   const users = Object.entries(scram).map(([name, password]) => `SCRAM-SHA-512=[name=${name},password=${password}]`)
   const tool = [
-    ...['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '--config', properties],
+    'kafka.tools.StorageTool',
+    'format',
+    `--cluster-id=${clusterId}`,
+    '--config',
+    properties,
     ...users.flatMap((user) => ['--add-scram', user]),
   ]
   await runCommand(java.program, [...JVM, ERRORS_ONLY, '-cp', await classPath(kafka), ...tool], 120_000)

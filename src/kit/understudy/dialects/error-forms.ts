@@ -26,7 +26,9 @@ export const ERROR_FORMS = {
   gemini: ({ status, message }: RequestFault) => [
     {
       error: {
-        ...{ code: status, message, status: 'INVALID_ARGUMENT' },
+        code: status,
+        message,
+        status: 'INVALID_ARGUMENT',
         details: [
           { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ description: message }] },
         ],
@@ -37,7 +39,9 @@ export const ERROR_FORMS = {
   mistral: ({ message, parameter }: RequestFault) => ({
     object: 'error',
     message: { detail: [{ type: 'extra_forbidden', loc: ['body', parameter], msg: message, input: null }] },
-    ...{ type: 'invalid_request_error', param: null, code: null },
+    type: 'invalid_request_error',
+    param: null,
+    code: null,
   }),
   deepseek: ({ message }: RequestFault) => ({
     error: { message, type: 'invalid_request_error', param: null, code: 'invalid_request_error' },

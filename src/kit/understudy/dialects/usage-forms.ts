@@ -33,7 +33,8 @@ export const USAGE_FORMS = {
   openai: (counted: Counted) => ({ ...totals(counted), ...details(counted) }),
   /** OpenAI from GPT-5.6 on: cache writes as well. */
   'openai-writes': (counted: Counted) => ({
-    ...{ ...totals(counted), ...details(counted) },
+    ...totals(counted),
+    ...details(counted),
     prompt_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.written, audio_tokens: 0 },
   }),
   /** Sums alone. */
@@ -67,7 +68,10 @@ export const USAGE_FORMS = {
   }),
   groq: (counted: Counted) => ({
     ...totals(counted),
-    ...{ queue_time: 0.01, prompt_time: 0.02, completion_time: 0.03, total_time: 0.05 },
+    queue_time: 0.01,
+    prompt_time: 0.02,
+    completion_time: 0.03,
+    total_time: 0.05,
     completion_tokens_details: { reasoning_tokens: counted.thoughts },
   }),
 } as const satisfies Readonly<Record<string, (counted: Counted) => unknown>>

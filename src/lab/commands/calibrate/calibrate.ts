@@ -82,7 +82,10 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     const plan = planOf(settings, kind, calibration, parts, options)
     for (const line of planLines(plan, parts, ratings, options.aspect)) terminal.say(line)
     const result = {
-      ...{ aspect: options.aspect, plan, alpha: ratings.alpha, before: calibration.sourceNow },
+      aspect: options.aspect,
+      plan,
+      alpha: ratings.alpha,
+      before: calibration.sourceNow,
       items: { development: parts.development.length, selection: parts.selection.length, test: parts.test.length },
     }
     if (options.yes !== true) return { ...result, calibrated: null }

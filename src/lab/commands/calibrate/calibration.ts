@@ -25,7 +25,8 @@ export function calibrationOf(settings: Settings, kind: ProtocolKind, aspect: st
   try {
     const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
     return kind.calibration(aspect, {
-      ...{ ...parts, calibrationPrompts: promptsOf('calibration') },
+      ...parts,
+      calibrationPrompts: promptsOf('calibration'),
       fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
     })
   } catch (error) {
@@ -61,9 +62,7 @@ export function askingFor(
     try {
       const settled = await withRetry(
         (attempt) => gateway.ask(askContext({ ask, ...contextOf(name, attempt, io.signal) })),
-        {
-          ...{ attempts, backoffMs: backoff },
-        },
+        { attempts, backoffMs: backoff },
         { signal: io.signal, waiting: (why) => io.waiting(why) },
       )
       io.asked()
@@ -122,7 +121,13 @@ function contextOf(protocol: string, attempt: number, signal: AbortSignal): Omit
   const id = randomUUID()
   return {
     // A case of its own each: what a verdict may cost is no limit of a calibration.
-    ...{ protocol, attempt, signal, remember: false, last: false, caseId: `calibration ${id}`, askId: id },
+    protocol,
+    attempt,
+    signal,
+    remember: false,
+    last: false,
+    caseId: `calibration ${id}`,
+    askId: id,
     subject: { tenant: 'default', postId: 'calibration', kind: 'reply' },
     deadline: Date.now() + NO_DEADLINE_MS,
     calls: [],

@@ -45,7 +45,10 @@ export function costOf(
     scores * usdFor({ prompt: scorePrompt, completion: ANSWER_TOKENS.score }, entryOf(how.prices, scorer)) +
     written * usdFor({ prompt: stepsPrompt, completion: ANSWER_TOKENS.steps }, entryOf(how.prices, writer))
   return {
-    ...{ drafts, refinements, scores, usd },
+    drafts,
+    refinements,
+    scores,
+    usd,
     unpriced: [...new Set([scorer, writer])].filter((name) => entryOf(how.prices, name) === undefined),
     tokens: scores * (scorePrompt + ANSWER_TOKENS.score) + written * (stepsPrompt + ANSWER_TOKENS.steps),
     secondsAtOneSecond: Math.ceil((scores + written) / how.slots),

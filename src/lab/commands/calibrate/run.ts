@@ -171,8 +171,15 @@ export async function runCalibration(
             : null
         const { best, course, ...tally } = found
         return {
-          ...{ steps: best.steps, from: best.from, ...tally, unreadable: best.agreement.unreadable, gain, file },
-          ...{ scorers, refused, withoutTemperature: asking.withoutTemperature() },
+          steps: best.steps,
+          from: best.from,
+          ...tally,
+          unreadable: best.agreement.unreadable,
+          gain,
+          file,
+          scorers,
+          refused,
+          withoutTemperature: asking.withoutTemperature(),
           course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
         }
       } catch (error) {
@@ -236,14 +243,14 @@ async function written(
 ): Promise<string> {
   const { name, lowest, highest } = calibration.aspect
   const provenance = {
-    ...{
-      aspect: name,
-      scale: [lowest, highest] as const,
-      model,
-      answeredAs,
-      ratings: ratings.digest,
-    },
-    ...{ seed, date: new Date().toISOString(), version: version() },
+    aspect: name,
+    scale: [lowest, highest] as const,
+    model,
+    answeredAs,
+    ratings: ratings.digest,
+    seed,
+    date: new Date().toISOString(),
+    version: version(),
   }
   await mkdir(folder, { recursive: true })
   const file = join(folder, `${name}.md`)

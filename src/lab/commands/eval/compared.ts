@@ -15,8 +15,13 @@ const outcome = z.looseObject({
 })
 
 const counts = z.looseObject({
-  ...{ items: z.number(), comments: z.number(), commentsJudged: z.number(), unreadable: z.number() },
-  ...{ refused: z.number(), noVerdict: z.number(), commentsLeftOut: z.record(z.string(), z.number()) },
+  items: z.number(),
+  comments: z.number(),
+  commentsJudged: z.number(),
+  unreadable: z.number(),
+  refused: z.number(),
+  noVerdict: z.number(),
+  commentsLeftOut: z.record(z.string(), z.number()),
 })
 
 /** As much of an evaluation as a comparison needs. */
@@ -25,7 +30,11 @@ const earlier = z.looseObject({
   protocol: z.string(),
   table: z.array(
     z.looseObject({
-      ...{ row: z.string(), data: z.string(), why: z.string().nullable(), counts, outcomes: z.array(outcome) },
+      row: z.string(),
+      data: z.string(),
+      why: z.string().nullable(),
+      counts,
+      outcomes: z.array(outcome),
     }),
   ),
 })
@@ -101,8 +110,12 @@ function firstOf(table: readonly Cell[], data: string): Cell | undefined {
 function flat({ items, comments, commentsJudged, commentsLeftOut, unreadable, refused, noVerdict }: Counts) {
   const leftOut = Object.entries(commentsLeftOut).map(([why, count]) => [`comments left out (${why})`, count])
   return {
-    ...{ items, comments, 'comments judged': commentsJudged, 'unreadable lines': unreadable },
-    ...{ 'refused messages': refused, 'items without a verdict': noVerdict },
+    items,
+    comments,
+    'comments judged': commentsJudged,
+    'unreadable lines': unreadable,
+    'refused messages': refused,
+    'items without a verdict': noVerdict,
     ...Object.fromEntries(leftOut),
   }
 }

@@ -51,5 +51,5 @@ export async function dataSet(
   const items = sampleOf(gold, { name, labels: protocol.labels }, wanted)
   reasons.push(...Array.from({ length: usable.length - items.length }, () => 'not in the sample'))
   const leftOut = Object.fromEntries([...Map.groupBy(reasons, (why) => why)].map(([why, of]) => [why, of.length]))
-  return { ...{ name, file, format, items, leftOut, unreadable, ratingsLeftOut }, reading: readingOf(wanted) }
+  return { name, file, format, items, leftOut, unreadable, ratingsLeftOut, reading: readingOf(wanted) }
 }

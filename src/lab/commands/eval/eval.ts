@@ -148,7 +148,7 @@ async function dataSetsOf(
   bad: (why: string) => void,
 ): Promise<DataSet[]> {
   const { labels, scales } = protocolOf(settings, kind)
-  const protocol = { name: kind.name, labels, ...(scales === undefined ? {} : { scales }) }
+  const protocol = { name: kind.name, labels, scales }
   const names = dataNames(parts)
   const sets: DataSet[] = []
   for (const [at, part] of parts.entries())
@@ -177,7 +177,13 @@ function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
   const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
   const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
   return {
-    ...{ ...given, seed, balanced, unverified, profanity, contradictions: options.contradictions, labelAs },
+    ...given,
+    seed,
+    balanced,
+    unverified,
+    profanity,
+    contradictions: options.contradictions,
+    labelAs,
     ...readingOf(options),
     ...(size === undefined ? {} : { size }),
     ...(split === undefined ? {} : { split }),

@@ -80,15 +80,13 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
     const noting = noted(recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`))
     const judging = {
-      ...{
-        kind: counting ? stopsAtMissing(kind) : kind,
-        row,
-        model: noting.model,
-        draws,
-        data: set,
-        keepNearDuplicates: plan.keepNearDuplicates,
-        ...(row.learns === true ? { library: learning.of(row).library } : {}),
-      },
+      kind: counting ? stopsAtMissing(kind) : kind,
+      row,
+      model: noting.model,
+      draws,
+      data: set,
+      keepNearDuplicates: plan.keepNearDuplicates,
+      ...(row.learns === true ? { library: learning.of(row).library } : {}),
       shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
     }
     const judged = await judgeRow(settings, judging, {
@@ -114,7 +112,9 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
         `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to continue.`,
       )
     return {
-      ...{ ...judged, asked: noting.asked, tookMs: noting.tookMs() },
+      ...judged,
+      asked: noting.asked,
+      tookMs: noting.tookMs(),
       unpriced: [...noting.asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
     }
   }
@@ -149,7 +149,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     return cellOf(
       {
         ...input,
-        ...{ outcomes, tookMs: plan.timed === true ? tookMs : null },
+        outcomes,
+        tookMs: plan.timed === true ? tookMs : null,
         models: [...models].sort(),
         answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
         unpriced: [...unpriced].sort(),

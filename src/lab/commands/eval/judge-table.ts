@@ -40,18 +40,16 @@ export async function judgeTable(
     evaluate(
       reachable,
       {
-        ...{
-          kind: table.kind,
-          labels,
-          shelf: learns,
-          parts,
-          paper: table.paper,
-          recording,
-          model,
-          maxCost,
-          seed,
-          keepNearDuplicates,
-        },
+        kind: table.kind,
+        labels,
+        shelf: learns,
+        parts,
+        paper: table.paper,
+        recording,
+        model,
+        maxCost,
+        seed,
+        keepNearDuplicates,
         countMissing,
         timed: table.preset?.measures.includes('seconds') ?? false,
       },
@@ -87,15 +85,15 @@ export async function judgeTable(
   if (first === undefined) throw new OperatorError('There is nothing to judge: give --data.')
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
-    ...{
-      schema: 1,
-      title: `${table.title}${without === null ? '' : `: ${without}`}${guards}`,
-      protocol: table.kind.name,
-      seed,
-      preset: preset?.name ?? null,
-    },
+    schema: 1,
+    title: `${table.title}${without === null ? '' : `: ${without}`}${guards}`,
+    protocol: table.kind.name,
+    seed,
+    preset: preset?.name ?? null,
     data: sets.map(({ items, file: _, reading: __, ...set }) => ({ ...set, items: items.length })),
-    ...{ metrics: metricsOf(first), counts: first.counts, table: [...named, ...table.absent] },
+    metrics: metricsOf(first),
+    counts: first.counts,
+    table: [...named, ...table.absent],
     ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed),
   }
 }

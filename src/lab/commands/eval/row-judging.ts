@@ -88,19 +88,17 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
     yield* earliest(wanted, row.firstComments)
   }
   const file = {
-    ...{
-      protocol: kind.name,
-      file: data.file,
-      format: data.format,
-      messages,
-      model,
-      keepNearDuplicates,
-      secret: SECRET,
-      shown,
-    },
+    protocol: kind.name,
+    file: data.file,
+    format: data.format,
+    messages,
+    model,
+    keepNearDuplicates,
+    secret: SECRET,
+    shown,
     kinds: [kindOf(kind, row, judging.draws)],
     finalAge: row.finalAge ?? Number.POSITIVE_INFINITY,
-    ...(judging.library === undefined ? {} : { library: judging.library }),
+    library: judging.library,
   }
   await judgeFileSubjects(settingsOf(settings, kind, row), file, {
     signal: io.signal,

@@ -59,7 +59,12 @@ export function ownTable(
   const rows = onlyOf(rowsBeside(kind, judges, beside), only)
   const standIns = { of: new Map<string, string>() }
   return {
-    ...{ title: `${protocol}: how good its verdicts are`, kind, preset: null, absent: [], paper: () => ({}), standIns },
+    title: `${protocol}: how good its verdicts are`,
+    kind,
+    preset: null,
+    absent: [],
+    paper: () => ({}),
+    standIns,
     parts: given.map((one) => ({ given: one, rows })),
   }
 }
@@ -98,12 +103,16 @@ export function paperTable(
   const paper = (row: string, data: string) =>
     entryOf(preset.rows.find((one) => one.name === row)?.figures ?? {}, data) ?? {}
   return {
-    ...{ title: preset.of, kind, preset, paper, standIns },
+    title: preset.of,
+    kind,
+    preset,
+    paper,
+    standIns,
     parts: known.map(({ one, data }) => ({
       given: one,
       ...(data === undefined ? {} : { name: data.name }),
-      ...(data?.sample === undefined ? {} : { sample: data.sample }),
-      ...(data?.batch === undefined ? {} : { batch: data.batch }),
+      sample: data?.sample,
+      batch: data?.batch,
       rows: rowsOn(preset, data?.name ?? null).map((row, at) => {
         const asked = withStandIns(row, standIns)
         return preset.rows[at]?.needs === 'calibrated-steps' ? withCalibratedSteps(settings, kind, asked) : asked

@@ -151,8 +151,13 @@ function resultOf(
   spent: ScoresResult['spent'],
 ): ScoresResult {
   return {
-    ...{ attribute, version: `gavel-score-${SCORING_VERSION}`, models, unscored, spent: { ...spent } },
-    ...{ texts: texts.length, positive: texts.filter(({ isPositive }) => isPositive).length },
+    attribute,
+    version: `gavel-score-${SCORING_VERSION}`,
+    models,
+    unscored,
+    spent: { ...spent },
+    texts: texts.length,
+    positive: texts.filter(({ isPositive }) => isPositive).length,
     carried: oldField === undefined ? [] : carriedOver(texts, at),
     thresholds: ourThresholds(texts),
   }

@@ -16,8 +16,16 @@ const MEASURES: readonly Measure[] = ['f1:unsafe', 'precision:unsafe', 'recall:u
 
 /** What a row does not switch is as in the full model; K is the published code's. */
 const SWITCHES = {
-  ...{ preset: 'paper', temperature: 0, rounds: 2, k: 3, images: true, models: 'by-role' },
-  ...{ supporter: true, retrieval: true, strict: true, loose: true },
+  preset: 'paper',
+  temperature: 0,
+  rounds: 2,
+  k: 3,
+  images: true,
+  models: 'by-role',
+  supporter: true,
+  retrieval: true,
+  strict: true,
+  loose: true,
 }
 const SMALL = 'gpt-4o-mini'
 const MODELS = { describer: 'gpt-4.1', supporter: SMALL, strict: SMALL, loose: SMALL, arbiter: 'gpt-4o' }

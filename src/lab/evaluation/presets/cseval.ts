@@ -33,7 +33,10 @@ function judged(name: string, base: Base, variant: Variant, figures: Figures[str
   const model = BASES[base]
   const called = /^(LLama-3|Llama3|Mistral|GPT-4)/.exec(name)?.[0]
   return {
-    ...{ name, ...needs, how: { by: 'protocol', switches }, models: { scorer: model, 'steps-writer': model } },
+    name,
+    ...needs,
+    how: { by: 'protocol', switches },
+    models: { scorer: model, 'steps-writer': model },
     ...(called === undefined ? {} : { calledBy: { name: called, model } }),
     figures: { [CSEVAL]: figures },
   }
@@ -61,7 +64,8 @@ function correlations(base: Base, variant: Variant, rho: Four, tau: Four, means:
   return judged(`${base} (${variant})`, base, variant, {
     ...by('spearman', rho),
     ...by('kendall', tau),
-    ...{ 'spearman:mean': means[0], 'kendall:mean': means[1] },
+    'spearman:mean': means[0],
+    'kendall:mean': means[1],
   })
 }
 

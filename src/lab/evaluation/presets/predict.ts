@@ -22,8 +22,14 @@ const DATA: readonly PresetData[] = LETTERS.map((letter) => ({
 
 /** What a row does not switch is as in the whole framework. */
 const SWITCHES = {
-  ...{ preset: 'paper', temperature: 0, decide: 'debate', rounds: 2, history: 'algorithm' },
-  ...{ perspectives: PERSPECTIVES, show: 'both', examples: 3 },
+  preset: 'paper',
+  temperature: 0,
+  decide: 'debate',
+  rounds: 2,
+  history: 'algorithm',
+  perspectives: PERSPECTIVES,
+  show: 'both',
+  examples: 3,
 }
 const MODEL = 'gpt-3.5-turbo-0125'
 const MODELS = { perspective: MODEL, debater: MODEL, judge: MODEL }

@@ -12,8 +12,16 @@ const DATA: readonly PresetData[] = [
 
 /** What a row does not switch is as in the full model; k and the share that must have a score are ours, as shipped. */
 const SWITCHES = {
-  ...{ preset: 'paper', temperature: 0.2, decide: 'debate', debate: true, rounds: 2 },
-  ...{ stance: true, k: 20, sampleSize: 40, promptKind: 'auto', minScored: 0.25 },
+  preset: 'paper',
+  temperature: 0.2,
+  decide: 'debate',
+  debate: true,
+  rounds: 2,
+  stance: true,
+  k: 20,
+  sampleSize: 40,
+  promptKind: 'auto',
+  minScored: 0.25,
 }
 
 const SCORER = 'glm-3-turbo'

@@ -33,8 +33,16 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
   }
   return {
     head: [
-      ...['row', ...(many ? ['data'] : []), ...(aspects === undefined ? [] : ['aspect']), 'items'],
-      ...[...measures, ...printed, 'no label', 'calls', 'tokens', 'USD'],
+      'row',
+      ...(many ? ['data'] : []),
+      ...(aspects === undefined ? [] : ['aspect']),
+      'items',
+      ...measures,
+      ...printed,
+      'no label',
+      'calls',
+      'tokens',
+      'USD',
     ],
     rows: table.flatMap((cell) => (aspects ?? [null]).map((aspect, at) => line(cell, aspect, at))),
   }
@@ -116,7 +124,9 @@ export function sliceTable({ labels }: Cell): TextTable {
   return {
     head: ['slice', 'value', 'items', 'accuracy'],
     rows: (labels?.slices ?? []).map(({ by, value, items, accuracy, interval }) => [
-      ...[by, value, String(items)],
+      by,
+      value,
+      String(items),
       accuracy === null ? 'too few' : withInterval({ value: accuracy, interval, why: null }),
     ]),
   }

@@ -23,7 +23,11 @@ ${tableOf(
   {
     head: [...head, 'refused', 'degraded', 'no verdict', 'held out: itself', 'held out: nearly its text'],
     rows: judged.map(({ row, data: name, counts }) => [
-      ...[row, name, String(counts.items), String(counts.comments), String(counts.commentsJudged)],
+      row,
+      name,
+      String(counts.items),
+      String(counts.comments),
+      String(counts.commentsJudged),
       ...left.map((why) => String(entryOf(counts.commentsLeftOut, why) ?? 0)),
       ...[counts.refused, counts.degraded, counts.noVerdict, counts.heldOutOwn, counts.heldOutNearDuplicates].map(
         String,

@@ -27,8 +27,11 @@ function reliabilityCurve({ reliability }: ConfidenceScores, single: boolean): M
   const bins = reliability.map(({ items, meanConfidence, accuracy }) => {
     const interval = single ? wilson(Math.round(accuracy * items), items) : null
     return {
-      ...{ items: String(items), sure: meanConfidence * 100, right: accuracy * 100 },
-      ...{ low: (interval?.low ?? accuracy) * 100, high: (interval?.high ?? accuracy) * 100 },
+      items: String(items),
+      sure: meanConfidence * 100,
+      right: accuracy * 100,
+      low: (interval?.low ?? accuracy) * 100,
+      high: (interval?.high ?? accuracy) * 100,
     }
   })
   const says = bins.map(
@@ -43,7 +46,8 @@ function reliabilityCurve({ reliability }: ConfidenceScores, single: boolean): M
     },
     y: { domain: [0, 100], label: '% right; numbers are items' },
     marks: [
-      ...[gridX(GRID), gridY(GRID)],
+      gridX(GRID),
+      gridY(GRID),
       link([0], { x1: 0, y1: 0, x2: 100, y2: 100, stroke: 'var(--faint)', strokeDasharray: '4 4' }),
       ruleX(bins, { x: 'sure', y1: 'low', y2: 'high', stroke: ACCENT, strokeOpacity: 0.7 }),
       line(bins, { x: 'sure', y: 'right', stroke: ACCENT }),
@@ -77,7 +81,8 @@ function riskCoverageCurve({ riskCoverage, review }: ConfidenceScores): Markup {
       x: { domain: [0, 100], label: 'coverage: % decided without a person, the surest first', labelAnchor: 'left' },
       y: { domain: [0, high], label: `% wrong; the ring: people review ${hundredths(review.budget)} %` },
       marks: [
-        ...[gridX(GRID), gridY(GRID)],
+        gridX(GRID),
+        gridY(GRID),
         line(curve, { x: 'coverage', y: 'risk', stroke: ACCENT }),
         dot(curve, { x: 'coverage', y: 'risk', fill: ACCENT, r: curve.length > 40 ? 1.5 : 3 }),
         dot(reviewed, { x: 'coverage', y: 'risk', stroke: 'currentColor', strokeWidth: 2, r: 7 }),

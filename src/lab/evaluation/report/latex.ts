@@ -22,8 +22,14 @@ export function latexTable({ head, rows }: TextTable, caption: string): string {
     '\\begin{table}',
     `\\caption{${escaped(caption)}}`,
     `\\begin{tabular}{${head.map((_, at) => (at > 0 && isNumber(at) ? 'r' : 'l')).join('')}}`,
-    ...['\\toprule', line(head), '\\midrule', ...rows.map(line), '\\bottomrule'],
-    ...['\\end{tabular}', '\\end{table}', ''],
+    '\\toprule',
+    line(head),
+    '\\midrule',
+    ...rows.map(line),
+    '\\bottomrule',
+    '\\end{tabular}',
+    '\\end{table}',
+    '',
   ].join('\n')
 }
 

@@ -55,7 +55,12 @@ export function comparisonTable({ differences }: Comparison): TextTable {
   return {
     head: ['of', 'items', 'before', 'now', 'change', 'p (Holm)', ''],
     rows: differences.map(({ of, items, before, now, change, pValue, alarm }) => [
-      ...[of, String(items), points(before), points(now), withInterval(change), pText(pValue)],
+      of,
+      String(items),
+      points(before),
+      points(now),
+      withInterval(change),
+      pText(pValue),
       alarm ? 'beyond chance and margin' : '',
     ]),
   }

@@ -81,11 +81,13 @@ function pointOf(cell: Cell, measure: Measure, cost: Cost, first: boolean) {
   const { value = null, interval = null } = measured(cell, measure) ?? {}
   const quality = value === null ? null : value * 100
   return {
-    ...{ name: printable(cell.row, LONGEST_NAME), cost: cost.of(cell), first, quality },
-    ...{
-      low: interval === null ? quality : interval.low * 100,
-      high: interval === null ? quality : interval.high * 100,
-    },
+    name: printable(cell.row, LONGEST_NAME),
+    cost: cost.of(cell),
+    first,
+    quality,
+
+    low: interval === null ? quality : interval.low * 100,
+    high: interval === null ? quality : interval.high * 100,
   }
 }
 
@@ -102,7 +104,10 @@ function options(shown: readonly Point[], unit: string): PlotOptions {
   const sparse = sparser(ticks)
   return {
     height: inside + MARGIN.top + MARGIN.bottom,
-    ...{ marginTop: MARGIN.top, marginRight: MARGIN.right, marginBottom: MARGIN.bottom, marginLeft: MARGIN.left },
+    marginTop: MARGIN.top,
+    marginRight: MARGIN.right,
+    marginBottom: MARGIN.bottom,
+    marginLeft: MARGIN.left,
     x: {
       type: 'log',
       domain: [from, to],
@@ -126,7 +131,12 @@ function options(shown: readonly Point[], unit: string): PlotOptions {
       ruleX(shown, { x: 'cost', y1: 'low', y2: 'high', stroke: color, strokeWidth: 1.5, strokeOpacity: 0.7 }),
       dot(shown, { x: 'cost', y: 'quality', r: 4, fill: color }),
       text(heights, {
-        ...{ frameAnchor: 'right', textAnchor: 'start', dx: 5, y: 'at', fill: color, title: 'name' },
+        frameAnchor: 'right',
+        textAnchor: 'start',
+        dx: 5,
+        y: 'at',
+        fill: color,
+        title: 'name',
         text: ({ name }: Point) => short(name),
         fontWeight: 'normal',
       }),

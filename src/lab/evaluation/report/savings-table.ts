@@ -28,7 +28,14 @@ function savingsTable(cells: readonly Cell[], curve: CostCurve | undefined): Tex
   const [first] = cells
   return {
     head: [
-      ...['row', 'quality', 'less the best', '', 'calls', 'in sequence', 'tokens', 'USD for 1,000'],
+      'row',
+      'quality',
+      'less the best',
+      '',
+      'calls',
+      'in sequence',
+      'tokens',
+      'USD for 1,000',
       'agrees with itself asked alone',
     ],
     rows: cells.map((cell) => {
@@ -36,9 +43,13 @@ function savingsTable(cells: readonly Cell[], curve: CostCurve | undefined): Tex
       const { calls, sequence, tokens, costUsd } = cell.perItem
       const at = curve?.rows.find(({ row }) => row === cell.row)
       return [
-        ...[cell.row, qualityOf(cell)],
+        cell.row,
+        qualityOf(cell),
         ...(at === undefined ? ['', ''] : [differenceIn(at), IS[at.is]]),
-        ...[calls.toFixed(1), sequence.toFixed(1), tokens.toFixed(0), (costUsd * 1_000).toFixed(3)],
+        calls.toFixed(1),
+        sequence.toFixed(1),
+        tokens.toFixed(0),
+        (costUsd * 1_000).toFixed(3),
         first === undefined || cell === first ? '' : voicesIn(cell, first),
       ]
     }),

@@ -97,7 +97,8 @@ export function classTable({ classes }: LabelScores): TextTable {
   return {
     head: ['label', 'items', 'precision', 'recall', 'F1'],
     rows: classes.map(({ label, support, precision, recall, f1 }) => [
-      ...[label, String(support)],
+      label,
+      String(support),
       ...[precision, recall, f1].map((estimate) =>
         estimate.value === null && estimate.why !== null ? `– (${estimate.why})` : withInterval(estimate),
       ),
@@ -130,7 +131,11 @@ export function aspectTable({ aspects }: Cell): TextTable {
       'raters’ alpha',
     ],
     rows: aspects.map((of) => [
-      ...[of.aspect, String(of.items), String(of.unscored), three(of.spearman.value), three(of.spearmanP)],
+      of.aspect,
+      String(of.items),
+      String(of.unscored),
+      three(of.spearman.value),
+      three(of.spearmanP),
       ...[of.kendall.value, of.kendallP, of.ndcg, of.randomNdcg].map(three),
       three(of.byStatement?.spearman.value ?? null) + withoutRho(of),
       three(of.byStatement?.ndcg.value ?? null),

@@ -10,7 +10,8 @@ import {
 const TABLE = presetNamed('s2mad-table-1')
 const MINE = { of: new Map<string, string>(), all: 'mine' }
 const cell = (row: string, answered: Record<string, readonly string[]>) => ({
-  ...{ row, why: null },
+  row,
+  why: null,
   answered: Object.entries(answered).map(([asked, by]) => ({ asked, by })),
 })
 
@@ -31,8 +32,14 @@ describe('a model that stands in for a paper’s', () => {
     )
     const names = namedByAnswers(cells, TABLE, MINE).map(({ row }) => row)
     expect(names).toEqual([
-      ...['BiGCN', 'ACLRL-BiGCN', 'RPL', 'T³RD', '[mine for Qwen1.5]', '[mine for Qwen1.5] + S2MAD'],
-      ...['[mine for GPT3.5]', '[mine for GPT3.5] + S2MAD'],
+      'BiGCN',
+      'ACLRL-BiGCN',
+      'RPL',
+      'T³RD',
+      '[mine for Qwen1.5]',
+      '[mine for Qwen1.5] + S2MAD',
+      '[mine for GPT3.5]',
+      '[mine for GPT3.5] + S2MAD',
     ])
     expect(whoStoodIn(cells, TABLE, MINE)).toBe(
       'Not the paper’s models: mine stood in for glm-3-turbo, Qwen1.5-7b-chat and gpt-3.5-turbo.',

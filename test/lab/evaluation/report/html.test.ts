@@ -27,19 +27,21 @@ function outcomes(over: (at: number) => Partial<Outcome>): Outcome[] {
   return Array.from({ length: 40 }, (_, at) => {
     const gold = LABELS[at % 2] as string
     return {
-      ...{ id: `item ${at}`, unit: `item ${at}`, slices: { language: at < 25 ? 'ko' : 'en' }, gold, label: gold },
-      ...{
-        scores: { hate: at % 6 },
-        confidence: 0.55,
-        usage: { calls: 10, tokens: 5_000, costUsd: 0.002, sequence: 6 },
-      },
-      ...{
-        rationale: `because of ${at}`,
-        degraded: [],
-        comments: noComments(),
-        heldOut: { own: 0, nearDuplicates: 0 },
-        shelves: { searched: 0, bare: {} },
-      },
+      id: `item ${at}`,
+      unit: `item ${at}`,
+      slices: { language: at < 25 ? 'ko' : 'en' },
+      gold,
+      label: gold,
+
+      scores: { hate: at % 6 },
+      confidence: 0.55,
+      usage: { calls: 10, tokens: 5_000, costUsd: 0.002, sequence: 6 },
+
+      rationale: `because of ${at}`,
+      degraded: [],
+      comments: noComments(),
+      heldOut: { own: 0, nearDuplicates: 0 },
+      shelves: { searched: 0, bare: {} },
       ...over(at),
     }
   })
@@ -57,7 +59,8 @@ const debate = outcomes((at) => ({
 }))
 const cheap = outcomes((at) => ({
   ...(at > 4 && at < 12 ? { label: other(at) } : {}),
-  ...{ confidence: null, usage: { calls: 1, tokens: 300, costUsd: 0.0001, sequence: 1 } },
+  confidence: null,
+  usage: { calls: 1, tokens: 300, costUsd: 0.0001, sequence: 1 },
 }))
 const free = outcomes(() => ({
   label: 'hate',
@@ -66,7 +69,11 @@ const free = outcomes(() => ({
 }))
 
 const data: DataSet = {
-  ...{ name: 'cases.jsonl', file: 'cases.jsonl', format: 'hatecheck', items: [], unreadable: 2 },
+  name: 'cases.jsonl',
+  file: 'cases.jsonl',
+  format: 'hatecheck',
+  items: [],
+  unreadable: 2,
   leftOut: { unverified: 5 },
 }
 
@@ -79,9 +86,17 @@ function cell(name: string, judged: readonly Outcome[], over: Partial<Parameters
 function evaluation(table: readonly Cell[], over: Partial<Evaluation> = {}): Evaluation {
   const { items: _, file: __, ...set } = data
   return {
-    ...{ schema: 1, title: 'hate: how good its verdicts are', protocol: 'hate', seed: SEED, preset: null },
-    ...{ data: [{ ...set, items: 40 }], metrics: {}, counts: (table[0] as Cell).counts, table },
-    ...{ summary: summaryOf(table, [data], SEED), ...over },
+    schema: 1,
+    title: 'hate: how good its verdicts are',
+    protocol: 'hate',
+    seed: SEED,
+    preset: null,
+    data: [{ ...set, items: 40 }],
+    metrics: {},
+    counts: (table[0] as Cell).counts,
+    table,
+    summary: summaryOf(table, [data], SEED),
+    ...over,
   }
 }
 
@@ -263,16 +278,14 @@ it('shows what changed, and marks what is beyond chance and margin', () => {
 
 it('prints a paper’s figures beside ours, and how the paper is read', () => {
   const preset = {
-    ...{
-      name: 'p',
-      of: 'P, Table 1',
-      protocol: 'hate',
-      switches: {},
-      data: [],
-      measures: ['accuracy'],
-      decimals: 3,
-      rows: [],
-    },
+    name: 'p',
+    of: 'P, Table 1',
+    protocol: 'hate',
+    switches: {},
+    data: [],
+    measures: ['accuracy'],
+    decimals: 3,
+    rows: [],
     notes: ['The paper gives no temperature.'],
   } as PresetTable
   const rows = [cell('the debate', debate, { paper: { accuracy: 0.9165 } })]
@@ -284,13 +297,11 @@ it('prints a paper’s figures beside ours, and how the paper is read', () => {
 
 it('shows scores beside people’s ratings where a protocol gives no label', () => {
   const rated = outcomes((at) => ({
-    ...{
-      gold: null,
-      label: null,
-      confidence: null,
-      ratings: { relevance: 1 + (at % 5) },
-      scores: { relevance: 1 + (at % 4) },
-    },
+    gold: null,
+    label: null,
+    confidence: null,
+    ratings: { relevance: 1 + (at % 5) },
+    scores: { relevance: 1 + (at % 4) },
   }))
   const items = rated.map(({ id }, at) => ({
     id,
@@ -311,15 +322,16 @@ const HOSTILE = `</title></style></script><script>alert("1")</script><img src=x 
 
 it('takes texts of data sets and models for texts, wherever they stand', () => {
   const hostile = outcomes((at) => ({
-    ...{ id: `${HOSTILE}${at}`, unit: `${at}`, slices: { [`${HOSTILE}a`]: at < 20 ? HOSTILE : `${HOSTILE}b` } },
-    ...{
-      label: other(at),
-      rationale: HOSTILE,
-      degraded: [HOSTILE],
-      debate: [{ who: HOSTILE, says: HOSTILE }],
-      annotations: ['hate', HOSTILE],
-      scores: { [HOSTILE]: 1 },
-    },
+    id: `${HOSTILE}${at}`,
+    unit: `${at}`,
+    slices: { [`${HOSTILE}a`]: at < 20 ? HOSTILE : `${HOSTILE}b` },
+
+    label: other(at),
+    rationale: HOSTILE,
+    degraded: [HOSTILE],
+    debate: [{ who: HOSTILE, says: HOSTILE }],
+    annotations: ['hate', HOSTILE],
+    scores: { [HOSTILE]: 1 },
     confidence: 0.9,
   }))
   const set = { ...data, name: HOSTILE, leftOut: { [HOSTILE]: 1 } }

@@ -13,9 +13,19 @@ const LABELS = ['hate', 'non-hate']
 
 function outcome(id: string, gold: string, label: string | null, over: Partial<Outcome> = {}): Outcome {
   return {
-    ...{ id, unit: id, slices: {}, gold, label, scores: {}, confidence: 0.5, rationale: `because of ${id}` },
-    ...{ degraded: [], comments: noComments(), heldOut: { own: 0, nearDuplicates: 0 } },
-    ...{ usage: { calls: 1, tokens: 10, costUsd: 0, sequence: 1 }, shelves: { searched: 0, bare: {} } },
+    id,
+    unit: id,
+    slices: {},
+    gold,
+    label,
+    scores: {},
+    confidence: 0.5,
+    rationale: `because of ${id}`,
+    degraded: [],
+    comments: noComments(),
+    heldOut: { own: 0, nearDuplicates: 0 },
+    usage: { calls: 1, tokens: 10, costUsd: 0, sequence: 1 },
+    shelves: { searched: 0, bare: {} },
     ...over,
   }
 }
@@ -26,7 +36,12 @@ const OUTCOMES = [
   outcome(HOSTILE, 'non-hate', null, { confidence: null }),
 ]
 const data: DataSet = {
-  ...{ name: 'cases.jsonl', file: 'cases.jsonl', format: 'gavel', items: [], unreadable: 0, leftOut: {} },
+  name: 'cases.jsonl',
+  file: 'cases.jsonl',
+  format: 'gavel',
+  items: [],
+  unreadable: 0,
+  leftOut: {},
 }
 const row = { name: 'the debate', how: { by: 'protocol' as const, switches: {} } }
 const table = [
@@ -35,8 +50,16 @@ const table = [
 ]
 const { items: _, file: __, ...set } = data
 const evaluation: Evaluation = {
-  ...{ schema: 1, title: `hate ${HOSTILE}`, protocol: 'hate', seed: '1', preset: null, data: [{ ...set, items: 3 }] },
-  ...{ metrics: {}, counts: (table[0] as (typeof table)[0]).counts, table, summary: summaryOf(table, [data], '1') },
+  schema: 1,
+  title: `hate ${HOSTILE}`,
+  protocol: 'hate',
+  seed: '1',
+  preset: null,
+  data: [{ ...set, items: 3 }],
+  metrics: {},
+  counts: (table[0] as (typeof table)[0]).counts,
+  table,
+  summary: summaryOf(table, [data], '1'),
 }
 const TEXTS = new Map([
   [

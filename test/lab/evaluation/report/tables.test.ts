@@ -15,17 +15,18 @@ describe('a table', () => {
     const hostile = { head: ['a'], rows: [['\\input{x} 50% of $x_1$ & #1 ~^ <b>\u202e\nend']] }
     expect(latexTable(hostile, 'T & U')).toBe(
       [
-        ...[
-          '% \\usepackage{booktabs}',
-          '\\begin{table}',
-          '\\caption{T \\& U}',
-          '\\begin{tabular}{l}',
-          '\\toprule',
-          'a \\\\',
-          '\\midrule',
-        ],
+        '% \\usepackage{booktabs}',
+        '\\begin{table}',
+        '\\caption{T \\& U}',
+        '\\begin{tabular}{l}',
+        '\\toprule',
+        'a \\\\',
+        '\\midrule',
         '\\textbackslash{}input\\{x\\} 50\\% of \\$x\\_1\\$ \\& \\#1 \\textasciitilde{}\\textasciicircum{} \\textless{}b\\textgreater{} end \\\\',
-        ...['\\bottomrule', '\\end{tabular}', '\\end{table}', ''],
+        '\\bottomrule',
+        '\\end{tabular}',
+        '\\end{table}',
+        '',
       ].join('\n'),
     )
     expect(latexTable(table, 'T')).toContain('\\begin{tabular}{lrr}')

@@ -1,0 +1,116 @@
+import { docAt } from '../documents.ts'
+import type { ArrivalCounter } from './arrivals.ts'
+import type { Erasures } from './erasures.ts'
+import type { QueueRows } from './queue.ts'
+import type { Sql } from './sql.ts'
+import type { TextIndex } from './text-index.ts'
+
+/** Rows of each kind that one step of tidying removes. */
+const STEP = 500
+/** A verdict whose transcript has not come within this time is searched without it, in ms. */
+const ALONE_AFTER_MS = 60_000
+const FROM_THE_FIRST = [-1, -1] as const
+/** Transcripts that make room at once when the file is full. */
+const ROOM = 200
+
+/** Removes from the tables what has been kept long enough, a step at a time. */
+export class Tidying {
+  readonly #settings: { readonly keep: number; readonly sourceKeep: number }
+  readonly #sql: Sql
+  readonly #texts: TextIndex
+  readonly #erasures: Erasures
+  readonly #queue: QueueRows
+  readonly #arrivals: ArrivalCounter
+  #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
+
+  constructor(
+    settings: { readonly keep: number; readonly sourceKeep: number },
+    parts: { sql: Sql; texts: TextIndex; erasures: Erasures; queue: QueueRows; arrivals: ArrivalCounter },
+  ) {
+    this.#settings = settings
+    this.#sql = parts.sql
+    this.#texts = parts.texts
+    this.#erasures = parts.erasures
+    this.#queue = parts.queue
+    this.#arrivals = parts.arrivals
+  }
+
+  /** One step: what is older than its time goes, at most so many rows of each kind. */
+  tidy(now: number): void {
+    const { keep, sourceKeep } = this.#settings
+    this.#sql.transaction(() => {
+      const alone = docAt(now - ALONE_AFTER_MS)
+      for (const { doc } of this.#sql.all<{ doc: number }>(
+        'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
+        alone,
+        STEP,
+      ))
+        this.#texts.index(doc)
+      const left = new Set<number>()
+      for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
+        'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
+        docAt(now - keep),
+        STEP,
+      )) {
+        this.#erasures.drop(doc)
+        this.#queue.requeueAll(s)
+        left.add(s)
+      }
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ? RETURNING s',
+        STEP,
+        now - keep,
+      ))
+        left.add(s)
+      for (const { s } of this.#sql.all<{ s: number }>(
+        'DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? LIMIT ?) RETURNING s',
+        now - keep,
+        STEP,
+      ))
+        left.add(s)
+      this.#sql.run(
+        'DELETE FROM unread WHERE rowid IN (SELECT rowid FROM unread WHERE at < ? LIMIT ?)',
+        now - keep,
+        STEP,
+      )
+      this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
+      this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
+      this.#arrivals.save()
+    })
+    this.#sql.exec('PRAGMA incremental_vacuum(500)')
+    this.#erasures.truncate()
+  }
+
+  /** Some subjects that were deleted before this time, at each call the next. */
+  #deletedBefore(time: number): number[] {
+    const rows = this.#sql.all<{ s: number; deleted_at: number }>(
+      'SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?, ?) ORDER BY deleted_at, s LIMIT ?',
+      time,
+      ...this.#seenDeleted,
+      STEP,
+    )
+    const last = rows.at(-1)
+    this.#seenDeleted = rows.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
+    return rows.map(({ s }) => s)
+  }
+
+  /**
+   * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
+   * no more. False if there is neither.
+   */
+  makeRoom(): boolean {
+    const { changes } = this.#sql.transaction(() =>
+      this.#sql.run(
+        'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
+        ROOM,
+      ),
+    )
+    if (Number(changes) > 0) return true
+    return this.#sql.transaction(() => {
+      const oldest = this.#sql.all<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT ?', ROOM)
+      for (const { doc } of oldest) this.#texts.unindex(doc)
+      return oldest.length > 0
+    })
+  }
+}
