@@ -1,7 +1,7 @@
 import type { Outbox } from '../src/contracts/ports/cases.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
-import type { StageBacklog } from '../src/contracts/ports/queues.ts'
 import type { PressureKind, Report } from '../src/contracts/ports/report.ts'
+import type { StageBacklog } from '../src/contracts/ports/stage-queues.ts'
 import type { ThreadStore } from '../src/contracts/ports/threads.ts'
 import type { TopicReader } from '../src/contracts/ports/topic.ts'
 

@@ -2,10 +2,10 @@ import { MAX_RAW_BYTES } from '../producers/dead-letter.ts'
 import { type CommentMessage, commentMessage, type Outcome } from '../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { CommentChange, ThreadRules } from '../src/contracts/ports/threads.ts'
-import type { Heartbeat, Incoming, Later } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { placeOf, type Read } from './read-message.ts'
+import { placeOf, type ValidMessage } from './read-message.ts'
 
 /** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
@@ -21,17 +21,17 @@ export const comments: TopicHandler<CommentMessage> = {
 
 async function handleComments(
   context: IntakeContext,
-  read: readonly Read<CommentMessage>[],
+  read: readonly ValidMessage<CommentMessage>[],
   heartbeat: Heartbeat,
-  later?: Later,
+  runInBackground?: BackgroundRunner,
 ): Promise<Outcome[]> {
-  const outcomes = new Map<Read<CommentMessage>, Outcome>()
+  const outcomes = new Map<ValidMessage<CommentMessage>, Outcome>()
   const byThread = Map.groupBy(read, ({ message }) => `${message.tenant}:${message.postId}`)
   await Promise.all(
     [...byThread.values()].map(async (group) => {
       for (let start = 0; start < group.length; start += WRITTEN_AT_ONCE) {
         const some = group.slice(start, start + WRITTEN_AT_ONCE)
-        const given = await putComments(context, some, heartbeat, later)
+        const given = await putComments(context, some, heartbeat, runInBackground)
         for (const [index, one] of some.entries()) outcomes.set(one, requireOutcome(given[index]))
       }
     }),
@@ -42,9 +42,9 @@ async function handleComments(
 /** Puts comments of one thread into the store, and has deleted ones erased. */
 async function putComments(
   { threads, rules, erasures, clock, reached }: IntakeContext,
-  read: readonly Read<CommentMessage>[],
+  read: readonly ValidMessage<CommentMessage>[],
   heartbeat: Heartbeat,
-  later?: Later,
+  runInBackground?: BackgroundRunner,
 ): Promise<readonly Outcome[]> {
   const [first] = read
   if (first === undefined) return []
@@ -53,7 +53,7 @@ async function putComments(
   const outcomes = await threads.putComments(ref, changes, clock(), rules)
   const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
   // Also for a repeated deletion: the first may have been interrupted between the two steps.
-  if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, later)
+  if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, runInBackground)
   await heartbeat()
   return outcomes
 }
@@ -67,7 +67,7 @@ function requireOutcome(outcome: Outcome | undefined): Outcome {
   return outcome
 }
 
-function changeOf(message: CommentMessage, from: Incoming, rules: ThreadRules): CommentChange {
+function changeOf(message: CommentMessage, from: IncomingMessage, rules: ThreadRules): CommentChange {
   const place = placeOf(from)
   if (message.deleted === true) return { kind: 'deleted', id: message.id, createdAt: message.createdAt, place }
   return {

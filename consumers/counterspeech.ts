@@ -1,11 +1,11 @@
 import { deadLetterOf } from '../producers/dead-letter.ts'
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
-import type { Heartbeat, Incoming, Later } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
-import { placeOf, type Read } from './read-message.ts'
+import { placeOf, type ValidMessage } from './read-message.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -16,13 +16,13 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   clocked: false,
   subjectOf,
   postOf: ({ rules }, message) => (message.deleted === true ? null : keptReply(message, rules)),
-  handle: (context, read, heartbeat, later) =>
+  handle: (context, read, heartbeat, runInBackground) =>
     handleInSteps({
       read,
       subjectOf,
       threads: context.threads,
       heartbeat,
-      handle: (one) => handleReply(context, one, heartbeat, later),
+      handle: (one) => handleReply(context, one, heartbeat, runInBackground),
     }),
 }
 
@@ -32,20 +32,20 @@ function subjectOf({ tenant, id }: CounterspeechMessage): ThreadRef {
 
 async function handleReply(
   context: IntakeContext,
-  { message, from }: Read<CounterspeechMessage>,
+  { message, from }: ValidMessage<CounterspeechMessage>,
   heartbeat: Heartbeat,
-  later?: Later,
+  runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
   const { threads, routes, rules, checkpoints, maxReplies, clock } = context
   const { tenant, postId } = message
   const ref = subjectOf(message)
-  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, later)
+  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
   // Link first, so that a concurrent deletion of the post also deletes this reply.
   const linked =
     postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the reply, which has a verdict already.
-    await eraseWithDependents(context, ref, heartbeat, later)
+    await eraseWithDependents(context, ref, heartbeat, runInBackground)
     return 'deleted'
   }
   if (linked === 'full') return refuse(context, from)
@@ -55,7 +55,7 @@ async function handleReply(
 }
 
 /** A reply that could not be erased with its post is not kept. */
-async function refuse({ outbox, maxReplies, report }: IntakeContext, from: Incoming): Promise<Outcome> {
+async function refuse({ outbox, maxReplies, report }: IntakeContext, from: IncomingMessage): Promise<Outcome> {
   const detail = `its post has ${maxReplies} replies already (threads.maxReplies)`
   const { topic, partition, offset } = from
   await outbox.putDeadLetters([deadLetterOf(from, { reason: 'unjudgeable', detail })])

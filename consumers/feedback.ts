@@ -1,7 +1,7 @@
 import type { Consumer, Kafka } from 'kafkajs'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import { OperatorError } from '../src/contracts/facts/errors.ts'
-import type { Incoming } from '../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { incomingOf, onPassedOver } from '../src/stream/record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/stream/settled.ts'
 
@@ -33,7 +33,7 @@ export async function readToEnd(
   kafka: Kafka,
   settings: ReadToEndSettings,
   signal: AbortSignal,
-  handle: (messages: readonly Incoming[]) => Promise<boolean>,
+  handle: (messages: readonly IncomingMessage[]) => Promise<boolean>,
 ): Promise<void> {
   const { group, topic } = settings
   const ends = await behind(kafka, settings, signal).catch((error: unknown) => {
@@ -80,7 +80,7 @@ async function commit(consumer: Consumer, offsets: Chunk['offsets']): Promise<vo
 }
 
 interface Chunk {
-  readonly messages: readonly Incoming[]
+  readonly messages: readonly IncomingMessage[]
   /** What to commit once the messages are handled. */
   readonly offsets: { topic: string; partition: number; offset: string }[]
   readonly last: boolean
@@ -127,7 +127,7 @@ function gathering(
   let failure: unknown
   /** Next offset by partition: collected, handled or not. */
   const next = new Map<number, bigint>()
-  let messages = new Map<string, Incoming>()
+  let messages = new Map<string, IncomingMessage>()
   let bytes = 0
   let gatheringNow = true
   let wake = () => {}

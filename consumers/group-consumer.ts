@@ -1,7 +1,7 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import type { Report } from '../src/contracts/ports/report.ts'
-import type { Batch, HandleBatch, Heartbeat, Later } from '../src/contracts/ports/topic.ts'
-import { incomingOf, onPassedOver, type PassedOver } from '../src/stream/record.ts'
+import type { BackgroundRunner, HandleBatch, Heartbeat, MessageBatch } from '../src/contracts/ports/topic.ts'
+import { type EmptyRange, incomingOf, onPassedOver } from '../src/stream/record.ts'
 
 /** As in the settings' `kafka`, and the topics. */
 export interface ReaderSettings {
@@ -197,7 +197,7 @@ export class GroupConsumer {
   }
 
   /** Handles a range without records as a batch without messages; otherwise the partition's end is never reached. */
-  #passOver(range: PassedOver): void {
+  #passOver(range: EmptyRange): void {
     if (this.#state !== 'current') return
     const key = partitionKey(range)
     const before = this.#passing.get(key)?.done
@@ -215,24 +215,29 @@ export class GroupConsumer {
   }
 
   /** Has the batch handled, and its offset committed once all that was begun for later has ended too. */
-  async #handle(batch: Batch, heartbeat: Heartbeat, resolved: () => void, before?: Promise<void>): Promise<void> {
+  async #handle(
+    batch: MessageBatch,
+    heartbeat: Heartbeat,
+    resolved: () => void,
+    before?: Promise<void>,
+  ): Promise<void> {
     const assignment = this.#assignments
     await before
     const working: Promise<unknown>[] = []
-    const later: Later = (start) => {
+    const runInBackground: BackgroundRunner = (start) => {
       const begun = start()
       // Whether it rejects is seen when all that the commit waits for is.
       begun.catch(() => {})
       working.push(begun)
     }
-    await this.#context.handle(batch, heartbeat, later)
+    await this.#context.handle(batch, heartbeat, runInBackground)
     if (!this.#mayCommit(assignment)) return
     resolved()
     this.#commitAfter(working, batch, assignment)
   }
 
   /** Notes the offset for the next commit when its own work, and that of the batches before it, has ended. */
-  #commitAfter(working: readonly Promise<unknown>[], batch: Batch, assignment: number): void {
+  #commitAfter(working: readonly Promise<unknown>[], batch: MessageBatch, assignment: number): void {
     const key = partitionKey(batch)
     const handledUpTo = () => {
       if (!this.#mayCommit(assignment)) return

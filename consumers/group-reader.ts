@@ -2,7 +2,7 @@ import type { Kafka } from 'kafkajs'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
 import type { ErrorPlace, Report } from '../src/contracts/ports/report.ts'
-import type { HandleBatch, Later, Position, TopicReader } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, HandleBatch, Position, TopicReader } from '../src/contracts/ports/topic.ts'
 import { groupAdmin } from '../src/stream/group-admin.ts'
 import { GroupConsumer, type ReaderSettings, rebalanceMs } from './group-consumer.ts'
 import { partitionEnds } from './partition-ends.ts'
@@ -53,11 +53,11 @@ export function groupReader(deps: {
 
   /** A consumer that answers heartbeats over a batch that hangs or fails does not succeed. */
   function watched(handle: HandleBatch): HandleBatch {
-    return async (batch, heartbeat, later) => {
+    return async (batch, heartbeat, runInBackground) => {
       const partition = `${batch.topic}/${batch.partition}`
       const working: Promise<unknown>[] = []
-      const begin: Later = (work) =>
-        later(() => {
+      const begin: BackgroundRunner = (work) =>
+        runInBackground(() => {
           const begun = work()
           working.push(begun)
           return begun

@@ -10,13 +10,19 @@ import type { Clock } from '../src/contracts/ports/clock.ts'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { Routes } from '../src/contracts/ports/routes.ts'
 import type { StreamMark, StreamMarks, ThreadRules, ThreadStore } from '../src/contracts/ports/threads.ts'
-import type { Batch, Heartbeat, Incoming, Later, TopicReader } from '../src/contracts/ports/topic.ts'
+import type {
+  BackgroundRunner,
+  Heartbeat,
+  IncomingMessage,
+  MessageBatch,
+  TopicReader,
+} from '../src/contracts/ports/topic.ts'
 import type { TraceLinks } from '../src/contracts/ports/traces.ts'
 import type { CheckpointSettings } from '../src/judging/threads/checkpoints.ts'
 import { advanceMark } from '../src/judging/threads/stream-clock.ts'
-import type { LaterErasures } from './later-erasures.ts'
-import { type Read, type ReadBatch, readBatch } from './read-message.ts'
-import type { StoreWatch } from './store-watch.ts'
+import type { BackgroundErasures } from './background-erasures.ts'
+import { type ParsedMessages, parseMessages, type ValidMessage } from './read-message.ts'
+import type { RedisGuard } from './redis-guard.ts'
 import { PartitionMarks, partitionKey } from './stream-marks.ts'
 
 /** Erases a subject, what was asked about it and what was learnt from it; retracts its verdicts. Repeatable. */
@@ -35,7 +41,7 @@ export interface IntakeContext {
   readonly erase: EraseSubject
   /** Erases what was asked apart from the stream, whole. Repeatable. */
   readonly eraseAsked: (request: ThreadRef) => Promise<unknown>
-  readonly erasures: LaterErasures
+  readonly erasures: BackgroundErasures
   /** Where trace contexts of messages are noted; absent where no traces are sent. */
   readonly links?: TraceLinks | undefined
   /**
@@ -62,18 +68,18 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
   postOf(context: IntakeContext, message: Message): Post | null
   /**
    * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
-   * follows from them elsewhere is begun `later`, or done as well where that is left out.
+   * follows from them elsewhere is begun `runInBackground`, or done as well where that is left out.
    */
   handle(
     context: IntakeContext,
-    read: readonly Read<Message>[],
+    read: readonly ValidMessage<Message>[],
     heartbeat: Heartbeat,
-    later?: Later,
+    runInBackground?: BackgroundRunner,
   ): Promise<Outcome[]>
 }
 
 /** The input: a handler for each topic, by its name, and what all of them work with. */
-export interface Input {
+export interface IntakeInput {
   readonly handlers: ReadonlyMap<string, TopicHandler>
   readonly context: IntakeContext
 }
@@ -86,10 +92,10 @@ export interface Input {
 const HANDLED_AT_ONCE = { messages: 250, bytes: 2 ** 17 }
 
 /** What a batch is handled with. */
-interface BatchContext extends Input {
+interface BatchContext extends IntakeInput {
   readonly marks: PartitionMarks
   /** The watch over the store; absent where the store is this process's own memory. */
-  readonly store?: StoreWatch
+  readonly guard?: RedisGuard
   /** Called after each batch: something may have become due. */
   readonly handled?: () => void
 }
@@ -99,18 +105,18 @@ interface BatchContext extends Input {
  * Kafka takes a recovery's offsets only for a group without members.
  */
 export function intake(
-  deps: Input & Pick<BatchContext, 'store' | 'handled'> & { reader: TopicReader; marks: StreamMarks },
+  deps: IntakeInput & Pick<BatchContext, 'guard' | 'handled'> & { reader: TopicReader; marks: StreamMarks },
 ) {
-  const { reader, store, handlers } = deps
+  const { reader, guard, handlers } = deps
   const context: BatchContext = { ...deps, marks: new PartitionMarks(deps.marks) }
-  const read = () =>
-    reader.start((batch, heartbeat, later) =>
-      store === undefined
-        ? handleBatch(context, batch, heartbeat, later)
-        : storeBatch(context, store, batch, heartbeat, later),
+  const startReading = () =>
+    reader.start((batch, heartbeat, runInBackground) =>
+      guard === undefined
+        ? handleBatch(context, batch, heartbeat, runInBackground)
+        : storeBatch(context, guard, batch, heartbeat, runInBackground),
     )
   return {
-    start: () => (store === undefined ? read() : store.onceWhole(read)),
+    start: () => (guard === undefined ? startReading() : guard.whenRecovered(startReading)),
     /** Notes which partitions have been read to the end. */
     noteEnds: () =>
       context.marks.noteEnds(
@@ -120,10 +126,10 @@ export function intake(
       ),
     /** Since when it has been without a working consumer, wall ms; null while it has one, and before it may have one. */
     get downSince() {
-      return store?.isAwaited === true ? null : reader.downSince
+      return guard?.isAwaited === true ? null : reader.downSince
     },
     close() {
-      store?.giveUp()
+      guard?.giveUp()
       return reader.close()
     },
   }
@@ -132,21 +138,26 @@ export function intake(
 /** Handles a batch until the store has all of it, and notes that there, before its offset is committed to Kafka. */
 async function storeBatch(
   context: BatchContext,
-  store: StoreWatch,
-  batch: Batch,
+  guard: RedisGuard,
+  batch: MessageBatch,
   heartbeat: Heartbeat,
-  later: Later,
+  runInBackground: BackgroundRunner,
 ): Promise<void> {
-  const retried: Later = (work) => later(() => store.untilStored(work, async () => {}))
-  await store.untilStored(() => handleBatch(context, batch, heartbeat, retried), heartbeat)
-  await store.noteDurable(batch, heartbeat)
+  const runUntilStored: BackgroundRunner = (work) => runInBackground(() => guard.untilStored(work, async () => {}))
+  await guard.untilStored(() => handleBatch(context, batch, heartbeat, runUntilStored), heartbeat)
+  await guard.noteDurable(batch, heartbeat)
 }
 
 /**
  * From a batch of messages to durable effects: each message is parsed and passed to its topic's handler, or becomes a dead
  * letter; the stream's clock is advanced.
  */
-async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbeat, later: Later): Promise<void> {
+async function handleBatch(
+  input: BatchContext,
+  batch: MessageBatch,
+  heartbeat: Heartbeat,
+  runInBackground: BackgroundRunner,
+): Promise<void> {
   const { marks, context } = input
   const handler = input.handlers.get(batch.topic)
   if (handler === undefined) throw new Error(`no handler for topic ${batch.topic}`)
@@ -159,8 +170,14 @@ async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbe
   // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
   if (handler.clocked && mark !== before && before.endSince !== null) await marks.write(new Map([[partition, mark]]))
   for (const part of partsOf(batch)) {
-    const { good } = await handlePart(handler, { ...context, reached: marks.furthest }, part, heartbeat, later)
-    for (const { message } of good) mark = advanceMark(mark, message.createdAt)
+    const { valid } = await handlePart(
+      handler,
+      { ...context, reached: marks.furthest },
+      part,
+      heartbeat,
+      runInBackground,
+    )
+    for (const { message } of valid) mark = advanceMark(mark, message.createdAt)
     await heartbeat()
   }
   if (handler.clocked) {
@@ -176,37 +193,37 @@ async function handleBatch(input: BatchContext, batch: Batch, heartbeat: Heartbe
 async function handlePart(
   handler: TopicHandler,
   context: IntakeContext,
-  { topic, messages }: Batch,
+  { topic, messages }: MessageBatch,
   heartbeat: Heartbeat,
-  later: Later,
-): Promise<ReadBatch<InputMessage>> {
+  runInBackground: BackgroundRunner,
+): Promise<ParsedMessages<InputMessage>> {
   const { outbox, report } = context
-  const read = readBatch(handler, context, messages)
-  const { good, bad } = read
-  if (context.links !== undefined) await context.links.note(contextsOf(handler, good))
-  const following: (() => Promise<unknown>)[] = []
+  const parsed = parseMessages(handler, context, messages)
+  const { valid, invalid } = parsed
+  if (context.links !== undefined) await context.links.note(contextsOf(handler, valid))
+  const backgroundWork: (() => Promise<unknown>)[] = []
   const outcomes =
-    good.length === 0 ? [] : await handler.handle(context, good, heartbeat, (work) => void following.push(work))
-  if (bad.length > 0)
-    await outbox.putDeadLetters(bad.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
-  for (const { from, reason, detail } of bad) {
+    valid.length === 0 ? [] : await handler.handle(context, valid, heartbeat, (work) => void backgroundWork.push(work))
+  if (invalid.length > 0)
+    await outbox.putDeadLetters(invalid.map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail })))
+  for (const { from, reason, detail } of invalid) {
     const { partition, offset } = from
     report('message:dead', { topic, partition, offset, reason, detail })
   }
-  const counts = Map.groupBy([...outcomes, ...bad.map(() => 'dead-letter' as const)], (outcome) => outcome)
+  const counts = Map.groupBy([...outcomes, ...invalid.map(() => 'dead-letter' as const)], (outcome) => outcome)
   const settled = () => {
     for (const [outcome, all] of counts) report('messages:settled', { topic, outcome, count: all.length })
   }
-  if (following.length === 0) settled()
+  if (backgroundWork.length === 0) settled()
   // Until then they are read again if this process dies.
-  else later(() => Promise.all(following.map((work) => work())).then(settled))
-  return read
+  else runInBackground(() => Promise.all(backgroundWork.map((work) => work())).then(settled))
+  return parsed
 }
 
 /** The trace contexts in the headers of these messages, by the threads that they belong to. */
 function contextsOf(
   handler: TopicHandler,
-  read: readonly Read<InputMessage>[],
+  read: readonly ValidMessage<InputMessage>[],
 ): ReadonlyMap<ThreadRef, readonly string[]> {
   const found = new Map<string, { readonly ref: ThreadRef; readonly contexts: string[] }>()
   for (const { message, from } of read) {
@@ -222,8 +239,8 @@ function contextsOf(
 }
 
 /** The batch's messages in order, in parts that are handled together. */
-function* partsOf(batch: Batch): Generator<Batch> {
-  let [chunk, bytes]: [Incoming[], number] = [[], 0]
+function* partsOf(batch: MessageBatch): Generator<MessageBatch> {
+  let [chunk, bytes]: [IncomingMessage[], number] = [[], 0]
   for (const message of batch.messages) {
     const size = message.value?.length ?? 0
     if (chunk.length >= HANDLED_AT_ONCE.messages || (chunk.length > 0 && bytes + size > HANDLED_AT_ONCE.bytes)) {

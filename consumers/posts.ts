@@ -1,12 +1,12 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/contracts/facts/messages.ts'
 import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
-import type { Judging } from '../src/contracts/ports/routes.ts'
+import type { JudgingProtocol } from '../src/contracts/ports/routes.ts'
 import type { Arrival, ThreadStore } from '../src/contracts/ports/threads.ts'
-import type { Heartbeat, Later } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/judging/threads/checkpoints.ts'
 import { keptPost } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { placeOf, type Read } from './read-message.ts'
+import { placeOf, type ValidMessage } from './read-message.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const HANDLED_AT_ONCE = 50
@@ -21,13 +21,13 @@ export const posts: TopicHandler<PostMessage> = {
   clocked: true,
   subjectOf,
   postOf: (context, message) => (message.deleted === true ? null : keptOf(context, message)),
-  handle: (context, read, heartbeat, later) =>
+  handle: (context, read, heartbeat, runInBackground) =>
     handleInSteps({
       read,
       subjectOf,
       threads: context.threads,
       heartbeat,
-      handle: (one) => handlePost(context, one, heartbeat, later),
+      handle: (one) => handlePost(context, one, heartbeat, runInBackground),
     }),
 }
 
@@ -37,13 +37,13 @@ function subjectOf({ tenant, id }: PostMessage): ThreadRef {
 
 async function handlePost(
   context: IntakeContext,
-  { message, from }: Read<PostMessage>,
+  { message, from }: ValidMessage<PostMessage>,
   heartbeat: Heartbeat,
-  later?: Later,
+  runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
   const { threads, rules, checkpoints, clock } = context
   const ref = subjectOf(message)
-  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, later)
+  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
   const post = keptOf(context, message)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
@@ -53,7 +53,11 @@ async function handlePost(
  * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments would be
  * dropped.
  */
-async function judgesOf({ routes, threads }: IntakeContext, ref: ThreadRef, post: Post): Promise<readonly Judging[]> {
+async function judgesOf(
+  { routes, threads }: IntakeContext,
+  ref: ThreadRef,
+  post: Post,
+): Promise<readonly JudgingProtocol[]> {
   const drawn = routes.of(ref, post)
   if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
   const state = await threads.read(ref)
@@ -68,7 +72,7 @@ export async function eraseWithDependents(
   context: IntakeContext,
   ref: ThreadRef,
   heartbeat: Heartbeat,
-  later?: Later,
+  runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
   const outcome = await context.erase(ref)
   if (!(await eraseDependents(context, ref))) return outcome
@@ -78,7 +82,7 @@ export async function eraseWithDependents(
       while (await eraseDependents(context, ref)) await beat()
     },
     heartbeat,
-    later,
+    runInBackground,
   )
   return outcome
 }
@@ -116,10 +120,10 @@ async function eraseAllAsked({ threads, eraseAsked }: IntakeContext, subject: Th
  * deletions does not wait for each of them, nor a post for the deletions before it. Resolves to the outcomes, in order.
  */
 export async function handleInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
-  read: readonly Read<Message>[]
+  read: readonly ValidMessage<Message>[]
   subjectOf: (message: Message) => ThreadRef
   threads: Pick<ThreadStore, 'deleteUnknown'>
-  handle: (one: Read<Message>) => Promise<Outcome>
+  handle: (one: ValidMessage<Message>) => Promise<Outcome>
   heartbeat: Heartbeat
 }): Promise<Outcome[]> {
   const { read, subjectOf, threads, handle, heartbeat } = work
@@ -148,13 +152,13 @@ export async function handleInSteps<Message extends { readonly deleted?: boolean
 }
 
 /** A message by its place among those that were read. */
-type Placed<Message> = readonly [number, Read<Message>]
+type Placed<Message> = readonly [number, ValidMessage<Message>]
 
 const isDeletion = ([, { message }]: Placed<{ readonly deleted?: boolean | undefined }>) => message.deleted === true
 
 /** The messages in order, in steps that hold no subject twice. */
 function* ofDifferentSubjects<Message>(
-  read: readonly Read<Message>[],
+  read: readonly ValidMessage<Message>[],
   subjectOf: (message: Message) => ThreadRef,
 ): Generator<readonly Placed<Message>[]> {
   let step = new Map<string, Placed<Message>>()
@@ -176,7 +180,7 @@ function* pages<Item>(all: readonly Item[], size: number): Generator<readonly It
 
 /** What the routes of a post mean for its thread. */
 export function arrivalOf(
-  routed: readonly Judging[],
+  routed: readonly JudgingProtocol[],
   { createdAt }: Post,
   checkpoints: CheckpointSettings,
   now: number,

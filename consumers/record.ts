@@ -31,9 +31,9 @@ export function recordConsumer(of: {
   let holes = 0
 
   const record = recording({ store, topics, bounds, project, renamed })
-  const handle: HandleBatch = async (batch, heartbeat, later) => {
+  const handle: HandleBatch = async (batch, heartbeat, runInBackground) => {
     if (state.damaged()) throw new Error(state.problem() ?? '')
-    await record(batch, heartbeat, later).catch((error: unknown) => {
+    await record(batch, heartbeat, runInBackground).catch((error: unknown) => {
       state.failed(error)
       throw error
     })

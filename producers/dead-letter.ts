@@ -2,7 +2,7 @@ import { jsonOf } from '../src/contracts/facts/json-of.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/contracts/facts/messages.ts'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { Origin } from '../src/contracts/ports/threads.ts'
-import type { Incoming } from '../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/stream/record.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
@@ -14,7 +14,7 @@ export const MAX_RAW_BYTES = 256 * 1024
  * read again gets the same dead letter, byte for byte.
  */
 export function deadLetterOf(
-  from: Pick<Incoming, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value' | 'timestamp'>,
+  from: Pick<IncomingMessage, 'topic' | 'partition' | 'offset' | 'key' | 'headers' | 'value' | 'timestamp'>,
   why: { reason: DeadLetterReason; detail: string },
   bytes = from.value?.length ?? 0,
 ): { key: string; letter: string } {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer, type RecordMetadata } from 'kafkajs'
 import {
   type Compression,
-  type Outgoing,
+  type OutgoingMessage,
   type PlacingWriter,
   RefusedRecord,
   type TopicWriter,
@@ -56,7 +56,7 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   let producer: Promise<Producer> | undefined = connect()
   await producer
 
-  async function write(request: readonly Outgoing[]): Promise<RecordMetadata[]> {
+  async function write(request: readonly OutgoingMessage[]): Promise<RecordMetadata[]> {
     producer ??= connect()
     const own = producer
     try {
@@ -127,8 +127,8 @@ function isRefusal(error: unknown): boolean {
 }
 
 /** The records in order, in requests that a broker accepts; a record that is too large by itself is sent alone. */
-function* requests(records: readonly Outgoing[]): Generator<Outgoing[]> {
-  let portion: Outgoing[] = []
+function* requests(records: readonly OutgoingMessage[]): Generator<OutgoingMessage[]> {
+  let portion: OutgoingMessage[] = []
   let bytes = 0
   for (const record of records) {
     const size = sizeOf(record)
@@ -143,7 +143,7 @@ function* requests(records: readonly Outgoing[]): Generator<Outgoing[]> {
   if (portion.length > 0) yield portion
 }
 
-function sizeOf({ key, value, headers = {} }: Outgoing): number {
+function sizeOf({ key, value, headers = {} }: OutgoingMessage): number {
   const named = Object.entries(headers).flatMap(([name, all]) => [name, ...[all].flat()])
   return [value, key ?? '', ...named].reduce((sum, each) => sum + Buffer.byteLength(each), 100)
 }

@@ -3,7 +3,7 @@ import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { Outbox, OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { Clock } from '../../src/contracts/ports/clock.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
-import { type Outgoing, RefusedRecord, type TopicWriter } from '../../src/contracts/ports/topic.ts'
+import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../../src/contracts/ports/topic.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
 import type { PublishedVerdict } from '../webhooks/matching.ts'
 import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf } from './records.ts'
@@ -87,7 +87,7 @@ export async function hookVerdicts(context: DeliveryContext, pending: readonly P
   if (hook !== undefined && published.length > 0) await hook(published)
 }
 
-type PendingRecord = { readonly one: PendingEntry; readonly record: Outgoing }
+type PendingRecord = { readonly one: PendingEntry; readonly record: OutgoingMessage }
 
 async function deliverRecords(context: DeliveryContext, all: readonly PendingRecord[]): Promise<void> {
   try {
@@ -126,7 +126,12 @@ async function deliverSmaller(
 }
 
 /** Null for a record that can't be shortened: a verdict, or an entry of another version. */
-function shortened(topics: PublishedTopics, entry: OutboxEntry, record: Outgoing, bytes: number): Outgoing | null {
+function shortened(
+  topics: PublishedTopics,
+  entry: OutboxEntry,
+  record: OutgoingMessage,
+  bytes: number,
+): OutgoingMessage | null {
   const { value } = record
   if (typeof value !== 'string') return null
   const shorter =
@@ -144,7 +149,7 @@ function shortened(topics: PublishedTopics, entry: OutboxEntry, record: Outgoing
  */
 export async function putDeadLetter(
   { outbox, clock, report }: DeliveryContext,
-  { topic, key, value }: Outgoing,
+  { topic, key, value }: OutgoingMessage,
   detail: string,
   entry: OutboxEntry,
 ): Promise<void> {

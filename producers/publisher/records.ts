@@ -1,11 +1,15 @@
-import { type Proposal, proposal as proposalSchema, type Review } from '../../src/contracts/facts/decisions.ts'
+import {
+  proposal as proposalSchema,
+  type Review,
+  type VerdictProposal,
+} from '../../src/contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../src/contracts/facts/json-of.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { isCrossKind, requestIn, type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
-import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 
 export interface PublishedTopics {
   readonly verdicts: string
@@ -25,13 +29,13 @@ export type TraceparentOf = (verdictId: string) => string
  */
 export interface PendingEntry {
   readonly entry: OutboxEntry
-  readonly records: readonly Outgoing[]
-  readonly sent: Set<Outgoing>
+  readonly records: readonly OutgoingMessage[]
+  readonly sent: Set<OutgoingMessage>
   /** In place of records: of a request apart from the stream. */
   readonly answer?: Parameters<Answers['put']>[0]
   /** Absent if another version wrote it. */
   readonly verdict?: Verdict
-  readonly proposal?: Proposal
+  readonly proposal?: VerdictProposal
 }
 
 /** The entry with its records, whose values are the outbox's own bytes; null if this version can't read it. */
@@ -81,7 +85,7 @@ function proposalOf(
 ): PendingEntry | null {
   const given = jsonOf({ value: entry.proposal })
   const read = proposalSchema.safeParse(given)
-  const { subjectId } = (given ?? {}) as Partial<Proposal>
+  const { subjectId } = (given ?? {}) as Partial<VerdictProposal>
   if (typeof subjectId !== 'string') return null
   const headers = read.success ? { ...subjectHeaders(read.data), ...traceHeader(read.data.id, traceparentOf) } : {}
   const records = [

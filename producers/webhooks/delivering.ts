@@ -1,7 +1,14 @@
 import { entryOf } from '../../src/contracts/facts/entry-of.ts'
 import type { Clock } from '../../src/contracts/ports/clock.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
-import type { Claimed, Receiver, SendWebhook, Tried, TryEnd, Webhooks } from '../../src/contracts/ports/webhooks.ts'
+import type {
+  LeasedDelivery,
+  Receiver,
+  SendWebhook,
+  TryEnd,
+  TryResult,
+  Webhooks,
+} from '../../src/contracts/ports/webhooks.ts'
 
 /** A receiver's Retry-After counts up to this, in ms. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000
@@ -34,7 +41,7 @@ export function delivering(deps: {
   let isClosing = false
 
   /** Whether it was sent. */
-  async function deliver(claim: Claimed, takenAt: number): Promise<boolean> {
+  async function deliver(claim: LeasedDelivery, takenAt: number): Promise<boolean> {
     const receiver = entryOf(hooks, claim.hook)
     // A process that stood still sends nothing that another may have by now.
     if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeout) return false
@@ -94,8 +101,8 @@ export function delivering(deps: {
 }
 
 function endOf(
-  { tries }: Claimed,
-  { status, why, retryAfterMs }: Tried,
+  { tries }: LeasedDelivery,
+  { status, why, retryAfterMs }: TryResult,
   retries: readonly number[],
   now: number,
 ): TryEnd {

@@ -1,6 +1,6 @@
+import { redactWords } from '../../src/contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { withoutWords } from '../../src/contracts/facts/without-words.ts'
 import type { Delivery, Receiver } from '../../src/contracts/ports/webhooks.ts'
 
 /** A receiver, and which verdicts it is sent, with all that take their place; without a list all of them. */
@@ -48,7 +48,7 @@ export function deliveriesOf(
           follows: !retracts && !isNamed(labels, verdict.label),
           retracts,
           body,
-          bare: quotes ? bodyOf(withoutWords(json)) : body,
+          bare: quotes ? bodyOf(redactWords(json)) : body,
         }
       }),
   )

@@ -3,7 +3,7 @@ import type { Settings } from '../../config/schema.ts'
 import type { Terminal } from './terminal.ts'
 
 /** A server that answers in place of a model, until it is closed. */
-export interface StandIn {
+export interface ModelStandIn {
   /** What it is, in words. */
   readonly what: string
   readonly settings: { readonly OPENAI_BASE_URL: string; readonly OPENAI_API_KEY: string }
@@ -28,7 +28,7 @@ export interface Invocation<Options = object> {
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly terminal: Terminal
   /** Starts what answers where no model is set. Absent where one always is. */
-  readonly startStandIn?: () => Promise<StandIn>
+  readonly startStandIn?: () => Promise<ModelStandIn>
   /** Aborts on the first request to stop. */
   readonly signal: AbortSignal
   /** Resolves on the first request to stop, with the signal's name. */

@@ -18,7 +18,7 @@ export type Tone = 'good' | 'warning' | 'bad' | 'faint' | 'strong'
 const FORMATS = { good: 'green', warning: 'yellow', bad: 'red', faint: 'dim', strong: 'bold' } as const
 
 /** A text in a tone; a bare string has none. It may come from strangers. */
-export type Span = string | { readonly text: string; readonly tone: Tone | undefined }
+export type TonedText = string | { readonly text: string; readonly tone: Tone | undefined }
 
 /**
  * Something that is drawn for the stream that it is printed on. Text in it is escaped as everywhere: only what is drawn here
@@ -41,12 +41,12 @@ export class Drawing {
 }
 
 /** One line of spans. */
-export function spans(...parts: readonly Span[]): Drawing {
+export function spans(...parts: readonly TonedText[]): Drawing {
   return new Drawing((look) => parts.map((part) => toned(part, look)).join(''))
 }
 
 /** A paragraph: what does not fit into the terminal's width goes on in the next line, below where it began behind its lead. */
-export function paragraph(lead: Span, ...parts: readonly Span[]): Drawing {
+export function paragraph(lead: TonedText, ...parts: readonly TonedText[]): Drawing {
   return new Drawing((look) => {
     const margin = stringWidth(printableJson(typeof lead === 'string' ? lead : lead.text))
     const text = parts.map((part) => toned(part, look)).join('')
@@ -57,7 +57,7 @@ export function paragraph(lead: Span, ...parts: readonly Span[]): Drawing {
 }
 
 /** One line that is cut at the terminal's edge, with a mark. */
-export function clipped(...parts: readonly Span[]): Drawing {
+export function clipped(...parts: readonly TonedText[]): Drawing {
   return new Drawing((look) => {
     const widths = parts.map((part) => stringWidth(printableJson(typeof part === 'string' ? part : part.text)))
     const all = widths.reduce((sum, width) => sum + width, 0)
@@ -98,14 +98,14 @@ export function indented(drawing: Drawing, by: number): Drawing {
   })
 }
 
-function toned(span: Span, { colours }: Look): string {
+function toned(span: TonedText, { colours }: Look): string {
   const [text, tone] = typeof span === 'string' ? [span, undefined] : [span.text, span.tone]
   const safe = printableJson(text)
   return tone === undefined || !colours ? safe : styleText(FORMATS[tone], safe, { validateStream: false })
 }
 
 /** A cell; its lines stay lines. */
-export type Cell = Span
+export type TableCell = TonedText
 
 /** The narrowest that a column is made, unless all that it holds is narrower. */
 const NARROWEST = 9
@@ -116,7 +116,7 @@ const NARROWEST = 9
  */
 export function table(
   head: readonly string[],
-  rows: readonly (readonly Cell[])[],
+  rows: readonly (readonly TableCell[])[],
   { dispensable = [] }: { readonly dispensable?: readonly string[] } = {},
 ): Drawing {
   return new Drawing((look) => {
@@ -163,7 +163,7 @@ interface Lines {
   readonly tone: Tone | undefined
 }
 
-function linesOf(cell: Cell): Lines {
+function linesOf(cell: TableCell): Lines {
   const [text, tone] = typeof cell === 'string' ? [cell, undefined] : [cell.text, cell.tone]
   // A tab has no width of its own.
   return { lines: printableJson(text).replaceAll('\t', ' ').split('\n'), tone }

@@ -1,16 +1,16 @@
 import type { Comment } from '../contracts/facts/thread.ts'
-import type { Debate, Round, Speech } from './debate.ts'
-import { type Kind, meaning, scoreBar } from './kinds.ts'
+import type { DebateView, Round, Speech } from './debate.ts'
+import { meaning, type ProtocolGuide, scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Part, type Safe, when, words } from './view.ts'
+import { html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** Longest text of one turn in a page, in characters. */
 const MOST_SAID = 4_000
 
 /** What an argument is shown with. */
 export interface ArgumentParts {
-  readonly debate: Debate
-  readonly kind: Kind | undefined
+  readonly debate: DebateView
+  readonly kind: ProtocolGuide | undefined
   readonly comments: readonly Comment[]
   /** Comments that each side was shown. */
   readonly shown: readonly [readonly string[], readonly string[]]
@@ -19,7 +19,7 @@ export interface ArgumentParts {
 }
 
 /** The two columns of a debate, round by round: on a narrow screen one below the other, still by round. */
-export function argumentSection(parts: ArgumentParts): Part {
+export function argumentSection(parts: ArgumentParts): TemplatePart {
   const { debate, shown } = parts
   if (debate.titles === null || debate.rounds.length === 0) return NOTHING
   const [one, other] = debate.titles
@@ -30,14 +30,14 @@ ${debate.rounds.map((round, at) => roundRow(round, round.isOpening ? 0 : at + 1 
 </div>${shown.some((side) => side.length > 0) ? shownRow(parts) : NOTHING}</section>`
 }
 
-function roundRow({ sides }: Round, number: number, parts: ArgumentParts): Safe {
+function roundRow({ sides }: Round, number: number, parts: ArgumentParts): SafeMarkup {
   const titles = parts.debate.titles ?? ['', '']
   return html`<h3 class="round">${TEXTS.verdict.round(number)}</h3>
 ${sides.map((speech, side) => html`<div class="speech ${side === 0 ? 'one' : 'other'}"><p class="side-name">${titles[side] ?? ''}</p>${speech === null ? html`<p class="faint">–</p>` : speechBlock(speech, parts)}</div>`)}`
 }
 
 /** What was said in one turn, with the label that it takes and the comments that it quotes. */
-function speechBlock(speech: Speech, { kind, placeOf, debate, comments }: ArgumentParts): Part {
+function speechBlock(speech: Speech, { kind, placeOf, debate, comments }: ArgumentParts): TemplatePart {
   if (speech.failed !== null) return html`<p class="lost">${TEXTS.verdict.failed(speech.failed)}</p>`
   return [
     html`<div class="said">${words(speech.text, { most: MOST_SAID })}</div>`,
@@ -51,7 +51,7 @@ function speechBlock(speech: Speech, { kind, placeOf, debate, comments }: Argume
 type Chips = Pick<ArgumentParts, 'comments' | 'placeOf' | 'debate'>
 
 /** A comment by its author and score, linked to its place. */
-function chip(id: string, { comments, placeOf, debate }: Chips): Safe {
+function chip(id: string, { comments, placeOf, debate }: Chips): SafeMarkup {
   const said = comments.find((comment) => comment.id === id)
   const mark = debate.marks.get(id)
   const name = html`${words(said?.author ?? TEXTS.verdict.unknown, { most: 40 })}${mark === undefined ? NOTHING : html` ${scoreBar(mark.score)}`}`
@@ -62,7 +62,7 @@ function chip(id: string, { comments, placeOf, debate }: Chips): Safe {
 /** Most chips of a side. */
 const MOST_CHIPS = 12
 
-function shownRow(parts: ArgumentParts): Safe {
+function shownRow(parts: ArgumentParts): SafeMarkup {
   return html`<div class="columns">${parts.shown.map((side, at) => {
     const more = side.length - MOST_CHIPS
     return html`<p class="chips ${at === 0 ? 'one' : 'other'}">${TEXTS.verdict.shown} ${side.slice(0, MOST_CHIPS).map((id) => chip(id, parts))}${more > 0 ? html`<a href="#comments">${TEXTS.verdict.others(more)}</a>` : NOTHING}</p>`
@@ -70,7 +70,7 @@ function shownRow(parts: ArgumentParts): Safe {
 }
 
 /** What decided, and by which rule; its words are left out where the rationale above them is the same. */
-export function benchSection({ judge }: Debate, kind: Kind | undefined, rationale: string): Part {
+export function benchSection({ judge }: DebateView, kind: ProtocolGuide | undefined, rationale: string): TemplatePart {
   if (judge === null) return NOTHING
   const isSaid = rationale.includes(judge.text)
   if (isSaid && judge.rule === null && judge.score === null && judge.lists.length === 0 && judge.failed === null)
@@ -84,7 +84,7 @@ ${lists.length === 0 ? NOTHING : html`<ul class="lists">${lists.slice(0, 20).map
 }
 
 /** Several voices in a row, each with what it says and why. */
-export function voicesSection({ voices }: Debate, kind: Kind | undefined): Part {
+export function voicesSection({ voices }: DebateView, kind: ProtocolGuide | undefined): TemplatePart {
   if (voices.length === 0) return NOTHING
   const title = voices.every(({ speech }) => speech.score !== null) ? TEXTS.verdict.scores : TEXTS.verdict.perspectives
   return html`<section aria-labelledby="voices"><h2 id="voices">${title}</h2>
@@ -95,7 +95,7 @@ ${speech.failed !== null ? html`<p class="lost">${TEXTS.verdict.failed(speech.fa
 }
 
 /** What came before the argument, folded. */
-export function restSection({ rest }: Debate): Part {
+export function restSection({ rest }: DebateView): TemplatePart {
   if (rest.length === 0) return NOTHING
   return html`<details><summary>${TEXTS.verdict.rest}</summary>${rest.slice(0, 60).map(
     ({ stage, role, speech }) => html`<h3>${words(`${stage}: ${role}`, { most: 120 })}</h3>

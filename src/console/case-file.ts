@@ -3,8 +3,8 @@ import { jsonOf } from '../contracts/facts/json-of.ts'
 import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedRow, RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
-import { type Debate, debateOf } from './debate.ts'
-import type { Kind, Kinds } from './kinds.ts'
+import { type DebateView, debateOf } from './debate.ts'
+import type { ProtocolGuide, ProtocolGuides } from './kinds.ts'
 import type { Session } from './sessions.ts'
 
 /** All that a page shows of a verdict. */
@@ -23,10 +23,10 @@ export interface CaseFile {
   readonly sent: { readonly transcript: string | null; readonly argued: ReadTranscript | null }
   /** The post with its comments; null where they are not there. */
   readonly thread: Snapshot | null
-  readonly debate: Debate
+  readonly debate: DebateView
   /** Comments whose scores stand from revisions whose transcripts are not among those above. */
   readonly scoredEarlier: number
-  readonly kind: Kind | undefined
+  readonly kind: ProtocolGuide | undefined
 }
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
@@ -34,7 +34,7 @@ type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
 /** Reads what the record has of a verdict; null if this session may see none of this id. */
 export async function caseFile(
   id: string,
-  { record, kinds, session }: { record: Reader; kinds: Kinds; session: Session },
+  { record, kinds, session }: { record: Reader; kinds: ProtocolGuides; session: Session },
 ): Promise<CaseFile | null> {
   const row = await record.verdict(id, session.tenants)
   if (row === null) return null
@@ -92,10 +92,10 @@ const MOST_BACK = 8
 async function argumentOf(
   record: Reader,
   own: Transcript | null,
-  { ruled, earlier, kind }: { ruled: Verdict; earlier: readonly Verdict[]; kind: Kind | undefined },
+  { ruled, earlier, kind }: { ruled: Verdict; earlier: readonly Verdict[]; kind: ProtocolGuide | undefined },
 ): Promise<{
   argued: Verdict
-  debate: Debate
+  debate: DebateView
   thread: Snapshot | null
   sent: ReadTranscript | null
   scoredEarlier: number
@@ -124,7 +124,7 @@ async function argumentOf(
   return { argued, thread, sent, scoredEarlier, debate: { ...debate, marks } }
 }
 
-function isArgument({ rounds, voices, judge }: Debate): boolean {
+function isArgument({ rounds, voices, judge }: DebateView): boolean {
   return rounds.length + voices.length > 0 || judge !== null
 }
 

@@ -1,17 +1,26 @@
 import { hash } from 'node:crypto'
 import { type AuditEntry, MOST_AUDITED } from '../contracts/facts/audit.ts'
-import { type Named, type Right, tenantsOf } from '../contracts/facts/person-roles.ts'
+import { type NamedGrant, type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { Audit } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
-import { cookieIn, cookieOf, type From, formOf, HEADERS, isFromElsewhere, isOwnPage, type PublicUrl } from './gate.ts'
-import type { Answer, Asked, Page } from './page.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
-import { noting } from './seen.ts'
+import { auditReads } from './read-audit.ts'
+import {
+  type ConsoleClient,
+  cookieIn,
+  cookieOf,
+  formOf,
+  HEADERS,
+  isFromElsewhere,
+  isOwnPage,
+  type PublicUrl,
+} from './request-guard.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
-import { html, type Safe, words } from './view.ts'
+import { html, type SafeMarkup, words } from './view.ts'
 
 export interface Asset {
   readonly name: string
@@ -25,7 +34,7 @@ export interface ConsoleParts {
   readonly sessions: Sessions
   readonly way: Way
   /** Who has which role. */
-  readonly people: readonly Named[]
+  readonly people: readonly NamedGrant[]
   readonly publicUrl: PublicUrl
   /** Aborts when the console is about to close. */
   readonly closing: AbortSignal
@@ -64,7 +73,7 @@ export function consoleOf(parts: ConsoleParts) {
     failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
   })
 
-  async function checked(request: Request, from: From): Promise<Response> {
+  async function checked(request: Request, from: ConsoleClient): Promise<Response> {
     if (!from.isKnownHost)
       return new Response(`${TEXTS.wrong.host}\n`, { status: 421, headers: { 'content-type': TEXT } })
     const address = new URL(request.url, `http://${from.host}`)
@@ -112,7 +121,7 @@ export function consoleOf(parts: ConsoleParts) {
     })
   }
 
-  function signedOut(request: Request, { host }: From, of: Session, all: boolean): Response {
+  function signedOut(request: Request, { host }: ConsoleClient, of: Session, all: boolean): Response {
     const { by } = of
     const where = { host, publicUrl }
     if (all || way.way === 'proxy') sessions.endAll(by)
@@ -127,7 +136,7 @@ export function consoleOf(parts: ConsoleParts) {
    * The one place where it is asked who may: a page sees the tenants over which the person has its right, and no others. What they
    * see and send is noted before they have it; what can't be noted is neither shown nor done.
    */
-  async function answered(request: Request, found: Page, { session: signedIn, ...rest }: Asked): Promise<Response> {
+  async function answered(request: Request, found: Page, { session: signedIn, ...rest }: PageCall): Promise<Response> {
     const { path, method, right } = found
     if (!holds(signedIn, right)) {
       void noted({ session: signedIn, what: 'refused', page: path, verdicts: [] })
@@ -138,7 +147,7 @@ export function consoleOf(parts: ConsoleParts) {
     const about = isForm ? [rest.form.get('id') ?? ''].filter((id) => id !== '') : []
     if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
       return told(503, TEXTS.wrong.undone, signedIn)
-    const { made: answer, verdicts } = await noting((): Promise<Answer> | Answer => found.answer(asked))
+    const { made: answer, verdicts } = await auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
     const isShown = 'body' in answer || 'file' in answer
@@ -162,7 +171,7 @@ export function consoleOf(parts: ConsoleParts) {
   }
 
   return {
-    async fetch(request: Request, from: From): Promise<Response> {
+    async fetch(request: Request, from: ConsoleClient): Promise<Response> {
       const response = await checked(request, from).catch((error: unknown) => {
         if (!request.signal.aborted) report('error', { where: 'console', error })
         return told(500, TEXTS.wrong.failed)
@@ -175,12 +184,12 @@ export function consoleOf(parts: ConsoleParts) {
   }
 }
 
-function holds({ grants }: Session, right: Right): boolean {
+function holds({ grants }: Session, right: PersonRight): boolean {
   return tenantsOf(grants, right)?.length !== 0
 }
 
 /** The session as a page of this right sees it. */
-function within({ tenants: _, ...session }: Session, right: Right): Session {
+function within({ tenants: _, ...session }: Session, right: PersonRight): Session {
   const tenants = tenantsOf(session.grants, right)
   return tenants === undefined ? session : { ...session, tenants }
 }
@@ -210,12 +219,12 @@ function drawn(
   paths: ReadonlyMap<string, readonly Page[]>,
   of: { asset: (name: string) => string; isUnderstudy: boolean },
 ) {
-  const whole = (title: string, body: Safe, session: Session | null, path = ''): string => {
+  const whole = (title: string, body: SafeMarkup, session: Session | null, path = ''): string => {
     const has = (place: string) =>
       session !== null && (paths.get(place) ?? []).some(({ right }) => holds(session, right))
     return String(layout({ title, body, session, path, has, ...of }))
   }
-  const page = (status: number, title: string, body: Safe, session: Session | null = null) =>
+  const page = (status: number, title: string, body: SafeMarkup, session: Session | null = null) =>
     new Response(whole(title, body, session), { status, headers: { 'content-type': HTML } })
   const told = (status: number, { title, says }: { title: string; says: string }, session: Session | null = null) =>
     page(status, title, html`<h1>${title}</h1><p>${says}</p>`, session)
@@ -223,13 +232,13 @@ function drawn(
 }
 
 /** What costs much is not done because another site says so. */
-function fromElsewhere({ pathname, search }: URL): Safe {
+function fromElsewhere({ pathname, search }: URL): SafeMarkup {
   const { title, says, open } = TEXTS.wrong.elsewhere
   return html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`
 }
 
 /** Another address, a stream, a few words or a file. */
-async function otherAnswer(request: Request, answer: Exclude<Answer, { body: Safe }>): Promise<Response> {
+async function otherAnswer(request: Request, answer: Exclude<PageAnswer, { body: SafeMarkup }>): Promise<Response> {
   if ('to' in answer) return redirect(answer.to)
   if ('news' in answer) return newsAnswer(answer.news)
   if ('file' in answer) return fileAnswer(answer.file, answer.name)
@@ -249,13 +258,13 @@ function redirect(to: string): Response {
 }
 
 /** What was to be sent when the session had ended: the browser has it, and sends it again when the page is reloaded. */
-function notSentYet(): Safe {
+function notSentYet(): SafeMarkup {
   return html`<h1>${TEXTS.notSent.title}</h1><p>${TEXTS.notSent.ended}</p>
     <p><a class="button" href="/sign-in" target="_blank" rel="noopener">${TEXTS.signIn.title}</a></p>`
 }
 
 /** What was to be sent in an earlier session of the same person: all of it stands in the page, to be sent in this one. */
-function notSent(path: string, form: URLSearchParams, session: Session): Safe {
+function notSent(path: string, form: URLSearchParams, session: Session): SafeMarkup {
   const fields = [...form].filter(([name]) => name !== 'token')
   return html`<h1>${TEXTS.notSent.title}</h1>
     <p>${TEXTS.notSent.other}</p>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { Reading } from '../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../contracts/facts/reading.ts'
 import type { Comment } from '../contracts/facts/thread.ts'
 import type { Transcript, Turn, Verdict } from '../contracts/facts/verdict.ts'
 
@@ -34,7 +34,7 @@ export interface Mark {
 }
 
 /** A transcript as people read it: each turn in exactly one place. */
-export interface Debate {
+export interface DebateView {
   readonly titles: readonly [string, string] | null
   readonly rounds: readonly Round[]
   readonly voices: readonly { readonly name: string; readonly speech: Speech }[]
@@ -48,9 +48,9 @@ export interface Debate {
 /** Reads a transcript by what its protocol says of its stages; without that, all turns stand in their order. */
 export function debateOf(
   transcript: Pick<Transcript, 'turns'>,
-  reading: Reading | undefined,
+  reading: ReadingGuide | undefined,
   { evidence, comments }: { evidence: Verdict['evidence']; comments: readonly Comment[] },
-): Debate {
+): DebateView {
   const { debate } = reading ?? {}
   const texts = new Map(comments.map(({ id, text }) => [id, text]))
   const runs = memoized((id) => runsOf((texts.get(id) ?? '').slice(0, MOST_OF_COMMENT)))

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import type { RecordedMessage, Transcript, Turn, Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedVerdict, RecordedWord } from '../contracts/ports/record.ts'
 import type { CaseFile } from './case-file.ts'
-import { badge, type Kinds } from './kinds.ts'
+import { badge, type ProtocolGuides } from './kinds.ts'
 import { seconds, usd } from './notes.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Part, type Safe, words } from './view.ts'
+import { html, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** Who saves a file, when, and from where. */
-export interface Saved {
+export interface SaveStamp {
   /** ms since 1970 */
   readonly at: number
   readonly by: string
@@ -16,14 +16,14 @@ export interface Saved {
 }
 
 /** What begins a saved file: what it is, who saved it, and of which verdict. */
-export function evidenceHead(file: CaseFile, kinds: Kinds, saved: Saved): Safe {
+export function evidenceHead(file: CaseFile, kinds: ProtocolGuides, saved: SaveStamp): SafeMarkup {
   return html`<section aria-labelledby="evidence"><h2 id="evidence">${TEXTS.evidence.title}</h2><p>${TEXTS.evidence.intro}</p>
 ${pairs(factsOf(file, kinds, saved))}
 <p class="faint">${TEXTS.evidence.checks}</p></section>`
 }
 
 /** What a saved file holds beyond its page, for who must show later what was decided on what: all of it, whole. */
-export function evidenceBody(file: CaseFile, kinds: Kinds): Safe {
+export function evidenceBody(file: CaseFile, kinds: ProtocolGuides): SafeMarkup {
   const { row, story, sent, argued, thread } = file
   const own = story.verdicts.filter(({ verdict }) => verdict.protocol === row.verdict.protocol)
   return html`${chainSection(own, kinds)}
@@ -38,13 +38,13 @@ ${messagesSection([
 ])}`
 }
 
-type Pair = readonly [string, Part]
+type Pair = readonly [string, TemplatePart]
 
-function pairs(all: readonly Pair[]): Safe {
+function pairs(all: readonly Pair[]): SafeMarkup {
   return html`<dl class="pairs">${all.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-function factsOf({ row, argued, ruled }: CaseFile, kinds: Kinds, saved: Saved): Pair[] {
+function factsOf({ row, argued, ruled }: CaseFile, kinds: ProtocolGuides, saved: SaveStamp): Pair[] {
   const { evidence, verdict: said } = TEXTS
   const { verdict, standing } = row
   const models = Object.entries(ruled.models).map(([role, model]) => `${role} ${model}`)
@@ -74,15 +74,15 @@ function exact(at: number | string): string {
   return Number.isNaN(time.getTime()) ? String(at) : time.toISOString()
 }
 
-function table(heads: readonly string[], rows: readonly (readonly Part[])[]): Safe {
+function table(heads: readonly string[], rows: readonly (readonly TemplatePart[])[]): SafeMarkup {
   return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`
 }
 
-function chainSection(own: readonly RecordedVerdict[], kinds: Kinds): Safe {
+function chainSection(own: readonly RecordedVerdict[], kinds: ProtocolGuides): SafeMarkup {
   const { chainFacts: name } = TEXTS.evidence
   const { took } = TEXTS.verdict
-  const block = ({ verdict: one, sent }: RecordedVerdict): Safe => {
+  const block = ({ verdict: one, sent }: RecordedVerdict): SafeMarkup => {
     const person = one.decision?.by ?? one.restored?.by
     const of = one.decision?.of ?? one.restored?.of
     const why = one.decision === undefined ? one.restored?.why : one.rationale
@@ -103,25 +103,25 @@ function chainSection(own: readonly RecordedVerdict[], kinds: Kinds): Safe {
   return html`<section aria-labelledby="chain"><h2 id="chain">${TEXTS.evidence.chain}</h2>${own.map(block)}</section>`
 }
 
-function peopleSection({ story, row }: CaseFile): Safe {
+function peopleSection({ story, row }: CaseFile): SafeMarkup {
   const said = story.said.filter(({ protocol }) => protocol === row.verdict.protocol)
   const none = html`<p>${TEXTS.evidence.noPeople}</p>`
-  const block = ({ at, said: what, id, message }: RecordedWord): Safe =>
+  const block = ({ at, said: what, id, message }: RecordedWord): SafeMarkup =>
     html`<h3>${exact(at)}: ${words(id.startsWith(what) ? id : `${what} ${id}`, { most: 1_000 })}</h3><pre>${whole(JSON.stringify(message, null, 1))}</pre>`
   return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.evidence.people}</h2>${said.length === 0 ? none : said.map(block)}</section>`
 }
 
 /** A text of any length, its characters that nobody sees made visible. */
-function whole(text: string): Safe {
+function whole(text: string): SafeMarkup {
   return words(text, { most: Number.POSITIVE_INFINITY })
 }
 
-function turnsSection({ verdictId, turns }: Transcript): Part {
+function turnsSection({ verdictId, turns }: Transcript): TemplatePart {
   if (turns.length === 0) return NOTHING
   return html`<section><h2>${TEXTS.evidence.turns}: ${words(verdictId, { most: 1_000 })}</h2>${turns.map(turnBlock)}</section>`
 }
 
-function turnBlock(turn: Turn, at: number): Safe {
+function turnBlock(turn: Turn, at: number): SafeMarkup {
   const { evidence } = TEXTS
   const { stage, role, model, startedAt, ms, usage, calls, messages, raw, answer, failed, memo } = turn
   const asked = [...new Set(calls.flatMap((call) => call.model ?? []))].join(', ')
@@ -140,7 +140,7 @@ ${pairs(facts)}${memo ? html`<p>${TEXTS.verdict.fromMemory}</p>` : NOTHING}
 <h3>${evidence.read}</h3><pre>${whole(JSON.stringify(answer, null, 1) ?? '')}</pre></details>`
 }
 
-function messageBlock(message: RecordedMessage): Safe {
+function messageBlock(message: RecordedMessage): SafeMarkup {
   const said =
     'sameAs' in message
       ? TEXTS.evidence.sameAs(message.sameAs.turn, message.sameAs.message)
@@ -148,9 +148,9 @@ function messageBlock(message: RecordedMessage): Safe {
   return html`<p class="faint">${message.role}</p><pre>${whole(said)}</pre>`
 }
 
-function threadTable({ thread, debate: { marks } }: CaseFile): Part {
+function threadTable({ thread, debate: { marks } }: CaseFile): TemplatePart {
   const comments = thread?.comments ?? []
-  const rows = comments.map(({ id, author = '', createdAt, parentId = '', text }): Part[] => [
+  const rows = comments.map(({ id, author = '', createdAt, parentId = '', text }): TemplatePart[] => [
     words(id, { most: 1_000 }),
     words(author, { most: 200 }),
     exact(createdAt),
@@ -163,7 +163,7 @@ function threadTable({ thread, debate: { marks } }: CaseFile): Part {
 }
 
 /** In Base64, so that no character of a stranger's is lost or does anything, and their hashes can be checked. */
-function messagesSection(all: readonly (readonly [string, Verdict['id'], string | null])[]): Safe {
+function messagesSection(all: readonly (readonly [string, Verdict['id'], string | null])[]): SafeMarkup {
   return html`<section aria-labelledby="messages"><h2 id="messages">${TEXTS.evidence.messages}</h2><p>${TEXTS.evidence.messagesHow}</p>
 ${all.map(
   ([what, id, json]) => html`<h3>${what} ${words(id, { most: 1_000 })}</h3>

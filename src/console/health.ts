@@ -2,15 +2,15 @@ import { tenantsOf } from '../contracts/facts/person-roles.ts'
 import { usd } from './notes.ts'
 import type { Page } from './page.ts'
 import { TEXTS } from './texts.ts'
-import { html, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
+import { html, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** How the service stands, as far as it is known. */
-export interface Standing {
+export interface ServiceStatus {
   /** ms since 1970 */
   readonly at: number
   readonly away: readonly { readonly server: string; readonly since: number; readonly why: string }[]
   readonly lag: readonly { readonly topic: string; readonly messages: number; readonly seconds: number | null }[] | null
-  readonly replicas: readonly { readonly url: string; readonly says: Said | null }[]
+  readonly replicas: readonly { readonly url: string; readonly says: ReplicaReport | null }[]
   readonly firing: readonly { readonly name: string; readonly summary: string }[] | null
   readonly stages:
     | readonly {
@@ -29,23 +29,23 @@ export interface Standing {
 }
 
 /** What a process says of itself, since it started. */
-interface Said {
-  readonly wrong: readonly Wrong[]
+interface ReplicaReport {
+  readonly wrong: readonly ReplicaProblem[]
   readonly slots: { readonly busy: number; readonly waiting: number }
   readonly published: { readonly verdicts: number }
   readonly costUsd: number
 }
 
-interface Wrong {
+interface ReplicaProblem {
   readonly what: string
   readonly runbook: string
 }
 
-interface Problem extends Wrong {
+interface Problem extends ReplicaProblem {
   readonly since?: number
 }
 
-interface Waiting {
+interface WaitingLine {
   readonly what: string
   readonly much: number
   readonly seconds: number | null
@@ -57,7 +57,7 @@ const LONG_SECONDS = 60
 
 /** One page: whether all is well, what waits where and since when, and what to do first. */
 export function healthPage(parts: {
-  look: () => Promise<Standing>
+  look: () => Promise<ServiceStatus>
   runbook: (name: string) => readonly string[]
   /** How many verdicts wait for people; null where nobody decides here. */
   forPeople: (() => Promise<number>) | null
@@ -98,7 +98,7 @@ ${now.replicas.length === 0 ? NOTHING : html`<h2>${TEXTS.health.runs}</h2>${runs
   }
 }
 
-function wrong({ away, replicas, firing }: Standing): Problem[] {
+function wrong({ away, replicas, firing }: ServiceStatus): Problem[] {
   const own = new Map(replicas.flatMap(({ says }) => says?.wrong ?? []).map((one) => [one.what, one]))
   return [
     ...away.map(({ server, since, why }) => ({
@@ -117,8 +117,8 @@ function wrong({ away, replicas, firing }: Standing): Problem[] {
   ]
 }
 
-function waitingOf({ lag, stages, due, outbox, openCases }: Standing): Waiting[] {
-  const all: Waiting[] = [
+function waitingOf({ lag, stages, due, outbox, openCases }: ServiceStatus): WaitingLine[] {
+  const all: WaitingLine[] = [
     ...(lag ?? []).map(({ topic, messages, seconds }) => ({
       what: TEXTS.health.lag(topic),
       much: messages,
@@ -141,27 +141,27 @@ function waitingOf({ lag, stages, due, outbox, openCases }: Standing): Waiting[]
   return all.filter(({ much }) => much > 0).sort((one, other) => (other.seconds ?? 0) - (one.seconds ?? 0))
 }
 
-function tooLong({ what, runbook }: Waiting): Problem {
+function tooLong({ what, runbook }: WaitingLine): Problem {
   return { what: TEXTS.health.long(what), runbook }
 }
 
-function problemBlock({ what, since }: Problem, steps: readonly string[]): Safe {
+function problemBlock({ what, since }: Problem, steps: readonly string[]): SafeMarkup {
   return html`<section class="problem"><h2>${words(what, { most: 300 })}${since === undefined ? NOTHING : html` <small>${TEXTS.health.since} ${moment(since)}</small>`}</h2>
 <h3>${TEXTS.health.steps}</h3>
 ${steps.length === 0 ? html`<p>${TEXTS.health.noSteps}</p>` : html`<ol>${steps.map((step) => html`<li>${step}</li>`)}</ol>`}</section>`
 }
 
-function waitsTable(waits: readonly Waiting[]): Part {
+function waitsTable(waits: readonly WaitingLine[]): TemplatePart {
   if (waits.length === 0) return html`<p>${TEXTS.health.nothingWaits}</p>`
   return html`<table><thead><tr>${TEXTS.health.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${waits.map(({ what, much, seconds }) => html`<tr><th scope="row">${what}</th><td class="number">${much}</td><td class="number">${seconds === null ? '' : `${Math.round(seconds)} s`}</td></tr>`)}</tbody></table>`
 }
 
-function runsTable(replicas: Standing['replicas']): Safe {
+function runsTable(replicas: ServiceStatus['replicas']): SafeMarkup {
   const heads = TEXTS.health.runHeads.map(
     (head, at) => html`<th scope="col" class="${at === 0 ? '' : 'number'}">${head}</th>`,
   )
-  const row = ({ url, says }: Standing['replicas'][number]) => {
+  const row = ({ url, says }: ServiceStatus['replicas'][number]) => {
     const cells = says === null ? [] : [says.slots.busy, says.slots.waiting, says.published.verdicts, usd(says.costUsd)]
     return html`<tr><th scope="row">${words(url, { most: 200 })}</th>${says === null ? html`<td colspan="4">${TEXTS.health.silent}</td>` : cells.map((cell) => html`<td class="number">${cell}</td>`)}</tr>`
   }

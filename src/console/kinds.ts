@@ -1,27 +1,27 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { Reading } from '../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../contracts/facts/reading.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Safe, shown, words } from './view.ts'
+import { html, NOTHING, type SafeMarkup, shown, words } from './view.ts'
 
 /** What a protocol says of itself to people. */
-export interface Kind {
+export interface ProtocolGuide {
   /** What people may decide in its place. */
   readonly labels: readonly string[]
   readonly harmful?: string
   readonly harmless?: string
-  readonly reading?: Reading
+  readonly reading?: ReadingGuide
   /** By words that its models answer with, in small letters, the labels that these mean. */
   readonly meanings?: Readonly<Record<string, string>>
 }
 
 /** The protocols by their names, also those that are switched off. */
-export type Kinds = ReadonlyMap<string, Kind>
+export type ProtocolGuides = ReadonlyMap<string, ProtocolGuide>
 
 type Labelled = Pick<Verdict, 'protocol' | 'label' | 'decidedBy' | 'scores'>
 
 /** Whether a label says that something is wrong. */
-export function toneOf({ protocol, label }: Pick<Labelled, 'protocol' | 'label'>, kinds: Kinds): string {
+export function toneOf({ protocol, label }: Pick<Labelled, 'protocol' | 'label'>, kinds: ProtocolGuides): string {
   const kind = kinds.get(protocol)
   if (label === null) return 'none'
   if (label === kind?.harmful) return 'bad'
@@ -36,17 +36,17 @@ export function sayingOf({ label, scores, decidedBy }: Labelled): string {
   return first === undefined ? TEXTS.row.noLabel : `${first[0]} ${Math.round(first[1] * 100) / 100}`
 }
 
-export function badge(verdict: Labelled, kinds: Kinds): Safe {
+export function badge(verdict: Labelled, kinds: ProtocolGuides): SafeMarkup {
   return html`<strong class="label ${toneOf(verdict, kinds)}">${words(sayingOf(verdict), { most: 64 })}</strong>`
 }
 
 /** What a label means, in a sentence; empty where its protocol does not say. */
-function meansOf(label: string | null, kind: Kind | undefined): string {
+function meansOf(label: string | null, kind: ProtocolGuide | undefined): string {
   return label === null ? '' : (entryOf(kind?.reading?.labels ?? {}, label) ?? '')
 }
 
 /** What a verdict means, in a sentence: its label, or, where it has scores in its place, these. */
-export function findingOf({ label, decidedBy, scores }: Labelled, kind: Kind | undefined): string {
+export function findingOf({ label, decidedBy, scores }: Labelled, kind: ProtocolGuide | undefined): string {
   if (decidedBy !== 'scores') return meansOf(label, kind)
   return (kind?.reading?.tells?.(scores, label) ?? []).join(' ')
 }
@@ -57,7 +57,7 @@ export function howDecided({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'r
 }
 
 /** How sure a number from -1 to 1 is, as a bar with its number beside it: colour alone tells nobody. */
-export function scoreBar(score: number): Safe {
+export function scoreBar(score: number): SafeMarkup {
   const width = Math.round(Math.min(1, Math.abs(score)) * 20)
   const x = score < 0 ? 20 - width : 20
   const side = score > 0 ? 'plus' : score < 0 ? 'minus' : 'zero'
@@ -69,7 +69,7 @@ function signed(score: number): string {
   return rounded > 0 ? `+${rounded}` : rounded < 0 ? `−${-rounded}` : '0'
 }
 
-export function meaning(says: string, kind: Kind | undefined): Safe {
+export function meaning(says: string, kind: ProtocolGuide | undefined): SafeMarkup {
   const label = Object.entries(kind?.meanings ?? {}).find(([word]) => word === says.trim().toLowerCase())?.[1]
   const tone = label === undefined ? '' : label === kind?.harmful ? ' bad' : label === kind?.harmless ? ' good' : ''
   return html`<span class="says${tone}">${words(says, { most: 64 })}</span>${label === undefined ? NOTHING : html` <span class="faint">(${label})</span>`}`

@@ -1,9 +1,9 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
-import { howDecided, type Kinds, sayingOf, toneOf } from './kinds.ts'
+import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, shown, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
 
 /** What an address asks for, as far as this session may see it: a tenant of others finds nothing. */
 export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFilter {
@@ -70,8 +70,8 @@ export interface RowData {
 
 /** What lists are shown with. */
 export interface Lists {
-  readonly kinds: Kinds
-  readonly disturbing: Disturbing
+  readonly kinds: ProtocolGuides
+  readonly disturbing: DisturbingSubjects
 }
 
 export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
@@ -96,29 +96,29 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
 }
 
 /** A list of verdicts, newest first. */
-export function rowsOf(rows: readonly RecordedRow[], lists: Lists): Part {
+export function rowsOf(rows: readonly RecordedRow[], lists: Lists): TemplatePart {
   lists.disturbing.see(rows)
   return rows.map((row) => rowOf(row, lists))
 }
 
-function rowOf(row: RecordedRow, lists: Lists): Safe {
+function rowOf(row: RecordedRow, lists: Lists): SafeMarkup {
   const data = rowData(row, lists)
   if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
   const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
   return rowMarkup(data, data.hidden === null ? said : hiddenWords(data.hidden, said))
 }
 
-function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: Part): Safe {
+function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: TemplatePart): SafeMarkup {
   return html`<li class="row" data-id="${id}" data-subject="${subject}"><div class="row-head">${moment(at)} <a class="of" href="${href}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="protocol">${protocol}</span> <span class="faint how">${how}</span></div>
 ${said}<p class="row-of faint">${words(of)}</p></li>`
 }
 
-function hiddenWords(why: string, said: Safe): Safe {
+function hiddenWords(why: string, said: SafeMarkup): SafeMarkup {
   return html`<details class="hidden"><summary>${why}</summary>${said}</details>`
 }
 
 /** What a script fills with the data of a row. */
-export function rowTemplate(): Safe {
+export function rowTemplate(): SafeMarkup {
   const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
   const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
   const said = html`<p class="row-words">${words('')}</p>`
@@ -126,7 +126,7 @@ export function rowTemplate(): Safe {
 }
 
 /** Protocols as options of a select. */
-export function options(all: readonly string[], chosen: string): Part {
+export function options(all: readonly string[], chosen: string): TemplatePart {
   return [
     html`<option value="">${TEXTS.live.all}</option>`,
     ...all.map((one) => html`<option value="${one}"${one === chosen ? html` selected` : NOTHING}>${one}</option>`),
@@ -134,11 +134,11 @@ export function options(all: readonly string[], chosen: string): Part {
 }
 
 /** A field of a form with its name. */
-export function field(name: string, label: string, value: string, type = 'text'): Safe {
+export function field(name: string, label: string, value: string, type = 'text'): SafeMarkup {
   return html`<label>${label} <input type="${type}" name="${name}" value="${value}" maxlength="400"></label>`
 }
 
-export function box(name: string, label: string, isOn: boolean): Safe {
+export function box(name: string, label: string, isOn: boolean): SafeMarkup {
   return html`<label class="box"><input type="checkbox" name="${name}" value="yes"${isOn ? html` checked` : NOTHING}> ${label}</label>`
 }
 
@@ -149,12 +149,12 @@ const MOST = 10_000
  * Why the words of subjects are hidden in lists, until somebody asks for them: by the verdict that a list shows, or by what another
  * protocol was seen to say of the same subject.
  */
-export class Disturbing {
-  readonly #kinds: Kinds
+export class DisturbingSubjects {
+  readonly #kinds: ProtocolGuides
   /** By subject, and by protocol, why. */
   readonly #why = new Map<string, Map<string, string>>()
 
-  constructor(kinds: Kinds) {
+  constructor(kinds: ProtocolGuides) {
     this.#kinds = kinds
   }
 

@@ -1,16 +1,16 @@
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
-import type { Blinds } from './blinds.ts'
+import type { BlindReviews } from './blind-review.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
-import type { Answer, Page } from './page.ts'
+import type { Page, PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
-import type { Arriving, Told } from './stream.ts'
+import type { RecordStream, StreamEvent } from './stream.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, NOTHING, type Safe } from './view.ts'
+import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
 interface LiveParts extends Lists {
   readonly record: Pick<RecordReader, 'find' | 'arrivals'>
-  readonly arriving: Arriving
-  readonly blinds: Blinds
+  readonly arriving: RecordStream
+  readonly blinds: BlindReviews
   /** Most pages that are kept up to date at a time. */
   readonly streams: number
 }
@@ -53,7 +53,7 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
       path: '/live/stream',
       right: 'see',
       isCostly: true,
-      async answer({ query, session, lastEventId, signal, told }): Promise<Answer> {
+      async answer({ query, session, lastEventId, signal, told }): Promise<PageAnswer> {
         if (!(await told([]))) return { title: '', body: NOTHING, status: 503 }
         const own = open.get(session.ended) ?? 0
         if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
@@ -72,7 +72,7 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
             left,
             noted: told,
             listen(hear) {
-              const hearOpen = (one: Told) => {
+              const hearOpen = (one: StreamEvent) => {
                 if (one.event !== 'row' || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
               }
               return arriving.listen({ filter, hear: hearOpen }, after || null)
@@ -84,7 +84,7 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
   ]
 }
 
-type Hear = (told: Told, eventOf: (told: Told) => string) => void
+type Hear = (told: StreamEvent, eventOf: (told: StreamEvent) => string) => void
 
 /**
  * Server-sent events of what a listener hears, until the client goes or takes nothing any more, or the session ends. Of what comes
@@ -179,7 +179,7 @@ function eventStream(of: {
  * Events as they are sent; a row goes as plain words, which the page's script puts where they belong, as text. What many pages
  * hear of one row is made once.
  */
-function eventsOf(lists: Lists): (told: Told) => string {
+function eventsOf(lists: Lists): (told: StreamEvent) => string {
   const rows = new WeakMap<RecordedRow, string>()
   const rowJson = (row: RecordedRow) => {
     const made = rows.get(row)
@@ -195,7 +195,7 @@ function eventsOf(lists: Lists): (told: Told) => string {
   }
 }
 
-function fieldsOf(told: Exclude<Told, { event: 'row' }>) {
+function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
   if (told.event === 'far') return { left: told.left }
   return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: told.subject.id }
 }
@@ -206,7 +206,7 @@ function liveBody(
   { at, last }: { readonly at: string; readonly last: string | undefined },
   query: URLSearchParams,
   lists: Lists,
-): Safe {
+): SafeMarkup {
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
   return html`<h1>${TEXTS.live.title}</h1>

@@ -4,9 +4,9 @@ import type { Post } from '../contracts/facts/thread.ts'
 import type { CommentCounts, Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedVerdict, RecordedWord, SubjectRecord } from '../contracts/ports/record.ts'
 import type { CaseFile } from './case-file.ts'
-import { badge, howDecided, type Kinds, sayingOf } from './kinds.ts'
+import { badge, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** Two sides argued over the comments that they were shown. */
 export function isDebated({ kind, debate }: CaseFile): boolean {
@@ -27,7 +27,7 @@ function unreadOf(file: CaseFile): readonly [number, number] | null {
 }
 
 /** What was left out, lost or refused, in plain words, also where nothing was. */
-export function missingSection(file: CaseFile): Part {
+export function missingSection(file: CaseFile): TemplatePart {
   const { degraded, faults, filtered = [], counts, decidedBy } = file.ruled
   const unread = unreadOf(file)
   if (decidedBy === 'human' || decidedBy === 'deleted') return NOTHING
@@ -38,7 +38,7 @@ export function missingSection(file: CaseFile): Part {
   })
   const causes = faults.flatMap((fault) => entryOf(TEXTS.missing.faults, fault) ?? [])
   const noted = [...refused, ...degraded].slice(0, 40)
-  const list = (all: readonly Part[]) => html`<ul>${all.map((one) => html`<li>${one}</li>`)}</ul>`
+  const list = (all: readonly TemplatePart[]) => html`<ul>${all.map((one) => html`<li>${one}</li>`)}</ul>`
   const isNothing = noted.length + left.length === 0
   const judged = isNothing
     ? `${unread === null ? `${TEXTS.missing.no} ` : ''}${TEXTS.missing.nothing(counts.accepted)}`
@@ -60,9 +60,9 @@ function leftOut({ leftOut: by }: CommentCounts): string[] {
 export function sinceSection(of: {
   verdict: Verdict
   before: Verdict | null
-  kinds: Kinds
-  nameOf: (comment: string) => Part
-}): Part {
+  kinds: ProtocolGuides
+  nameOf: (comment: string) => TemplatePart
+}): TemplatePart {
   const { verdict, before, kinds, nameOf } = of
   if (before === null) return NOTHING
   // A person gives a reason, and no evidence.
@@ -92,8 +92,8 @@ function evidenceOf({ evidence }: Verdict): ReadonlySet<string> {
 /** All that happened to a subject by one protocol, oldest first, as sentences, and what other protocols say of it. */
 export function timelineSection(
   story: SubjectRecord,
-  { verdict, kinds, posted }: { verdict: Verdict; kinds: Kinds; posted: Post | null },
-): Safe {
+  { verdict, kinds, posted }: { verdict: Verdict; kinds: ProtocolGuides; posted: Post | null },
+): SafeMarkup {
   const own = story.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
   const said = story.said.filter(({ protocol }) => protocol === verdict.protocol)
   // Of a decision that became a verdict its verdict tells.
@@ -136,8 +136,8 @@ function decisionOf(id: string): string {
 /** What a revision brought, against the machines' one before. */
 function ruled(
   { verdict: one }: RecordedVerdict,
-  of: { before: Verdict | undefined; shown: Verdict; kinds: Kinds },
-): Safe {
+  of: { before: Verdict | undefined; shown: Verdict; kinds: ProtocolGuides },
+): SafeMarkup {
   const { before, shown, kinds } = of
   const number = TEXTS.verdict.revision(one.revision)
   const name = html`${badge(one, kinds)} (${one.id === shown.id ? html`<strong>${number}</strong>` : html`<a href="${link('/verdict', { id: one.id })}">${number}</a>`})`
@@ -151,7 +151,7 @@ function ruled(
   return html`${before === undefined ? story.first : isSame ? story.still : story.again} ${name}${was}. ${words(howDecided(one))} ${story.by(one.counts.accepted, before?.counts.accepted ?? 0)}${one.final ? ` ${story.final}` : ''}`
 }
 
-function whySaid(why: string | undefined): Part {
+function whySaid(why: string | undefined): TemplatePart {
   return why === undefined || why === ''
     ? NOTHING
     : html`<span class="faint">${TEXTS.story.why}</span> ${words(why, { most: 400 })}`
@@ -166,7 +166,7 @@ const message = z.object({
   outcome: z.string().optional().catch(undefined),
 })
 
-function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: ReadonlySet<string>): Safe {
+function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: ReadonlySet<string>): SafeMarkup {
   const { story } = TEXTS
   const { why, note, withdraw = false, opinion = false, against = 0, outcome = '' } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
@@ -187,7 +187,7 @@ function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: Rea
 }
 
 /** What each call said, cost and took, folded; and what the whole took, under which versions. */
-export function callsSection(verdict: Verdict, transcript: Transcript | null): Safe {
+export function callsSection(verdict: Verdict, transcript: Transcript | null): SafeMarkup {
   const { usage, timing } = verdict
   const turns = transcript?.turns ?? []
   const sums = [
@@ -207,10 +207,10 @@ ${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { mo
 const MOST_CALLS = 100
 
 /** When it came, opened and was decided, by which models, under which versions. */
-function tookList({ timing, models, versions }: Verdict): Safe {
+function tookList({ timing, models, versions }: Verdict): SafeMarkup {
   const { took } = TEXTS.verdict
   const byRole = Object.entries(models).map(([role, model]) => `${role} ${model}`)
-  const all: readonly (readonly [string, Part])[] = [
+  const all: readonly (readonly [string, TemplatePart])[] = [
     [took.received, moment(timing.receivedAt)],
     [took.opened, moment(timing.openedAt)],
     [took.decided, moment(timing.decidedAt)],

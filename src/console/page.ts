@@ -1,10 +1,10 @@
-import type { Right } from '../contracts/facts/person-roles.ts'
+import type { PersonRight } from '../contracts/facts/person-roles.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Safe, words } from './view.ts'
+import { html, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** What a page is made of. */
-export interface Asked {
+export interface PageCall {
   readonly query: URLSearchParams
   /** The fields of a form; empty for a GET. */
   readonly form: URLSearchParams
@@ -18,8 +18,8 @@ export interface Asked {
 }
 
 /** What a page answers: itself, another address, or a stream. */
-export type Answer =
-  | { readonly title: string; readonly body: Safe; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
+export type PageAnswer =
+  | { readonly title: string; readonly body: SafeMarkup; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
   | { readonly to: string }
   /** What has become of a page that somebody has open, in a few words; null: nothing. */
   | { readonly news: string | null }
@@ -31,12 +31,12 @@ export interface Page {
   readonly method: 'GET' | 'POST'
   readonly path: string
   /** Who may ask for it. */
-  readonly right: Right
+  readonly right: PersonRight
   /** What it does costs so much that no other site may begin it. */
   readonly isCostly?: true
   /** A page's script asks for it again and again: that keeps no session from being idle. */
   readonly isByItself?: true
-  answer(asked: Asked): Promise<Answer> | Answer
+  answer(asked: PageCall): Promise<PageAnswer> | PageAnswer
 }
 
 const PLACES = [
@@ -49,14 +49,14 @@ const PLACES = [
 /** A whole page around its body. */
 export function layout(of: {
   title: string
-  body: Safe
+  body: SafeMarkup
   session: Session | null
   path: string
   /** Whether there is such a page here. */
   has: (path: string) => boolean
   asset: (name: string) => string
   isUnderstudy: boolean
-}): Safe {
+}): SafeMarkup {
   const { title, body, session, path, has, asset, isUnderstudy } = of
   return html`<!doctype html>
 <html lang="en">
@@ -81,7 +81,7 @@ ${session === null ? NOTHING : help()}
 `
 }
 
-function menu({ by, token }: Session, { path, has }: { path: string; has: (path: string) => boolean }): Safe {
+function menu({ by, token }: Session, { path, has }: { path: string; has: (path: string) => boolean }): SafeMarkup {
   const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
   return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
 <details class="who"><summary>${words(by, { most: 60 })}</summary>
@@ -89,7 +89,7 @@ function menu({ by, token }: Session, { path, has }: { path: string; has: (path:
 }
 
 /** What a page's script shows for `?`. */
-function help(): Safe {
+function help(): SafeMarkup {
   return html`<dialog class="help" aria-labelledby="keys"><h2 id="keys">${TEXTS.keys.title}</h2>
 <dl class="fields">${TEXTS.keys.all.map(([key, does]) => html`<dt><kbd>${key}</kbd></dt><dd>${does}</dd>`)}</dl>
 <button type="button" data-close="yes">${TEXTS.keys.close}</button></dialog>`

@@ -1,27 +1,27 @@
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Deciding } from '../contracts/ports/decisions.ts'
+import type { DecisionDesk } from '../contracts/ports/decisions.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
-import type { Claimed, ReviewItem, ReviewQueue } from '../contracts/ports/review.ts'
-import type { Blinds } from './blinds.ts'
+import type { ReviewItem, ReviewQueue, ReviewReservation } from '../contracts/ports/review.ts'
+import type { BlindReviews } from './blind-review.ts'
 import { caseFile } from './case-file.ts'
-import { refusalOf, send } from './decide.ts'
-import { decideForm, Once } from './decide-form.ts'
-import { findingOf, howDecided, type Kinds } from './kinds.ts'
+import { decisionForm, SubmittedForms } from './decision-form.ts'
+import { refusalOf, sendDecision } from './decision-page.ts'
+import { findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
-import type { Answer, Asked, Page } from './page.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments } from './thread.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 import { whySection } from './why.ts'
 
 export interface ReviewParts {
   readonly queue: Pick<ReviewQueue, 'list' | 'claim' | 'release'>
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
-  readonly kinds: Kinds
-  readonly blinds: Blinds
-  readonly deciding: Deciding
+  readonly kinds: ProtocolGuides
+  readonly blinds: BlindReviews
+  readonly decisionDesk: DecisionDesk
   readonly clock: Clock
   /** How long a claim keeps others away, in ms. */
   readonly claimFor: number
@@ -55,10 +55,10 @@ class Decided {
 export function reviewPages(parts: ReviewParts): Page[] {
   const { queue, clock, claimFor, blinds } = parts
   const decided = new Decided(clock)
-  const once = new Once()
+  const once = new SubmittedForms()
   const filter = ({ by, tenants }: Session) => ({ for: by, tenants })
   /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
-  const claim = async (id: string | null, session: Session): Promise<Claimed> => {
+  const claim = async (id: string | null, session: Session): Promise<ReviewReservation> => {
     const now = clock()
     const claimed = await queue.claim(id, filter(session), now + claimFor, now)
     if (claimed.outcome === 'claimed' && isBlind(claimed.item))
@@ -78,7 +78,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     await queue.release(id, session.by, isLead, clock())
   }
   /** Takes the first item that may be taken: not this one, nor what was decided just now, which is in the queue until the record has read it. */
-  const next = async (session: Session, done: 'done' | '', but = ''): Promise<Answer> => {
+  const next = async (session: Session, done: 'done' | '', but = ''): Promise<PageAnswer> => {
     const { items } = await queue.list(filter(session), LOOKED, clock())
     for (const { verdict } of items) {
       if (verdict === but || decided.isRecent(session.by, verdict)) continue
@@ -88,7 +88,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     }
     return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
   }
-  const idIn = ({ form }: Asked) => form.get('id') ?? ''
+  const idIn = ({ form }: PageCall) => form.get('id') ?? ''
   return [
     {
       method: 'GET',
@@ -149,19 +149,19 @@ export function reviewPages(parts: ReviewParts): Page[] {
     },
   ]
 
-  async function decide(asked: Asked): Promise<Answer> {
+  async function decide(asked: PageCall): Promise<PageAnswer> {
     const { form, session, signal } = asked
     const claimed = await claim(idIn(asked), session)
     if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
     const { item } = claimed
     const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
-    const again = (says: string): Promise<Answer> => notDecided(says, item, { ...parts, session, label, why })
+    const again = (says: string): Promise<PageAnswer> => notDecided(says, item, { ...parts, session, label, why })
     if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
     const { subject, protocol, revision: against } = item
     const decision = { subject, protocol, against, label, why, by: session.by }
     // What was written without seeing what was decided stays an opinion, also where the item is none any more.
     const opinion = isBlind(item) || form.get('opinion') === 'yes' ? { opinion: true as const } : {}
-    const outcome = await send({ ...decision, ...opinion }, parts, signal)
+    const outcome = await sendDecision({ ...decision, ...opinion }, parts, signal)
     if (outcome === 'invalid') return again(TEXTS.decide.missing)
     const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
     if (!isTaken) return again(refusalOf(outcome))
@@ -179,12 +179,16 @@ function isBlind({ reasons }: ReviewItem): boolean {
 
 const SAID = ['gone', 'none', 'many', 'done', 'last', 'back'] as const
 
-function notice(said: string | null): Part {
+function notice(said: string | null): TemplatePart {
   const name = SAID.find((one) => one === said)
   return name === undefined ? NOTHING : html`<p class="notice" role="status">${TEXTS.review[name]}</p>`
 }
 
-function button(to: string, says: string, of: { session: Session; id?: string; press?: string; main?: boolean }): Safe {
+function button(
+  to: string,
+  says: string,
+  of: { session: Session; id?: string; press?: string; main?: boolean },
+): SafeMarkup {
   const { session, id = '', press = '', main = false } = of
   return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="id" value="${id}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
 }
@@ -193,7 +197,7 @@ function listBody(
   items: readonly ReviewItem[],
   waiting: number,
   { session, said }: { session: Session; said: string | null },
-): Safe {
+): SafeMarkup {
   return html`<h1>${TEXTS.review.title}</h1>${notice(said)}
 <p>${TEXTS.review.waiting(waiting)}</p>
 ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true })}
@@ -217,7 +221,7 @@ type ItemParts = ReviewParts & { readonly session: Session }
 async function itemBody(
   item: ReviewItem,
   parts: ItemParts & { said: string | null; label?: string; why?: string; says?: string },
-): Promise<Safe> {
+): Promise<SafeMarkup> {
   const { session, kinds, record, said, label = '', why = '', says } = parts
   const file = await caseFile(item.verdict, { record, kinds, session })
   const blind = isBlind(item)
@@ -237,7 +241,7 @@ ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="ale
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
 <div class="beside"><div>${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${blind || file === null ? NOTHING : [whySection(file, 2_000), html`<p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p>`, missingSection(file)]}</div>
-<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decideForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kind?.labels ?? [], means: kind?.reading?.labels, chosen: label, why, opinion: blind, standing: blind ? null : item.label, by: session.by })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}${button('/review/skip', TEXTS.review.skip, { session, id: item.verdict, press: 's' })}</section></div>
+<section class="decide" aria-labelledby="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${decisionForm({ to: '/review/decide', id: item.verdict, token: session.token, labels: kind?.labels ?? [], means: kind?.reading?.labels, chosen: label, why, opinion: blind, standing: blind ? null : item.label, by: session.by })}${button('/review/release', TEXTS.review.release, { session, id: item.verdict, press: 'r' })}${button('/review/skip', TEXTS.review.skip, { session, id: item.verdict, press: 's' })}</section></div>
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: item.verdict, weighed, shown: shownComments(thread, counted), isDebated: !blind && file !== null && isDebated(file) })}
 <p class="faint">${TEXTS.review.keys}</p>`
 }
@@ -247,6 +251,6 @@ async function notDecided(
   says: string,
   item: ReviewItem,
   parts: ItemParts & { label: string; why: string },
-): Promise<Answer> {
+): Promise<PageAnswer> {
   return { title: TEXTS.review.title, status: 409, body: await itemBody(item, { ...parts, said: null, says }) }
 }

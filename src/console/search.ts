@@ -1,10 +1,10 @@
 import type { RecordReader } from '../contracts/ports/record.ts'
-import type { Blinds } from './blinds.ts'
-import type { Kinds } from './kinds.ts'
+import type { BlindReviews } from './blind-review.ts'
+import type { ProtocolGuides } from './kinds.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
-import type { Answer, Page } from './page.ts'
+import type { Page, PageAnswer } from './page.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, NOTHING, type Safe } from './view.ts'
+import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
 const MOST = 50
 /** Longest question, in characters. */
@@ -21,14 +21,14 @@ export function searchPage({
   blinds,
   kinds,
   disturbing,
-}: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: Blinds }): Page {
+}: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: BlindReviews }): Page {
   const turns = new Turns()
   return {
     method: 'GET',
     path: '/search',
     right: 'see',
     isCostly: true,
-    async answer({ query, session, signal }): Promise<Answer> {
+    async answer({ query, session, signal }): Promise<PageAnswer> {
       const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
       const filter = { ...filterOf(query, session), standing: true as const }
       if ((asked.match(TERM)?.length ?? 0) > MOST_TERMS)
@@ -54,7 +54,7 @@ ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.
   }
 }
 
-function notSearched(says: string, status: 400 | 503, form: Safe): Answer {
+function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAnswer {
   const { title } = TEXTS.search
   return { title, status, body: html`<h1>${title}</h1>${form}<p class="notice" role="alert">${says}</p>` }
 }
@@ -83,7 +83,7 @@ class Turns {
   }
 }
 
-function searchForm(query: URLSearchParams, asked: string, kinds: Kinds): Safe {
+function searchForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {
   const given = (name: string) => query.get(name) ?? ''
   const more = ['author', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some((name) => given(name) !== '')
   return html`<form class="search" role="search" method="get" action="/search">

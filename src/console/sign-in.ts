@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net'
-import { type Grant, grantsOf, type Named, type Person } from '../contracts/facts/person-roles.ts'
+import { type Grant, grantsOf, type NamedGrant, type Person } from '../contracts/facts/person-roles.ts'
 import type { OpenIdProvider, SignInChecks } from '../contracts/ports/openid.ts'
-import { cookieIn, cookieOf, type From, type PublicUrl } from './gate.ts'
+import { type ConsoleClient, cookieIn, cookieOf, type PublicUrl } from './request-guard.ts'
 import { newSecret, type Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, NOTHING, type Safe, words } from './view.ts'
+import { html, link, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** How people sign in. */
 export type Way =
@@ -21,10 +21,10 @@ export type Way =
 
 interface SignInParts {
   readonly way: Way
-  readonly people: readonly Named[]
+  readonly people: readonly NamedGrant[]
   readonly publicUrl: PublicUrl
   readonly sessions: Sessions
-  readonly page: (status: number, title: string, body: Safe) => Response
+  readonly page: (status: number, title: string, body: SafeMarkup) => Response
   /** Called when somebody has come in. */
   readonly entered: (by: string) => void
   /** Called when a provider did not sign somebody in. */
@@ -53,7 +53,7 @@ export function signIn(parts: SignInParts) {
 function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { print: (() => void) | null }) {
   const { title } = TEXTS.signIn
   let printedAt = Number.NEGATIVE_INFINITY
-  return async (request: Request, { host }: From, address: URL): Promise<Response> => {
+  return async (request: Request, { host }: ConsoleClient, address: URL): Promise<Response> => {
     const isForm = request.method === 'POST'
     if (address.pathname === '/sign-in/link') {
       const secret = address.searchParams.get('t') ?? ''
@@ -86,7 +86,7 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
   const { provider, people, sessions, publicUrl, page, entered, failed } = parts
   const { title } = TEXTS.signIn
   const back = (host: string) => `${publicUrl === '' ? `http://${host}` : publicUrl}/sign-in/back`
-  return async (request: Request, { host }: From, address: URL): Promise<Response> => {
+  return async (request: Request, { host }: ConsoleClient, address: URL): Promise<Response> => {
     const where = { host, publicUrl }
     if (address.pathname === '/sign-in/start' && request.method === 'GET') {
       const checks: SignInChecks = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
@@ -125,10 +125,10 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
  * somebody who may not come in.
  */
 export function saidByProxy(
-  from: From,
+  from: ConsoleClient,
   { peers, person, groups }: Extract<Way, { way: 'proxy' }>,
-  people: readonly Named[],
-): { readonly by: string; readonly grants: readonly Grant[] } | { readonly refused: Safe } {
+  people: readonly NamedGrant[],
+): { readonly by: string; readonly grants: readonly Grant[] } | { readonly refused: SafeMarkup } {
   const family = from.address.includes(':') ? 'ipv6' : 'ipv4'
   if (!peers.check(from.address, family)) return { refused: said(TEXTS.signIn.notTheProxy) }
   const [named, ...others] = from.header(person)
@@ -163,25 +163,25 @@ function withCookie(response: Response, cookie: string): Response {
   return response
 }
 
-function button(secret: string): Safe {
+function button(secret: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.what}</p>
     <form method="post" action="${link('/sign-in/link', { t: secret })}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
 }
 
-function explained(says: string, print: (() => void) | null): Safe {
+function explained(says: string, print: (() => void) | null): SafeMarkup {
   return html`${said(says)}
     ${print === null ? NOTHING : html`<form method="post" action="/sign-in/print"><button>${TEXTS.signIn.another}</button></form>`}`
 }
 
-function said(says: string): Safe {
+function said(says: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${says}</p>`
 }
 
-function again(says: string): Safe {
+function again(says: string): SafeMarkup {
   return html`${said(says)}<p><a class="button" href="/sign-in/start">${TEXTS.signIn.atProvider}</a></p>`
 }
 
-function nobody(by: string): Safe {
+function nobody(by: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.nobody} ${words(by, { most: MOST_NAME })}</p>`
 }
 

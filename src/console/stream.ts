@@ -2,7 +2,7 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 
 /** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
-export type Told =
+export type StreamEvent =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
   /** So many came that are not told one by one. */
   | { readonly event: 'far'; readonly at: string; readonly left: number }
@@ -10,10 +10,10 @@ export type Told =
   | { readonly event: 'anew'; readonly at: string }
   | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
 
-export interface Listening {
+export interface StreamListener {
   /** Rows that fit are heard. */
   readonly filter: RecordFilter
-  hear(told: Told): void
+  hear(told: StreamEvent): void
 }
 
 /** Most rows that are read in one look; of what has come beyond, a page is told only that it is more. */
@@ -23,9 +23,9 @@ const MOST_BEHIND = 150
  * What comes into the record, told to every page that listens: one look at the record serves all. A page that comes back tells the
  * last place that it heard of, and goes on there.
  */
-export class Arriving {
+export class RecordStream {
   readonly #record: Pick<RecordReader, 'arrivals'>
-  readonly #listening = new Set<Listening>()
+  readonly #listening = new Set<StreamListener>()
   #at: string | null = null
   /** Reads one after the other: what comes while a page begins to listen is told to it as well. */
   #reading: Promise<unknown> = Promise.resolve()
@@ -43,7 +43,7 @@ export class Arriving {
   }
 
   /** Listens from the place `after`, or from now on; the function that is returned ends it. */
-  listen(one: Listening, after: string | null): Promise<() => void> {
+  listen(one: StreamListener, after: string | null): Promise<() => void> {
     return this.#alone(async () => {
       this.#at ??= (await this.#record.arrivals(null, 0)).at
       if (after !== null && after !== this.#at) await this.#tell(after, [one])
@@ -62,7 +62,7 @@ export class Arriving {
     return this.#listening.size
   }
 
-  async #tell(after: string | null, to: readonly Listening[]): Promise<string> {
+  async #tell(after: string | null, to: readonly StreamListener[]): Promise<string> {
     const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
     // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
     const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }

@@ -1,9 +1,9 @@
 import { type Comment, type Post, type Snapshot, shownIn } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
-import type { Debate } from './debate.ts'
+import type { DebateView } from './debate.ts'
 import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, when, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** Longest comment in a page, in characters. */
 const MOST_OF_COMMENT = 1_000
@@ -11,7 +11,7 @@ const MOST_OF_COMMENT = 1_000
 export const THREAD_PAGE = 50
 
 /** The post or reply as people read it: who, when, in which language, and what its images show. */
-export function claimCard(post: Post): Safe {
+export function claimCard(post: Post): SafeMarkup {
   const { lang = '', author, authorSince, createdAt, hateSpeech, media = [] } = post
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
 ${when(hateSpeech, (said) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(said)}</blockquote>`)}
@@ -21,7 +21,7 @@ ${media.map((medium) => html`<p class="image"><span class="faint">${TEXTS.verdic
 }
 
 /** What comments were found to be: their scores, and, where these are gone, the side that they count for. */
-interface Weighed extends Pick<Debate, 'marks'> {
+interface Weighed extends Pick<DebateView, 'marks'> {
   readonly evidence: Verdict['evidence']
 }
 
@@ -31,7 +31,7 @@ interface Counted extends Weighed {
 }
 
 /** A comment with whom it answers, when, and its score as a mark beside it. `at` is its place in the thread, from 0. */
-function commentItem(comment: Comment, at: number, thread: Snapshot, { marks, evidence }: Weighed): Safe {
+function commentItem(comment: Comment, at: number, thread: Snapshot, { marks, evidence }: Weighed): SafeMarkup {
   const sideOf = (id: string) => {
     if (evidence.support.includes(id)) return TEXTS.verdict.supports
     return evidence.oppose.includes(id) ? TEXTS.verdict.opposes : TEXTS.verdict.notScored
@@ -54,13 +54,13 @@ export function shownComments({ comments }: Snapshot, counted: ReadonlySet<strin
 export function commentsSection(
   thread: Snapshot,
   of: { verdictId: string; weighed: Counted; shown: readonly number[]; isDebated: boolean },
-): Part {
+): TemplatePart {
   const { verdictId, weighed, shown, isDebated } = of
   const { comments } = thread
   if (comments.length === 0) return NOTHING
   const listed = new Set(shown)
   const others = comments.flatMap((_, at) => (listed.has(at) ? [] : [at]))
-  const item = (at: number): Part => {
+  const item = (at: number): TemplatePart => {
     const comment = comments[at]
     return comment === undefined ? NOTHING : commentItem(comment, at, thread, weighed)
   }
@@ -75,8 +75,8 @@ ${more.length === 0 ? NOTHING : html`<details><summary>${isDebated ? TEXTS.verdi
 /** The comments that are evidence, each side's in its own column. */
 function bySides(
   { comments }: Snapshot,
-  of: { shown: readonly number[]; weighed: Counted; item: (at: number) => Part; isDebated: boolean },
-): Safe {
+  of: { shown: readonly number[]; weighed: Counted; item: (at: number) => TemplatePart; isDebated: boolean },
+): SafeMarkup {
   const { shown, weighed, item, isDebated } = of
   const { evidence, counts } = weighed
   const column = (ids: readonly string[], name: 'one' | 'other') => {
@@ -95,7 +95,7 @@ function bySides(
 }
 
 /** A page of a thread, from the nth comment on. */
-export function threadBody(thread: Snapshot, of: { verdictId: string; from: number; weighed: Weighed }): Safe {
+export function threadBody(thread: Snapshot, of: { verdictId: string; from: number; weighed: Weighed }): SafeMarkup {
   const { verdictId, from, weighed } = of
   const all = thread.comments.length
   const to = Math.min(all, from + THREAD_PAGE)

@@ -4,33 +4,33 @@ import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
-import type { Blinds } from './blinds.ts'
-import { CLOSED } from './blinds.ts'
+import type { BlindReviews } from './blind-review.ts'
+import { CLOSED } from './blind-review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { decidedNotice, decideSection } from './decide-form.ts'
+import { decisionNotice, decisionSection } from './decision-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
-import { badge, findingOf, howDecided, type Kinds, sayingOf } from './kinds.ts'
+import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
-import type { Answer, Page } from './page.ts'
+import type { Page, PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
-import { html, link, moment, NOTHING, type Part, type Safe, shown, when, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
 interface VerdictParts {
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
-  readonly kinds: Kinds
+  readonly kinds: ProtocolGuides
   /** The stylesheet, for a page that is saved. */
   readonly style: string
   readonly canDecide: boolean
-  readonly blinds: Blinds
+  readonly blinds: BlindReviews
   readonly clock: Clock
   /** Where browsers have the console; empty where it is not said. */
   readonly publicUrl: string
 }
 
-const NOTHING_HERE: Answer = {
+const NOTHING_HERE: PageAnswer = {
   title: TEXTS.wrong.nothing.title,
   body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
   status: 404,
@@ -52,8 +52,8 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         if (isClosed(file, session)) return CLOSED
         const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
         const tools = toolsOf(file, decides)
-        const decide = decides ? decideSection(file, session) : NOTHING
-        const notice = decidedNotice(query.get('done'))
+        const decide = decides ? decisionSection(file, session) : NOTHING
+        const notice = decisionNotice(query.get('done'))
         const news = newsPlace(file)
         return { title: titleOf(file), body: html`${notice}${news}${verdictBody(file, kinds, tools)}${decide}` }
       },
@@ -117,7 +117,7 @@ function storyOf({ verdicts, said, deletedAt }: SubjectRecord): string {
 }
 
 /** Where a page's script says that something has come since it was drawn. */
-function newsPlace({ row, story }: CaseFile): Safe {
+function newsPlace({ row, story }: CaseFile): SafeMarkup {
   const news = link('/verdict/news', { id: row.verdict.id, seen: storyOf(story) })
   return html`<p class="notice news" role="status" data-news="${news}" hidden><span></span> <a href="${link('/verdict', { id: row.verdict.id })}">${TEXTS.show}</a></p>`
 }
@@ -130,12 +130,12 @@ function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
   return TEXTS.evidence.fileTitle(shown(verdict.id, 200), new Date(at).toISOString().slice(0, 10))
 }
 
-function verdictBody(file: CaseFile, kinds: Kinds, tools: Part): Safe {
+function verdictBody(file: CaseFile, kinds: ProtocolGuides, tools: TemplatePart): SafeMarkup {
   const { row, story, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
   if (story.deletedAt !== null) return deletedBody(file)
   const { placeOf, shown } = placesIn(file)
-  const nameOf = (id: string): Part => {
+  const nameOf = (id: string): TemplatePart => {
     const said = thread?.comments.find((comment) => comment.id === id)
     const at = placeOf(id)
     const name = words(said?.author ?? id, { most: 40 })
@@ -175,7 +175,7 @@ function placesIn({ row, ruled, thread }: CaseFile) {
 }
 
 /** What it was found to be, what that means, how, and whether it may still change. */
-function headline({ row, story, kind }: CaseFile, kinds: Kinds): Safe {
+function headline({ row, story, kind }: CaseFile, kinds: ProtocolGuides): SafeMarkup {
   const { verdict, standing, contested, conflicting, erased } = row
   const { final, decidedBy, protocol, revision, tenant, timing } = verdict
   const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
@@ -201,13 +201,13 @@ ${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`
 </header>`
 }
 
-function toolsOf({ row }: CaseFile, canDecide: boolean): Safe {
+function toolsOf({ row }: CaseFile, canDecide: boolean): SafeMarkup {
   const { id } = row.verdict
   return html`<p class="tools">${canDecide ? html`<a class="button" href="#decide">${TEXTS.decide.title}</a> ` : NOTHING}<button type="button" data-copy="${link('/verdict', { id })}" data-done="${TEXTS.verdict.copied}" hidden>${TEXTS.verdict.copy}</button> <button type="button" data-print="yes" hidden>${TEXTS.verdict.print}</button> <a class="button" href="${link('/verdict/file', { id })}" title="${TEXTS.verdict.saveNote}">${TEXTS.verdict.save}</a></p>`
 }
 
 /** Of a deleted subject ids and times alone. */
-function deletedBody({ row: { verdict }, story }: CaseFile): Safe {
+function deletedBody({ row: { verdict }, story }: CaseFile): SafeMarkup {
   return html`<h1>${TEXTS.verdict.title}</h1><p class="notice">${TEXTS.verdict.deleted}</p>
 <dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(story.deletedAt)}</dd></dl>`
 }
@@ -218,7 +218,7 @@ function fileName({ id }: Pick<Verdict, 'id'>): string {
 }
 
 /** A page as one file: its style stands in it, and nothing of it is fetched or run. */
-function toFile(title: string, body: Safe, style: string): string {
+function toFile(title: string, body: SafeMarkup, style: string): string {
   const own = style.replaceAll('</', '<\\/')
   const allowed = `default-src 'none'; style-src 'sha256-${hash('sha256', own, 'base64')}'`
   const head = html`<!doctype html>

@@ -2,21 +2,24 @@ import { html as hono } from 'hono/html'
 import { withoutLongRuns } from '../contracts/facts/normalized.ts'
 
 /** Markup whose every outside word is escaped. */
-export type Safe = ReturnType<typeof hono> & { readonly isEscaped: true }
+export type SafeMarkup = ReturnType<typeof hono> & { readonly isEscaped: true }
 
 /** What may stand in a template. Nothing else: an object out of a model's answer could pass itself off as markup. */
-export type Part = Safe | string | number | readonly Part[]
+export type TemplatePart = SafeMarkup | string | number | readonly TemplatePart[]
 
 /** A template whose strings are escaped. Every attribute is written in quotes. */
-export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Safe {
+export function html(literals: TemplateStringsArray, ...parts: readonly TemplatePart[]): SafeMarkup {
   // None of its parts is awaited, so that it is markup and no promise of it.
-  return hono(literals, ...parts) as Safe
+  return hono(literals, ...parts) as SafeMarkup
 }
 
-export const NOTHING: Safe = html``
+export const NOTHING: SafeMarkup = html``
 
 /** The markup where there is something to show. */
-export function when<Value>(value: Value | null | undefined | false, show: (value: Value) => Part): Part {
+export function when<Value>(
+  value: Value | null | undefined | false,
+  show: (value: Value) => TemplatePart,
+): TemplatePart {
   return value === null || value === undefined || value === false ? NOTHING : show(value)
 }
 
@@ -27,7 +30,10 @@ const MOST_WORDS = 10_000
  * Strangers' words, in their own direction, cut before they are escaped, and with what would be invisible made visible. Their
  * language is given where their message says it.
  */
-export function words(text: string, { most = MOST_WORDS, lang = '' }: { most?: number; lang?: string } = {}): Safe {
+export function words(
+  text: string,
+  { most = MOST_WORDS, lang = '' }: { most?: number; lang?: string } = {},
+): SafeMarkup {
   return html`<bdi class="words" dir="auto" lang="${languageTag(lang)}">${shown(text, most)}</bdi>`
 }
 
@@ -59,7 +65,7 @@ function languageTag(lang: string): string {
 }
 
 /** A moment, in UTC until the reader's own script puts it into their zone. */
-export function moment(at: number | string | null | undefined): Safe {
+export function moment(at: number | string | null | undefined): SafeMarkup {
   const time = new Date(at ?? Number.NaN)
   if (Number.isNaN(time.getTime())) return html`<span>?</span>`
   const iso = time.toISOString()

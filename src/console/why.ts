@@ -2,10 +2,10 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CaseFile } from './case-file.ts'
 import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type Part, words } from './view.ts'
+import { html, NOTHING, type TemplatePart, words } from './view.ts'
 
 /** What its numbers and its rule say in plain words, and then what was said by whoever decided. */
-export function whySection(file: CaseFile, most = 6_000): Part {
+export function whySection(file: CaseFile, most = 6_000): TemplatePart {
   const { row, kind, debate } = file
   const { verdict } = row
   const { judge } = debate
@@ -25,10 +25,10 @@ ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.ve
 const MOST_QUOTED = 240
 
 /** The comment that was scored highest on each side, by its words. */
-function strongest({ kind, ruled, thread, debate: { marks } }: CaseFile): Part {
+function strongest({ kind, ruled, thread, debate: { marks } }: CaseFile): TemplatePart {
   if (kind?.reading?.debate?.showsComments !== true || thread === null) return NOTHING
   const sizeOf = (id: string) => Math.abs(marks.get(id)?.score ?? 0)
-  return [ruled.evidence.support, ruled.evidence.oppose].map((side, at): Part => {
+  return [ruled.evidence.support, ruled.evidence.oppose].map((side, at): TemplatePart => {
     const [first] = side.toSorted((one, other) => sizeOf(other) - sizeOf(one))
     const said = thread.comments.find(({ id }) => id === first)
     const mark = marks.get(first ?? '')

@@ -35,7 +35,7 @@ export function withoutContradictions<Item extends Labelled>(
     const [most, second] = labelsOf(same)
     const isDecided = how === 'majority' && most !== undefined && most.count > (second?.count ?? 0)
     const outcome = how === 'majority' && !isDecided ? '; left out, because no label has a majority' : OUTCOME[how]
-    if (nth < NAMED) bad({ line: first.line, why: `${toldOf(same)}${outcome}`, read: true })
+    if (nth < NAMED) bad({ line: first.line, why: `${describeLabels(same)}${outcome}`, read: true })
     else if (nth === NAMED)
       bad({ line: first.line, why: `and ${contradicted.length - NAMED} more texts have several labels`, read: true })
     if (how === 'keep') continue
@@ -53,7 +53,7 @@ function labelsOf(same: readonly Labelled[]) {
     .sort((one, other) => other.count - one.count)
 }
 
-function toldOf(same: readonly Labelled[]): string {
+function describeLabels(same: readonly Labelled[]): string {
   const labels = labelsOf(same).map(
     ({ label, count, line }) => `${label} ${count === 1 ? `in line ${line}` : `${count} times`}`,
   )

@@ -6,7 +6,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { printable } from '../contracts/facts/printable.ts'
 import type { BadLine } from './file-message.ts'
-import { NOT_UTF8, type Reading, type TextLine } from './text-lines.ts'
+import { type FileReading, NOT_UTF8, type TextLine } from './text-lines.ts'
 
 export interface CsvRow {
   readonly line: number
@@ -50,7 +50,7 @@ const record = z.object({ info: z.object({ lines: z.int() }), record: z.array(z.
 export async function* csvRows(
   file: string,
   lines: AsyncIterator<TextLine>,
-  { delimiter: named }: Reading,
+  { delimiter: named }: FileReading,
   columns: Columns,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<CsvRow> {

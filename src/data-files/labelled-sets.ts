@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
 import { kHaters, kMhas, kold, unsmile } from './korean-sets.ts'
 import { recordsOf } from './records.ts'
-import type { Reading } from './text-lines.ts'
+import type { FileReading } from './text-lines.ts'
 import type { TextSample } from './text-sample.ts'
 import { tsvRows } from './tsv-rows.ts'
 
@@ -51,7 +51,7 @@ export async function* labelledItems(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<LabelledItem> {
   for await (const { line, id, sample } of samples(file, format, bad, reading))
     yield {
@@ -124,7 +124,7 @@ const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
 type Rows = (
   file: string,
   bad: (line: BadLine) => void,
-  reading: Reading,
+  reading: FileReading,
 ) => AsyncGenerator<{ line: number; json: unknown }>
 
 /** By format: how the file holds its samples, if quotation marks in it are not CSV's. */
@@ -157,7 +157,7 @@ const COLUMNS: Record<Exclude<LabelledFormat, 'unsmile' | 'k-mhas'>, readonly st
   'airbench-both': ['text', 'description', 'voted_risk'],
 }
 
-function rowsOf(file: string, format: LabelledFormat, bad: (line: BadLine) => void, reading: Reading) {
+function rowsOf(file: string, format: LabelledFormat, bad: (line: BadLine) => void, reading: FileReading) {
   const own = ROWS[format]
   if (own !== undefined) return own(file, bad, reading)
   const needed = format === 'unsmile' || format === 'k-mhas' ? [] : COLUMNS[format]
@@ -168,7 +168,7 @@ async function* samples(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<{ line: number; id: string; sample: TextSample }> {
   const met = new Map<string, number>()
   for await (const { line, json } of rowsOf(file, format, bad, reading)) {
@@ -192,7 +192,7 @@ export async function* samplePosts(
   file: string,
   format: LabelledFormat,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<FileMessage> {
   for await (const { line, id, sample } of samples(file, format, bad, reading)) {
     const { text, image, lang } = sample

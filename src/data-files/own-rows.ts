@@ -3,10 +3,10 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { normalized } from '../contracts/facts/normalized.ts'
 import type { BadLine } from './file-message.ts'
 import { type FileRecord, recordsOf } from './records.ts'
-import { numberedLines, type Reading } from './text-lines.ts'
+import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */
-export interface OwnReading extends Reading {
+export interface OwnReading extends FileReading {
   /** Which field, or column, is the text, and which the label: `text` and `label`. */
   readonly textField?: string
   readonly labelField?: string
@@ -80,7 +80,7 @@ export async function* ownRows(
 /** A post for each line, called by the line's number. */
 async function* plainPosts(
   file: string,
-  reading: Reading,
+  reading: FileReading,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<FileRecord & { readonly json: Fields }> {
   for await (const { line, text } of numberedLines(file, reading, bad))

@@ -91,7 +91,7 @@ const lookupLine = z.object({
 type Lookups = Pick<Library, 'find' | 'embedder'>
 
 /** A call that was under way when its process was stopped or killed: it may have been paid for, and nobody has its answer. */
-export interface LostCall {
+export interface InterruptedCall {
   readonly call: string
   readonly digest: string
   /** When it was made, in ISO 8601. */
@@ -99,7 +99,7 @@ export interface LostCall {
 }
 
 /** A question or a lookup without an answer. */
-export interface Missing {
+export interface MissingRecording {
   /** Which it is, in words. */
   readonly what: string
   /** Empty for a lookup. */
@@ -114,7 +114,7 @@ export interface Recording {
   /** Tokens of its answers on average; 0 without answers. */
   meanCompletionTokens(): number
   /** Calls of earlier processes that a stop or a kill cut off, and whose questions have no answer to this day. */
-  readonly lost: readonly LostCall[]
+  readonly lost: readonly InterruptedCall[]
   /**
    * A model that answers from the recording what it holds, and has `inner` asked, and recorded, what it lacks. Without
    * `inner` a call that failed when it was recorded fails again by the same name, and a missing answer is a `PermanentError`
@@ -127,7 +127,7 @@ export interface Recording {
    */
   library(inner: Lookups, replaying: boolean): Lookups
   /** What was asked without an answer being there, by digest. */
-  readonly missing: ReadonlyMap<string, Missing>
+  readonly missing: ReadonlyMap<string, MissingRecording>
   close(): Promise<void>
 }
 
@@ -162,7 +162,7 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
       )
     known.set(own, ms === undefined ? said : { ...said, tookMs: ms })
   })
-  const cut = new Map<string, LostCall>()
+  const cut = new Map<string, InterruptedCall>()
   const failures = new Map<string, string>()
   await eachLine(callsFile, callLine, readOnly, ({ failed, ...call }) => {
     if (failed === undefined) cut.set(call.call, call)
@@ -174,7 +174,7 @@ async function opened(folder: string, readOnly: boolean): Promise<Recording> {
     : [await appendTo(answersFile), await appendTo(callsFile), await appendTo(lookupsFile)]
   const lookups = new Map<string, z.infer<typeof lookupLine>['found']>()
   await eachLine(lookupsFile, lookupLine, readOnly, ({ digest, found }) => lookups.set(digest, found))
-  const missing = new Map<string, Missing>()
+  const missing = new Map<string, MissingRecording>()
   /** Two who ask the same at once are given one answer, as a replay gives them one. */
   const inFlight = new Map<string, Promise<ModelReply>>()
 

@@ -3,7 +3,7 @@ import { MAX_DEPTH, parseMessage, parseMessages, withoutDeepFields } from '../co
 import { printable } from '../contracts/facts/printable.ts'
 import { type Columns, csvRows } from './csv-rows.ts'
 import type { BadLine } from './file-message.ts'
-import { NOT_UTF8, type Reading, type TextLine, textLines } from './text-lines.ts'
+import { type FileReading, NOT_UTF8, type TextLine, textLines } from './text-lines.ts'
 
 /** One item of a file: an object of a line or of a list, or a row of a table, whose values are texts. */
 export interface FileRecord {
@@ -35,7 +35,7 @@ export type Shape = 'json' | 'table'
  */
 export async function* recordsOf(
   file: string,
-  reading: Reading & { readonly shape?: Shape },
+  reading: FileReading & { readonly shape?: Shape },
   columns: Columns,
   bad: Bad,
 ): AsyncGenerator<FileRecord> {

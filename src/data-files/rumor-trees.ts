@@ -1,10 +1,10 @@
 import { basename, dirname, join } from 'node:path'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import type { BadLine } from './file-message.ts'
-import { numberedLines, type Reading } from './text-lines.ts'
+import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** One conversation of Twitter-COVID19 or Weibo-COVID19 (Lin et al. 2022): a post and the replies below it. */
-export interface Tree {
+export interface ConversationTree {
   /** The post's line in the file, from 1. */
   readonly line: number
   readonly id: string
@@ -42,7 +42,12 @@ interface TreeLine {
  * (`None` for the root), own index, delay after the root, and text. Lines that fit no conversation are told to `bad` and left
  * out, and what was mended. Throws an `OperatorError` if the file can't be read.
  */
-export async function readTrees(file: string, format: string, bad: Bad, reading: Reading = {}): Promise<Tree[]> {
+export async function readTrees(
+  file: string,
+  format: string,
+  bad: Bad,
+  reading: FileReading = {},
+): Promise<ConversationTree[]> {
   const lines: TreeLine[] = []
   for await (const { line, text } of numberedLines(file, reading, bad)) {
     const read = treeLine(line, text)
@@ -77,7 +82,7 @@ function delayOf(text: string): number {
   return Math.abs(delay) <= LONGEST_DELAY ? delay : Number.NaN
 }
 
-function treeOf(posts: readonly TreeLine[], bad: Bad): Tree | null {
+function treeOf(posts: readonly TreeLine[], bad: Bad): ConversationTree | null {
   const root = posts.find(({ parent }) => parent === null)
   if (root === undefined) {
     for (const { line, root: id } of posts) bad({ line, why: `belongs to ${id}, which has no post` })

@@ -7,7 +7,7 @@ import { OperatorError } from '../contracts/facts/errors.ts'
 import { unreadable } from './lines.ts'
 
 /** How a file is to be read, where it does not say it itself. */
-export interface Reading {
+export interface FileReading {
   /** As the Encoding Standard names it: `latin1`, `euc-kr`; by default UTF-8, or what a byte order mark says. */
   readonly encoding?: string
   /** Of CSV: what stands between two fields; found by default. */
@@ -50,7 +50,7 @@ const MARKS: readonly (readonly [bytes: readonly number[], encoding: string])[] 
  * hold Unicode's line separators. Throws an `OperatorError` in one line where the file can't be read, holds no text, is empty, or
  * is not in the encoding that was named; of UTF-8 single lines are not whole.
  */
-export async function* textLines(file: string, { encoding }: Reading = {}): AsyncGenerator<TextLine> {
+export async function* textLines(file: string, { encoding }: FileReading = {}): AsyncGenerator<TextLine> {
   const named = encoding === undefined ? undefined : encodingNamed(encoding)
   let any = false
   try {
@@ -164,7 +164,7 @@ function withoutEnd(text: string): string {
 /** The lines that hold something, by their number from 1; those that are not whole are told to `bad` and left out. */
 export async function* numberedLines(
   file: string,
-  reading: Reading,
+  reading: FileReading,
   bad: (line: { readonly line: number; readonly why: string }) => void,
 ): AsyncGenerator<TextLine> {
   for await (const line of textLines(file, reading)) {

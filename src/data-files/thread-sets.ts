@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
 import { recordsOf } from './records.ts'
-import { labelsBeside, readTrees, type Tree } from './rumor-trees.ts'
-import type { Reading } from './text-lines.ts'
+import { type ConversationTree, labelsBeside, readTrees } from './rumor-trees.ts'
+import type { FileReading } from './text-lines.ts'
 
 /** Public data sets of threads. */
 export const THREAD_FORMATS = ['rumoureval2017', 'covid19-rumor', 'twitter-covid19', 'weibo-covid19'] as const
@@ -26,7 +26,7 @@ export async function* threadMessages(
   file: string,
   format: ThreadFormat,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<FileMessage> {
   const messages: Timed[] = []
   if (isTrees(format)) {
@@ -132,7 +132,7 @@ export async function* labelledThreads(
   file: string,
   format: ThreadFormat,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<LabelledThread> {
   if (isTrees(format)) {
     yield* labelledTrees(file, format, bad, reading)
@@ -169,7 +169,7 @@ async function* labelledTrees(
   file: string,
   format: TreeFormat,
   bad: (line: BadLine) => void,
-  reading: Reading,
+  reading: FileReading,
 ): AsyncGenerator<LabelledThread> {
   const labels = await labelsBeside(file)
   const trees = await readTrees(file, format, bad, reading)
@@ -199,7 +199,7 @@ async function* labelledTrees(
 /** The data sets have delays and no times: their threads begin a second apart from here on. */
 const FIRST_TREE = Date.UTC(2020, 0, 1)
 
-function treeMessages({ line, id, claim, comments }: Tree, at: number, lang: string): Timed[] {
+function treeMessages({ line, id, claim, comments }: ConversationTree, at: number, lang: string): Timed[] {
   const posted = FIRST_TREE + at * 1000
   return [
     message('post', id, line, posted, { id, text: claim, lang }),

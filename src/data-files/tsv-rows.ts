@@ -1,7 +1,7 @@
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { printable } from '../contracts/facts/printable.ts'
 import type { BadLine } from './file-message.ts'
-import { numberedLines, type Reading } from './text-lines.ts'
+import { type FileReading, numberedLines } from './text-lines.ts'
 
 interface TsvForm {
   /** What there must be a column for: one of each of these names. */
@@ -21,7 +21,7 @@ export async function* tsvRows(
   file: string,
   { columns, quotes }: TsvForm,
   bad: (line: BadLine) => void,
-  reading: Reading = {},
+  reading: FileReading = {},
 ): AsyncGenerator<{ line: number; json: Readonly<Record<string, string>> }> {
   let names: string[] | undefined
   for await (const { line, text } of numberedLines(file, reading, bad)) {

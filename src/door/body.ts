@@ -7,25 +7,25 @@ import {
   OPEN_OBJECT,
   writtenFields,
 } from '../contracts/facts/json-walk.ts'
-import { Refused } from './problem.ts'
+import { RequestRefused } from './problem.ts'
 
 /** Checks that a body is JSON that is read as it comes. */
 export function checkBodyHeaders(headers: Headers): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity')
-    throw new Refused('compressed', 'the body has a Content-Encoding', { headers: CLOSE })
+    throw new RequestRefused('compressed', 'the body has a Content-Encoding', { headers: CLOSE })
   const [type = '', ...parameters] = (headers.get('content-type') ?? '')
     .toLowerCase()
     .split(';')
     .map((part) => part.trim())
   if (!/^application\/(?:[a-z0-9.+-]+\+)?json$/.test(type))
-    throw new Refused(
+    throw new RequestRefused(
       'content-type',
       type === '' ? 'there is no Content-Type' : 'the Content-Type is not application/json',
     )
   const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length)
   if (charset !== undefined && !/^"?(?:utf-?8|us-ascii)"?$/.test(charset))
-    throw new Refused('content-type', 'the charset is not utf-8')
+    throw new RequestRefused('content-type', 'the charset is not utf-8')
 }
 
 /** Nothing more is read of a connection whose request is not. */
@@ -46,7 +46,7 @@ export function bodyRoom(most: number): BodyRoom {
     take(tenant, bytes) {
       const own = ofTenant.get(tenant) ?? 0
       if (all + bytes > most || own + bytes > most / 2)
-        throw new Refused('back-pressure', 'too many bytes of other requests are held', {
+        throw new RequestRefused('back-pressure', 'too many bytes of other requests are held', {
           retryAfter: 1,
           headers: CLOSE,
         })
@@ -67,7 +67,7 @@ export function bodyRoom(most: number): BodyRoom {
  * problem too-large, having read no more than that.
  */
 export async function bodyOf(request: Request, most: number, take: (bytes: number) => void): Promise<Buffer> {
-  const tooLarge = () => new Refused('too-large', `the body has more than ${most} bytes`, { headers: CLOSE })
+  const tooLarge = () => new RequestRefused('too-large', `the body has more than ${most} bytes`, { headers: CLOSE })
   const length = request.headers.get('content-length')
   // The parser holds a client to the length that it gave.
   if (length !== null) {
@@ -111,7 +111,7 @@ export function entriesOf(body: Buffer, most: number): Buffer[] | null {
   const walk = new JsonWalk(body)
   let from = first + 1
   const end = () => {
-    if (entries.length === most) throw new Refused('too-large', `there are more than ${most} messages`)
+    if (entries.length === most) throw new RequestRefused('too-large', `there are more than ${most} messages`)
     entries.push(body.subarray(from, walk.at))
     from = walk.at + 1
   }
@@ -123,7 +123,7 @@ export function entriesOf(body: Buffer, most: number): Buffer[] | null {
     }
     if (sign === COMMA && walk.depth === 1) end()
   }
-  throw new Refused('not-json', 'the list does not end as a list')
+  throw new RequestRefused('not-json', 'the list does not end as a list')
 }
 
 /** More fields, and longer names, are in no body that is read here. */
@@ -134,8 +134,8 @@ export function fieldsOf(body: Buffer): Map<string, Buffer> | null {
   try {
     return writtenFields(body, MOST)
   } catch (error) {
-    if (error instanceof RangeError) throw new Refused('invalid', error.message)
-    throw new Refused('not-json', 'the object does not end as an object, or the name of a field is no JSON')
+    if (error instanceof RangeError) throw new RequestRefused('invalid', error.message)
+    throw new RequestRefused('not-json', 'the object does not end as an object, or the name of a field is no JSON')
   }
 }
 
@@ -148,19 +148,19 @@ export function jsonOf(body: Buffer): unknown {
   const walk = new JsonWalk(body)
   let parts = 0
   for (let sign = walk.next(); sign !== 0; sign = walk.next()) {
-    if (walk.depth > MOST_DEPTH) throw new Refused('too-deep', `nested deeper than ${MOST_DEPTH} levels`)
+    if (walk.depth > MOST_DEPTH) throw new RequestRefused('too-deep', `nested deeper than ${MOST_DEPTH} levels`)
     if (sign === COMMA || sign === OPEN_LIST || sign === OPEN_OBJECT) parts++
   }
-  if (parts > MOST_PARTS) throw new Refused('too-deep', `holds more than ${MOST_PARTS} values`)
+  if (parts > MOST_PARTS) throw new RequestRefused('too-deep', `holds more than ${MOST_PARTS} values`)
   let text: string
   try {
     text = strictUtf8.decode(body)
   } catch {
-    throw new Refused('bad-encoding', 'the body is not UTF-8')
+    throw new RequestRefused('bad-encoding', 'the body is not UTF-8')
   }
   try {
     return JSON.parse(text)
   } catch {
-    throw new Refused('not-json', body.length === 0 ? 'the body is empty' : 'the body is not JSON')
+    throw new RequestRefused('not-json', body.length === 0 ? 'the body is empty' : 'the body is not JSON')
   }
 }

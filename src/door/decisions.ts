@@ -1,21 +1,21 @@
-import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decisions.ts'
+import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { faultIn } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Deciding, Heard } from '../contracts/ports/decisions.ts'
+import type { DecisionDesk, DecisionReceipt } from '../contracts/ports/decisions.ts'
 import { jsonOf } from './body.ts'
 import { DECISION_FIELDS } from './messages.ts'
-import { Refused } from './problem.ts'
-import { json, type Operation, type Route } from './route.ts'
+import { RequestRefused } from './problem.ts'
+import { type DoorRoute, json, type Operation } from './route.ts'
 import { checkKnown } from './unknown-fields.ts'
-import { type Waiting, waitersOf } from './waiters.ts'
+import { type WaiterLimits, waitersOf } from './waiters.ts'
 
 /** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
 export function decisionsRoute({
-  deciding,
+  decisionDesk,
   withinMs,
   clock,
   ...limits
-}: { deciding: Deciding; withinMs: number; clock: Clock } & Waiting): Route {
+}: { decisionDesk: DecisionDesk; withinMs: number; clock: Clock } & WaiterLimits): DoorRoute {
   const waiters = waitersOf(limits)
   return {
     method: 'POST',
@@ -38,24 +38,26 @@ export function decisionsRoute({
     async answer({ body, caller, signal, waiting }) {
       const given = jsonOf(body)
       if (typeof given !== 'object' || given === null || Array.isArray(given))
-        throw new Refused('invalid', 'the body is no object: send one decision')
-      if ('by' in given) throw new Refused('invalid', 'by: it is the key that decides: leave it out')
+        throw new RequestRefused('invalid', 'the body is no object: send one decision')
+      if ('by' in given) throw new RequestRefused('invalid', 'by: it is the key that decides: leave it out')
       checkKnown(Object.keys(given), DECISION_FIELDS)
       const written = given as Readonly<Record<string, unknown>>
       if ((written.tenant ?? caller.tenant) !== caller.tenant)
-        throw new Refused('tenant', `the decision names another tenant than ${caller.tenant}`)
+        throw new RequestRefused('tenant', `the decision names another tenant than ${caller.tenant}`)
       const at = written.at ?? new Date(clock()).toISOString()
       const read = decisionMessage.safeParse({ ...written, at, by: caller.by, tenant: caller.tenant })
       if (!read.success) {
         const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
-        throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
+        throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), {
+          errors,
+        })
       }
       const done = waiters.enter(caller.tenant)
-      const heard = await waiting(deciding.decide(read.data, signal()))
+      const heard = await waiting(decisionDesk.decide(read.data, signal()))
         .catch((cause: unknown) => {
           const name = cause instanceof Error ? cause.name : 'unknown'
           const same = `sent again with "at": "${new Date(read.data.createdAt).toISOString()}" it counts once`
-          throw new Refused('kafka-away', `Kafka has not acknowledged it (${name}): ${same}`, { retryAfter: 5 })
+          throw new RequestRefused('kafka-away', `Kafka has not acknowledged it (${name}): ${same}`, { retryAfter: 5 })
         })
         .finally(done)
       return answered(heard, caller.by)
@@ -63,7 +65,7 @@ export function decisionsRoute({
   }
 }
 
-function answered({ of, decided }: Heard, by: string): Response {
+function answered({ of, decided }: DecisionReceipt, by: string): Response {
   if (decided === null || decided.outcome === 'waiting') return json(202, { of, by, outcome: 'unheard' })
   switch (decided.outcome) {
     case 'stands':
@@ -72,13 +74,13 @@ function answered({ of, decided }: Heard, by: string): Response {
     case 'duplicate':
       return json(200, { of, by, ...decided })
     case 'deleted':
-      throw new Refused('deleted', 'its subject was deleted')
+      throw new RequestRefused('deleted', 'its subject was deleted')
     case 'unknown':
-      throw new Refused('not-found', 'nothing is known of such a subject')
+      throw new RequestRefused('not-found', 'nothing is known of such a subject')
     case 'late':
-      throw new Refused('late', `the last revision is ${decided.last}`)
+      throw new RequestRefused('late', `the last revision is ${decided.last}`)
     case 'refused':
-      throw new Refused('undecided', decided.why)
+      throw new RequestRefused('undecided', decided.why)
   }
 }
 

@@ -1,10 +1,10 @@
-import { Refused } from './problem.ts'
-import { json, type Route } from './route.ts'
+import { RequestRefused } from './problem.ts'
+import { type DoorRoute, json } from './route.ts'
 
 const STRING = { type: 'string' }
 
 /** The discovery document by which Google's clients find Perspective's methods here. */
-export function discoveryRoute(): Route {
+export function discoveryRoute(): DoorRoute {
   return {
     method: 'GET',
     path: '/$discovery/rest',
@@ -19,7 +19,8 @@ export function discoveryRoute(): Route {
     },
     problems: [],
     answer({ query, base }) {
-      if ((query.get('version') ?? 'v1alpha1') !== 'v1alpha1') throw new Refused('not-found', 'there is v1alpha1 alone')
+      if ((query.get('version') ?? 'v1alpha1') !== 'v1alpha1')
+        throw new RequestRefused('not-found', 'there is v1alpha1 alone')
       return json(200, documentAt(base))
     },
   }

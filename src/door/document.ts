@@ -1,9 +1,9 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { z } from 'zod'
-import { decisionMessage } from '../contracts/facts/decisions.ts'
+import { decisionMessage } from '../contracts/facts/decision-messages.ts'
 import { MESSAGE_TYPES } from './messages.ts'
 import { PROBLEMS, type ProblemName } from './problem.ts'
-import type { Route, Schema } from './route.ts'
+import type { DoorRoute, Schema } from './route.ts'
 
 /** Problems that any route may have. */
 const ANYWHERE: readonly ProblemName[] = [
@@ -25,7 +25,7 @@ const WITH_BODY: readonly ProblemName[] = ['content-type', 'compressed', 'too-la
 /** The OpenAPI 3.1 document of the door, from the schemas by which it reads. */
 export function documentOf(
   app: Pick<OpenAPIHono, 'openAPIRegistry' | 'getOpenAPI31Document'>,
-  routes: readonly Route[],
+  routes: readonly DoorRoute[],
   version: string,
 ): object {
   const { openAPIRegistry: registry } = app
@@ -85,7 +85,7 @@ const PROBLEM = {
   },
 }
 
-function pathOf(route: Route) {
+function pathOf(route: DoorRoute) {
   const { operation, method, path, scope, takesBody } = route
   const { request, response, others = [], parameters = [], ...said } = operation
   const problems = [

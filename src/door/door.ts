@@ -8,11 +8,11 @@ import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
-import { PROBLEM_NAMES, PROBLEMS, type ProblemName, Refused, refusal } from './problem.ts'
-import { type Caller, json, type Rate, type Route } from './route.ts'
+import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
+import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 
 /** Whence a request comes, as the server has seen it. */
-export interface From {
+export interface DoorClient {
   readonly address: string
   /** The Host header, where there is one and the door may be asked for by it. */
   readonly host: string
@@ -26,12 +26,12 @@ export interface DoorSettings {
   readonly origins: readonly string[]
   readonly bodyBytes: number
   readonly bodies: number
-  readonly rate: Rate
+  readonly rate: KeyRate
 }
 
 export interface DoorParts {
   readonly settings: DoorSettings
-  readonly routes: readonly Route[]
+  readonly routes: readonly DoorRoute[]
   readonly keys: () => ReadonlyMap<string, ApiKey>
   readonly openAs: string | null
   /** Whether this is known not to answer now. */
@@ -43,11 +43,11 @@ export interface DoorParts {
   readonly report: Report
 }
 
-type Env = { Bindings: { from: From } }
+type Env = { Bindings: { from: DoorClient } }
 
 /** The door as a function of requests, and the document that describes it. */
 export interface Door {
-  fetch(request: Request, from: From): Promise<Response>
+  fetch(request: Request, from: DoorClient): Promise<Response>
   readonly document: object
 }
 
@@ -62,9 +62,9 @@ export function door(parts: DoorParts): Door {
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
   async function answer(
-    route: Route,
+    route: DoorRoute,
     request: Request,
-    from: From,
+    from: DoorClient,
     param: (name: string) => string,
   ): Promise<Response> {
     const id = requestId(request.headers)
@@ -72,7 +72,8 @@ export function door(parts: DoorParts): Door {
     const refuse = route.refuse ?? refusal
     const time = timeOf(route.needs?.dependency, request.signal)
     const respond = async () => {
-      if (closing.aborted) throw new Refused('draining', 'the door is closing', { headers: { connection: 'close' } })
+      if (closing.aborted)
+        throw new RequestRefused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
       const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
       const charge = (cost: number) => who.charge(caller, cost)
@@ -110,9 +111,9 @@ export function door(parts: DoorParts): Door {
     try {
       response = await time.answer(respond())
     } catch (error) {
-      const isOurs = !(error instanceof Refused)
+      const isOurs = !(error instanceof RequestRefused)
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
-      const refused = isOurs ? new Refused('failed', 'something went wrong here') : error
+      const refused = isOurs ? new RequestRefused('failed', 'something went wrong here') : error
       response = refuse(refused, id)
       told(route.path, response.status, refused, id, holder.id)
     }
@@ -125,12 +126,12 @@ export function door(parts: DoorParts): Door {
     return response
   }
 
-  function told(route: string, status: number, { problem }: Refused, requestId: string, key: string): void {
+  function told(route: string, status: number, { problem }: RequestRefused, requestId: string, key: string): void {
     report('door:refused', { requestId, route, status, problem, key })
   }
 
   /** Refuses a request that no route takes. */
-  function turnAway(refused: Refused, { headers }: Request): Response {
+  function turnAway(refused: RequestRefused, { headers }: Request): Response {
     const id = requestId(headers)
     const response = refusal(refused, id)
     report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
@@ -148,17 +149,17 @@ export function door(parts: DoorParts): Door {
           answer(route, context.req.raw, context.env.from, (name) => context.req.param(name) ?? ''),
         )
       app.all(written, ({ req }) =>
-        turnAway(new Refused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw),
+        turnAway(new RequestRefused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw),
       )
     }
   }
   const paths = routes.map(({ path }) => path)
   app.notFound(({ req }) =>
-    turnAway(new Refused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw),
+    turnAway(new RequestRefused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw),
   )
   app.onError((error, { req }) => {
     report('error', { where: 'door', error })
-    return turnAway(new Refused('failed', 'something went wrong here'), req.raw)
+    return turnAway(new RequestRefused('failed', 'something went wrong here'), req.raw)
   })
 
   return {
@@ -171,10 +172,10 @@ export function door(parts: DoorParts): Door {
     },
   }
 
-  async function checked(request: Request, from: From): Promise<Response> {
-    if (!from.isKnownHost) return turnAway(new Refused('host', 'the Host header is not allowed'), request)
+  async function checked(request: Request, from: DoorClient): Promise<Response> {
+    if (!from.isKnownHost) return turnAway(new RequestRefused('host', 'the Host header is not allowed'), request)
     if (!isDecodable(request.url))
-      return turnAway(new Refused('bad-id', 'a percent sign is followed by no escape'), request)
+      return turnAway(new RequestRefused('bad-id', 'a percent sign is followed by no escape'), request)
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
     if (isPreflight && isAllowedOrigin(request, settings.origins))
       return new Response(null, { status: 204, headers: PREFLIGHT })
@@ -185,9 +186,11 @@ export function door(parts: DoorParts): Door {
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
 
 /** Counts the request among those of its tenant. Throws the problem of too many. */
-function countIn(from: From, { tenant }: Caller): void {
+function countIn(from: DoorClient, { tenant }: Caller): void {
   if (!from.countFor(tenant))
-    throw new Refused('back-pressure', 'other requests of this tenant hold half of the connections', { headers: CLOSE })
+    throw new RequestRefused('back-pressure', 'other requests of this tenant hold half of the connections', {
+      headers: CLOSE,
+    })
 }
 
 /** Where no route takes a request. */
@@ -258,7 +261,7 @@ function nearest(asked: string, paths: readonly string[]): string {
 }
 
 /** Routes that say what the door is. */
-function openRoutes(document: () => object): Route[] {
+function openRoutes(document: () => object): DoorRoute[] {
   const open = { method: 'GET', scope: null, problems: [] } as const
   let written: string | undefined
   const response = { status: 200, description: '', schema: {} }
@@ -278,7 +281,7 @@ function openRoutes(document: () => object): Route[] {
       operation: { operationId: 'problem', summary: 'A problem, with advice', response },
       answer({ param }) {
         const name = PROBLEM_NAMES.find((known) => known === param('name')) as ProblemName | undefined
-        if (name === undefined) throw new Refused('not-found', 'no problem has this name')
+        if (name === undefined) throw new RequestRefused('not-found', 'no problem has this name')
         return json(200, { type: `/problems/${name}`, ...PROBLEMS[name] })
       },
     },

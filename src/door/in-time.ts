@@ -1,4 +1,4 @@
-import { type ProblemName, Refused } from './problem.ts'
+import { type ProblemName, RequestRefused } from './problem.ts'
 
 /** What answers may need outside of this process. */
 export type Dependency = 'redis' | 'kafka'
@@ -14,9 +14,9 @@ const REFUSED_AS = {
 } as const satisfies Record<Dependency, readonly [ProblemName, string]>
 
 /** The refusal of what a dependency does not answer; `so` says what that means for the request. */
-export function unanswered(dependency: Dependency, so: string): Refused {
+export function unanswered(dependency: Dependency, so: string): RequestRefused {
   const [problem, name] = REFUSED_AS[dependency]
-  return new Refused(problem, `${name} ${so}`, { retryAfter: 3 })
+  return new RequestRefused(problem, `${name} ${so}`, { retryAfter: 3 })
 }
 
 /** The time of an answer, as a route sees it. */
@@ -28,7 +28,7 @@ export interface TimeOfCall {
   /** The answer is given up so many ms from now, and half a second. */
   within(ms: number): void
   /** What the client is told if the answer is given up from now on. */
-  ifLate(says: () => Response | Refused): void
+  ifLate(says: () => Response | RequestRefused): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
   waiting<Result>(work: Promise<Result>): Promise<Result>
   /** The last so many ms of waiting were the door's own: what it waited for was there. */
@@ -53,7 +53,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
     const leave = () => gone.abort(client.reason)
     if (client.aborted) leave()
     else client.addEventListener('abort', leave, { once: true })
-    let says = (): Response | Refused => unanswered(needs ?? 'redis', 'has not answered in time')
+    let says = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
     let timer: NodeJS.Timeout | undefined
     let waited = 0
     let waitingSince: number | null = null
@@ -65,7 +65,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
       isGivenUp = true
       gone.abort(new Error('the answer was given up'))
       const said = says()
-      if (said instanceof Refused) over.reject(said)
+      if (said instanceof RequestRefused) over.reject(said)
       else over.resolve(said)
     }
 

@@ -13,12 +13,12 @@ import {
 } from '../contracts/facts/messages.ts'
 import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
 import type { Comment, Post } from '../contracts/facts/thread.ts'
-import type { Asked } from '../contracts/ports/answers.ts'
+import type { VerdictRequest } from '../contracts/ports/answers.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Outgoing } from '../contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf, fieldsOf, jsonOf } from './body.ts'
 import { MESSAGE_TYPES, sentAs } from './messages.ts'
-import { Refused } from './problem.ts'
+import { RequestRefused } from './problem.ts'
 import { pauses } from './reading.ts'
 import { checkKnown, unknownIn } from './unknown-fields.ts'
 
@@ -40,13 +40,13 @@ export interface ReadingParts {
 }
 
 /** What a body asks for. */
-export interface Wanted extends Asked {
+export interface JudgeRequest extends VerdictRequest {
   readonly wait: number
   readonly stream: boolean
   /** Fields that nobody reads. */
   readonly ignored: readonly string[]
   /** The same as messages for the topics. */
-  readonly records: readonly Outgoing[]
+  readonly records: readonly OutgoingMessage[]
 }
 
 const fields = z.object({
@@ -60,7 +60,7 @@ const fields = z.object({
  * What a body asks for, as this tenant. The post and each comment are read like messages of a topic, by themselves. Throws the problem of what
  * can't be read.
  */
-export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Promise<Wanted> {
+export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Promise<JudgeRequest> {
   const given = fieldsOf(body)
   if (given === null) throw noObject(body)
   checkKnown(given.keys(), FIELDS)
@@ -80,24 +80,25 @@ export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts
     const read = readValue(bytes, whole, parts.limits, now)
     if (!read.ok) {
       const problem = read.reason === 'too-large' || read.reason === 'not-json' ? read.reason : 'invalid'
-      throw new Refused(problem, `${name}: ${read.detail}`)
+      throw new RequestRefused(problem, `${name}: ${read.detail}`)
     }
     const json = completed(read.json, { createdAt: at, ...more }, always) as Readonly<Record<string, unknown>>
-    if ((json.tenant ?? tenant) !== tenant) throw new Refused('tenant', `${name} names another tenant than ${tenant}`)
+    if ((json.tenant ?? tenant) !== tenant)
+      throw new RequestRefused('tenant', `${name} names another tenant than ${tenant}`)
     if (ignored.length < MOST_IGNORED)
       ignored.push(...unknownIn(json, ['type', ...MESSAGE_TYPES[type].fields], `${name}.`))
-    if (json.deleted === true) throw new Refused('invalid', `${name}: a deletion is sent to /v1/messages`)
+    if (json.deleted === true) throw new RequestRefused('invalid', `${name}: a deletion is sent to /v1/messages`)
     return { message: read.message, json }
   }
   const [postBytes, replyBytes] = [given.get('post'), given.get('reply')]
   if ((postBytes === undefined) === (replyBytes === undefined))
-    throw new Refused('invalid', 'the body has either a post or a reply')
+    throw new RequestRefused('invalid', 'the body has either a post or a reply')
   const id = `req-${randomBytes(9).toString('base64url')}`
   const commentBytes = given.get('comments')
   const entries = commentBytes === undefined ? [] : entriesOf(commentBytes, parts.items)
-  if (entries === null) throw new Refused('invalid', 'comments: a list')
+  if (entries === null) throw new RequestRefused('invalid', 'comments: a list')
   if (replyBytes !== undefined) {
-    if (entries.length > 0) throw new Refused('invalid', 'comments: a reply has none')
+    if (entries.length > 0) throw new RequestRefused('invalid', 'comments: a reply has none')
     const { message, json } = one('reply', 'counterspeech', replyBytes, counterspeechMessage, { id })
     return { ...own, post: parts.kept.reply(message), comments: [], ignored, records: [record('counterspeech', json)] }
   }
@@ -132,29 +133,34 @@ const FIELDS = ['post', 'reply', 'comments', ...Object.keys(fields.shape)]
 const MOST_IGNORED = 20
 
 /** Why a body is no object, in words. */
-function noObject(body: Buffer): Refused {
+function noObject(body: Buffer): RequestRefused {
   const value = body.length > SMALL && body[behindSpace(body, 0)] === OPEN_LIST ? [] : jsonOf(body)
   const what = Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
-  return new Refused('invalid', `the body is ${what}: send one object, with a post or a reply; one request judges one`)
+  return new RequestRefused(
+    'invalid',
+    `the body is ${what}: send one object, with a post or a reply; one request judges one`,
+  )
 }
 
 /** Longest of the other fields of a body, in bytes. */
 const SMALL = 4_000
 
-function smallFields(given: ReadonlyMap<string, Buffer>): Omit<Wanted, 'post' | 'comments' | 'ignored' | 'records'> {
+function smallFields(
+  given: ReadonlyMap<string, Buffer>,
+): Omit<JudgeRequest, 'post' | 'comments' | 'ignored' | 'records'> {
   const named = Object.keys(fields.shape).flatMap((name) => {
     const bytes = given.get(name)
     if (bytes === undefined) return []
-    if (bytes.length > SMALL) throw new Refused('too-large', `${name}: too long`)
+    if (bytes.length > SMALL) throw new RequestRefused('too-large', `${name}: too long`)
     try {
       const value: unknown = JSON.parse(bytes.toString('utf8'))
       return value === null ? [] : [[name, value]]
     } catch {
-      throw new Refused('not-json', `${name}: not JSON`)
+      throw new RequestRefused('not-json', `${name}: not JSON`)
     }
   })
   const read = fields.safeParse(Object.fromEntries(named))
   if (read.success) return { ...read.data, protocols: read.data.protocols ?? null }
   const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
-  throw new Refused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
+  throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
 }

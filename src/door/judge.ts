@@ -1,28 +1,35 @@
 import { randomBytes } from 'node:crypto'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { postMessage } from '../contracts/facts/messages.ts'
-import type { Answer, Answers, Asked, AskedOutcome, Asking } from '../contracts/ports/answers.ts'
+import type {
+  Answers,
+  VerdictAnswer,
+  VerdictRequest,
+  VerdictRequestOutcome,
+  VerdictRequests,
+} from '../contracts/ports/answers.ts'
 import { StoreSuspended } from '../contracts/ports/cases.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { unanswered } from './in-time.ts'
-import { MOST_WAIT, type ReadingParts, USUAL_WAIT, type Wanted, wantedOf } from './judge-body.ts'
-import type { Debate } from './perspective.ts'
-import { Refused } from './problem.ts'
-import { type Call, json, type Operation, type Route, type Schema, STORE_MS } from './route.ts'
-import type { Sending } from './sending.ts'
-import { IGNORED, ignoredIn, shown } from './unknown-fields.ts'
-import { type Waiting, waitersOf } from './waiters.ts'
+import { type JudgeRequest, MOST_WAIT, type ReadingParts, wantedOf } from './judge-body.ts'
+import { ERASE, JUDGE, JUDGEMENT } from './judge-operations.ts'
+import type { DebateStarter } from './perspective.ts'
+import { RequestRefused } from './problem.ts'
+import { type DoorCall, type DoorRoute, json, STORE_MS } from './route.ts'
+import type { RecordSender } from './sending.ts'
+import { ignoredIn, shown } from './unknown-fields.ts'
+import { type WaiterLimits, waitersOf } from './waiters.ts'
 
-export interface JudgeParts extends ReadingParts, Waiting {
-  readonly asking: Asking
+export interface JudgeParts extends ReadingParts, WaiterLimits {
+  readonly asking: VerdictRequests
   readonly answers: Pick<Answers, 'read' | 'changed'>
-  readonly sending: Sending
+  readonly sending: RecordSender
   readonly pressure: () => string | null
   readonly report: Report
 }
 
 /** `POST /v1/judge` and what it answers later: verdicts on what a client asks, apart from the stream. */
-export function judgeRoutes(parts: JudgeParts): Route[] {
+export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   const waiters = waitersOf(parts)
   return [
     {
@@ -47,12 +54,14 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       async answer(call) {
         const { tenant, scopes } = call.caller
         const wanted = await wantedOf(call.body, tenant, parts)
-        if (wanted.stream && !scopes.has('send')) throw new Refused('scope', 'stream: the key has not the scope send')
+        if (wanted.stream && !scopes.has('send'))
+          throw new RequestRefused('scope', 'stream: the key has not the scope send')
         call.within(1_000 * wanted.wait)
         if (wanted.stream) call.checkAnswers('kafka')
         call.charge(wanted.comments.length)
         const pressure = parts.pressure()
-        if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+        if (pressure !== null)
+          throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
         const done = waiters.enter(tenant, wanted.wait > 0)
         try {
           if (wanted.stream) await streamed(parts, call, wanted)
@@ -102,7 +111,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
     },
   ]
 
-  async function answered(call: Call, id: string, until: number, wanted: Wanted): Promise<Response> {
+  async function answered(call: DoorCall, id: string, until: number, wanted: JudgeRequest): Promise<Response> {
     const { wait, webhook, ignored } = wanted
     // From now on it is asked, and has an address.
     call.ifLate(() => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) }))
@@ -110,7 +119,7 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
       const answer = await complete(parts, call, id, wait)
       if (!call.gone.aborted) return said(call, id, answer, { ignored })
     } catch (error) {
-      const problem = error instanceof Refused ? error.problem : null
+      const problem = error instanceof RequestRefused ? error.problem : null
       if ((problem === 'key-unknown' || problem === 'scope') && !webhook)
         await parts.asking.leave(call.caller.tenant, id)
       // It is asked: what can't be read now can be fetched.
@@ -124,10 +133,10 @@ export function judgeRoutes(parts: JudgeParts): Route[] {
 }
 
 /** Has a text debated whose verdicts go to the tenant's webhooks, and are kept like those of a request. */
-export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'clock' | 'report'>): Debate {
+export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'clock' | 'report'>): DebateStarter {
   return async (tenant, { text, language }, protocols) => {
     const pressure = parts.pressure()
-    if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+    if (pressure !== null) throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
     const createdAt = new Date(parts.clock()).toISOString()
     const id = `text-${randomBytes(9).toString('base64url')}`
     const message = postMessage.parse({
@@ -146,19 +155,19 @@ export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' 
 async function askedOf(
   parts: Pick<JudgeParts, 'asking' | 'report'>,
   tenant: string,
-  wanted: Asked,
-): Promise<Extract<AskedOutcome, { kind: 'asked' }>> {
+  wanted: VerdictRequest,
+): Promise<Extract<VerdictRequestOutcome, { kind: 'asked' }>> {
   const { post, comments, protocols, webhook } = wanted
   const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook }))
   switch (outcome.kind) {
     case 'asked':
       return outcome
     case 'deleted':
-      throw new Refused('deleted', 'the subject of this id was deleted')
+      throw new RequestRefused('deleted', 'the subject of this id was deleted')
     case 'paused':
-      throw new Refused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
+      throw new RequestRefused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
     case 'unjudged':
-      throw new Refused('protocol', unjudgedBy(outcome))
+      throw new RequestRefused('protocol', unjudgedBy(outcome))
   }
 }
 
@@ -170,17 +179,17 @@ function unjudgedBy({ protocols, judging }: { protocols: readonly string[]; judg
 }
 
 /** Puts it on the topics. Throws the problem of a message that its topic does not take. */
-async function streamed({ sending }: Pick<JudgeParts, 'sending'>, call: Call, wanted: Wanted): Promise<void> {
+async function streamed({ sending }: Pick<JudgeParts, 'sending'>, call: DoorCall, wanted: JudgeRequest): Promise<void> {
   call.ifLate(() => unanswered('kafka', `has not acknowledged all of it: sent again ${sameId(wanted)} it counts once`))
   const became = await sending.send(call.caller.tenant, wanted.records)
   const at = became.indexOf('refused')
   if (at === -1) return
   const first = wanted.post.hateSpeech === undefined ? 'post' : 'reply'
-  throw new Refused('too-large', `Kafka's topic does not take ${at === 0 ? first : `comments.${at - 1}`}`)
+  throw new RequestRefused('too-large', `Kafka's topic does not take ${at === 0 ? first : `comments.${at - 1}`}`)
 }
 
 /** What is not known of a question that the store has not acknowledged. */
-function notKnown(wanted: Wanted): string {
+function notKnown(wanted: JudgeRequest): string {
   const asked = wanted.webhook
     ? 'whether it was asked is not known: its verdicts may come by webhook, and once more if it is asked again'
     : 'whether it was asked is not known, and it is safe to ask again: what nobody has the address of is dropped'
@@ -191,7 +200,7 @@ function notKnown(wanted: Wanted): string {
 }
 
 /** How a repeat of its messages is known as such. The id may be one that was made up here. */
-function sameId({ post, records }: Wanted): string {
+function sameId({ post, records }: JudgeRequest): string {
   const isOurs = /^req-[\w-]{12}$/.test(post.id)
   return `under the same ${records.length === 1 ? 'id' : 'ids'}${isOurs ? ` (${post.id})` : ''}`
 }
@@ -202,18 +211,18 @@ async function stored<Result>(parts: Pick<JudgeParts, 'report'>, work: Promise<R
     return await work
   } catch (error) {
     if (!(error instanceof StoreSuspended)) parts.report('error', { where: 'door', error })
-    throw new Refused('store-away', 'the store does not take or answer it now', { retryAfter: 3 })
+    throw new RequestRefused('store-away', 'the store does not take or answer it now', { retryAfter: 3 })
   }
 }
 
 /** The answer once it is complete, or as it is after so many seconds, when the client has gone, or when the door closes. */
 async function complete(
   parts: JudgeParts,
-  call: Call,
+  call: DoorCall,
   id: string,
   seconds: number,
   transcripts = false,
-): Promise<Answer> {
+): Promise<VerdictAnswer> {
   const { tenant } = call.caller
   const over = new AbortController()
   const signal = AbortSignal.any([
@@ -229,7 +238,7 @@ async function complete(
       const changed = seconds === 0 ? null : parts.answers.changed(id, signal).catch(() => undefined)
       const answer = await stored(parts, parts.answers.read(tenant, id, { transcripts }))
       if (answer === null) throw unknownRequest()
-      if (answer.erased) throw new Refused('erased', 'its subject was deleted, or it was erased')
+      if (answer.erased) throw new RequestRefused('erased', 'its subject was deleted, or it was erased')
       const isComplete = answer.verdicts.size >= answer.protocols.length
       // By two clocks, perhaps: never more than it has waited.
       if (isComplete && hasWaited) call.waitedTooLong(sinceDecided(answer, parts.clock()))
@@ -244,15 +253,15 @@ async function complete(
 }
 
 /** How long ago the last of these verdicts was decided, in ms. */
-function sinceDecided({ verdicts }: Answer, now: number): number {
+function sinceDecided({ verdicts }: VerdictAnswer, now: number): number {
   const times = [...verdicts.values()].map((text) => Date.parse(JSON.parse(text).decidedAt))
   return now - Math.max(...times)
 }
 
 function said(
-  call: Call,
+  call: DoorCall,
   id: string,
-  answer: Answer,
+  answer: VerdictAnswer,
   { withTranscripts = false, ignored = [] }: { withTranscripts?: boolean; ignored?: readonly string[] },
 ): Response {
   const verdicts = [...answer.verdicts.values()].map((text) => ({ ...JSON.parse(text), subject: answer.subjectId }))
@@ -267,7 +276,7 @@ function said(
 }
 
 function pending(
-  call: Call,
+  call: DoorCall,
   given: { id: string; until: number; verdicts: unknown[]; missing: readonly string[]; ignored?: readonly string[] },
 ): Response {
   const { id, until, ...rest } = given
@@ -275,106 +284,24 @@ function pending(
   return json(202, body, { location: `/v1/judgements/${id}`, 'retry-after': '1' })
 }
 
-function urlOf({ base }: Call, id: string): string {
+function urlOf({ base }: DoorCall, id: string): string {
   return `${base}/v1/judgements/${id}`
 }
 
 /** The id of a request as the path has it: anything else is none, and asks no store. */
-function requestOf({ param }: Call): string {
+function requestOf({ param }: DoorCall): string {
   const id = param('id')
   if (!/^[0-9a-f]{32}$/.test(id)) throw unknownRequest()
   return id
 }
 
-function unknownRequest(): Refused {
-  return new Refused('not-found', 'there is no such judgement, or it is kept no longer')
+function unknownRequest(): RequestRefused {
+  return new RequestRefused('not-found', 'there is no such judgement, or it is kept no longer')
 }
 
 function waitIn(text: string): number {
   const seconds = Number(text)
   if (text.trim() === '' || !(seconds >= 0 && seconds <= MOST_WAIT))
-    throw new Refused('invalid', `wait: 0 to ${MOST_WAIT} seconds`)
+    throw new RequestRefused('invalid', `wait: 0 to ${MOST_WAIT} seconds`)
   return seconds
-}
-
-const ANSWER: Schema = {
-  type: 'object',
-  required: ['id', 'url', 'until', 'done', 'verdicts', 'missing'],
-  properties: {
-    id: { type: 'string', description: 'Of the request.' },
-    url: { type: 'string', description: 'The address of its answer.' },
-    until: { type: 'string', description: 'Until when it is.' },
-    done: { type: 'boolean' },
-    verdicts: {
-      type: 'array',
-      items: { type: 'object' },
-      description: 'As on the topic, with the id that you gave as `subject`.',
-    },
-    missing: { type: 'array', items: { type: 'string' }, description: 'Protocols whose verdict is to come.' },
-    transcripts: { type: 'array', items: { type: 'object' } },
-    ignored: IGNORED,
-  },
-}
-const RESPONSES: Pick<Operation, 'response' | 'others'> = {
-  response: { status: 200, description: 'All verdicts.', schema: ANSWER },
-  others: [{ status: 202, description: 'Some are to come: ask at `url`.', schema: ANSWER }],
-}
-
-const JUDGE: Operation = {
-  operationId: 'judge',
-  summary: 'Judges a post, with comments or as a reply, and answers its verdicts',
-  description:
-    'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and its calls are stopped unless somebody else waits for the same answer.',
-  request: {
-    schema: {
-      type: 'object',
-      properties: {
-        post: { type: 'object', description: 'A post; `id` and `createdAt` may be left out.' },
-        reply: { type: 'object', description: 'A reply (`hateSpeech`, `text`), in place of a post.' },
-        comments: {
-          type: 'array',
-          items: {},
-          description: 'Comments; `id`, `postId` and `createdAt` may be left out.',
-        },
-        protocols: {
-          type: 'array',
-          items: { type: 'string' },
-          description: 'Who judges; left out, as the routes have it.',
-        },
-        wait: { type: 'number', minimum: 0, maximum: MOST_WAIT, default: USUAL_WAIT, description: 'Seconds.' },
-        stream: { type: 'boolean', default: false, description: 'Puts it on the topics, too; needs the scope send.' },
-        webhook: {
-          type: 'boolean',
-          default: false,
-          description: 'Sends its verdicts to the webhooks of the tenant, too.',
-        },
-      },
-    },
-    example: { post: { text: 'The bridge is closed.' }, protocols: ['hate'], wait: 10 },
-  },
-  ...RESPONSES,
-}
-const JUDGEMENT: Operation = {
-  operationId: 'judgement',
-  summary: 'The request and its verdicts so far',
-  parameters: [
-    {
-      name: 'wait',
-      in: 'query',
-      description: 'Seconds to wait for what is missing.',
-      schema: { type: 'number', minimum: 0, maximum: MOST_WAIT },
-    },
-    {
-      name: 'transcript',
-      in: 'query',
-      description: 'true: with the debates.',
-      schema: { type: 'string', enum: ['true', 'false'] },
-    },
-  ],
-  ...RESPONSES,
-}
-const ERASE: Operation = {
-  operationId: 'eraseJudgement',
-  summary: 'Stops the request, and erases its texts and verdicts',
-  response: { status: 204, description: 'Nothing of it is kept.' },
 }

@@ -1,10 +1,10 @@
 import { type ApiKey, foundKey, SCOPES } from '../contracts/facts/api-key.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import { Refused } from './problem.ts'
-import type { Caller, Rate, Route } from './route.ts'
+import { RequestRefused } from './problem.ts'
+import type { Caller, DoorRoute, KeyRate } from './route.ts'
 
 /** Wrong keys from one address: more in a row are told to wait. */
-const WRONG: Rate = { perSecond: 5, burst: 50 }
+const WRONG: KeyRate = { perSecond: 5, burst: 50 }
 /** Keys, and addresses, whose rates are known at a time. */
 const MOST_NAMES = 20_000
 
@@ -12,7 +12,7 @@ export interface KeyParts {
   /** The keys as they are now, by id. */
   readonly keys: () => ReadonlyMap<string, ApiKey>
   /** The rate of keys that have none of their own. */
-  readonly rate: Rate
+  readonly rate: KeyRate
   /** Whether whoever reaches the port may do everything, as this tenant. */
   readonly openAs: string | null
   readonly clock: Clock
@@ -29,33 +29,37 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
   }
 
   /** Null if the key is unknown. Throws the problem of one that is missing, or may not do this. */
-  function knownCaller({ scope, orScope, googleKeys }: Asked, headers: Headers, query: URLSearchParams): Caller | null {
+  function knownCaller(
+    { scope, orScope, googleKeys }: KeyRequirement,
+    headers: Headers,
+    query: URLSearchParams,
+  ): Caller | null {
     const given = keyIn(headers, googleKeys ? query : null)
     if (given === null) {
-      if (openAs === null) throw new Refused('key-missing', 'the request has no key')
+      if (openAs === null) throw new RequestRefused('key-missing', 'the request has no key')
       return { id: 'loopback', tenant: openAs, scopes: new Set(SCOPES), by: 'loopback', rate }
     }
     const key = foundKey(keys(), given, clock())
     if (key === null) return null
     const caller = callerOf(key)
     const isAllowed = [scope, orScope].some((one) => one === null || (one && caller.scopes.has(one)))
-    if (!isAllowed) throw new Refused('scope', `the key has not the scope ${scope}`)
+    if (!isAllowed) throw new RequestRefused('scope', `the key has not the scope ${scope}`)
     return caller
   }
 
   return {
     /** Throws the problem of a key that is missing, unknown, or may not do this. */
-    identify(route: Asked, headers: Headers, query: URLSearchParams, address: string): Caller {
+    identify(route: KeyRequirement, headers: Headers, query: URLSearchParams, address: string): Caller {
       const caller = knownCaller(route, headers, query)
       if (caller !== null) return caller
       // Good keys are found before this: nobody is shut out by another who guesses.
       const seconds = wrong.take(address, WRONG, 1, clock())
       if (seconds !== null)
-        throw new Refused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
+        throw new RequestRefused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
       throw unknownKey()
     },
     /** Throws the problem of a key that was good, and is unknown by now or may not do this any more: no guess, so it counts for none. */
-    identifyAgain(route: Asked, headers: Headers, query: URLSearchParams): void {
+    identifyAgain(route: KeyRequirement, headers: Headers, query: URLSearchParams): void {
       if (knownCaller(route, headers, query) === null) throw unknownKey()
     },
     /** Counts so many requests. Throws the problem of a rate that is reached. */
@@ -63,15 +67,15 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
       if (cost <= 0) return
       const seconds = used.take(caller.id, caller.rate, cost, clock())
       if (seconds !== null)
-        throw new Refused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
+        throw new RequestRefused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
     },
   }
 }
 
-type Asked = Pick<Route, 'scope' | 'orScope' | 'googleKeys'>
+type KeyRequirement = Pick<DoorRoute, 'scope' | 'orScope' | 'googleKeys'>
 
-function unknownKey(): Refused {
-  return new Refused('key-unknown', 'the key is unknown, revoked or expired')
+function unknownKey(): RequestRefused {
+  return new RequestRefused('key-unknown', 'the key is unknown, revoked or expired')
 }
 
 function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
@@ -84,7 +88,7 @@ function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
 /** Token buckets by name. */
 interface Rates {
   /** Takes so much at this rate; null if there was room, else for how many seconds there is none. */
-  take(name: string, rate: Rate, cost: number, now: number): number | null
+  take(name: string, rate: KeyRate, cost: number, now: number): number | null
 }
 
 interface Bucket {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decisionMessage } from '../contracts/facts/decisions.ts'
+import { decisionMessage } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { writtenFields } from '../contracts/facts/json-walk.ts'
 import {
@@ -12,12 +12,12 @@ import {
 } from '../contracts/facts/messages.ts'
 import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Outgoing } from '../contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf } from './body.ts'
-import { type ProblemName, Refused } from './problem.ts'
+import { type ProblemName, RequestRefused } from './problem.ts'
 import { inOrder, pauses } from './reading.ts'
-import { type Caller, json, type Route } from './route.ts'
-import type { Sending } from './sending.ts'
+import { type Caller, type DoorRoute, json } from './route.ts'
+import type { RecordSender } from './sending.ts'
 import { IGNORED, ignoredIn, unknownIn } from './unknown-fields.ts'
 
 /** What each type of message is read by, and which of its fields are sent on. */
@@ -65,14 +65,14 @@ const decisionOfKey = z
 
 /** A message that may be sent, or why it may not. */
 type Item =
-  | { readonly id: string | null; readonly record: Outgoing; readonly ignored: readonly string[] }
-  | { readonly id: string | null; readonly refused: Refused }
+  | { readonly id: string | null; readonly record: OutgoingMessage; readonly ignored: readonly string[] }
+  | { readonly id: string | null; readonly refused: RequestRefused }
 
 /** The problem by which a message is refused that can't be read. */
 const PROBLEM_OF = { 'too-large': 'too-large', 'not-json': 'not-json' } as const satisfies Record<string, ProblemName>
 
 export interface MessageParts {
-  readonly sending: Sending
+  readonly sending: RecordSender
   readonly topics: Readonly<Record<MessageType, string>>
   /** Where decisions go; null where nobody carries them out. */
   readonly decisionsTopic: string | null
@@ -88,7 +88,7 @@ export interface MessageParts {
  * `POST /v1/messages`: messages for the topics, one or a list, answered when Kafka has acknowledged them. All are read before any is
  * sent; what can't be read is refused by itself. What is checked is what is sent: the fields that are known, under the key's tenant.
  */
-export function messagesRoute(parts: MessageParts): Route {
+export function messagesRoute(parts: MessageParts): DoorRoute {
   // What one tenant sends reaches the topics in the order in which it came here.
   const inTurn = inOrder()
   return {
@@ -103,7 +103,8 @@ export function messagesRoute(parts: MessageParts): Route {
       const entries = entriesOf(body, parts.items)
       charge((entries?.length ?? 1) - 1)
       const pressure = parts.pressure()
-      if (pressure !== null) throw new Refused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+      if (pressure !== null)
+        throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
       const now = parts.clock()
       const { items, sending } = await inTurn(caller.tenant, async () => {
         const items: Item[] = []
@@ -113,7 +114,7 @@ export function messagesRoute(parts: MessageParts): Route {
           await pause(bytes.length)
         }
         const foreign = items.some((item) => 'refused' in item && item.refused.problem === 'tenant')
-        if (foreign) throw new Refused('tenant', `a message names another tenant than ${caller.tenant}`)
+        if (foreign) throw new RequestRefused('tenant', `a message names another tenant than ${caller.tenant}`)
         const [only] = items
         if (entries === null && only !== undefined && 'refused' in only) throw only.refused
         const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
@@ -125,18 +126,18 @@ export function messagesRoute(parts: MessageParts): Route {
       const said = items.map((item, index) => {
         if ('refused' in item) return refusedItem(index, item.id, item.refused)
         return became[sent++] === 'refused'
-          ? refusedItem(index, item.id, new Refused('too-large', "Kafka's topic does not take it"))
+          ? refusedItem(index, item.id, new RequestRefused('too-large', "Kafka's topic does not take it"))
           : { index, id: item.id, status: 'acknowledged' as const, ...ignoredIn(item.ignored) }
       })
       const accepted = said.filter(({ status }) => status === 'acknowledged').length
       if (accepted === 0 && said.length > 0)
-        throw new Refused('none-accepted', `none of ${said.length} was accepted`, { items: said })
+        throw new RequestRefused('none-accepted', `none of ${said.length} was accepted`, { items: said })
       return json(200, { accepted, refused: said.length - accepted, items: said })
     },
   }
 }
 
-function refusedItem(index: number, id: string | null, { problem, message }: Refused) {
+function refusedItem(index: number, id: string | null, { problem, message }: RequestRefused) {
   return { index, id, status: 'refused' as const, problem: { type: `/problems/${problem}`, detail: message } }
 }
 
@@ -144,23 +145,26 @@ function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits 
   const { tenant } = caller
   const read = readValue(bytes, anyMessage, limits, now)
   if (!read.ok)
-    return { id: writtenId(bytes), refused: new Refused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail) }
+    return {
+      id: writtenId(bytes),
+      refused: new RequestRefused(entryOf(PROBLEM_OF, read.reason) ?? 'invalid', read.detail),
+    }
   const given = read.json as Readonly<Record<string, unknown>>
   const { type } = read.message
   const own = type === 'feedback' || type === 'decision' ? given.subjectId : given.id
   const id = typeof own === 'string' ? own : null
   const named = given.tenant
   if (named !== undefined && named !== null && named !== tenant)
-    return { id, refused: new Refused('tenant', "another tenant than the key's") }
+    return { id, refused: new RequestRefused('tenant', "another tenant than the key's") }
   if (type === 'decision' && !caller.scopes.has('decide'))
-    return { id, refused: new Refused('scope', 'this key may not decide') }
+    return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
-    return { id, refused: new Refused('invalid', 'type: nobody carries decisions out here') }
+    return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
   const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)
   const fields = type === 'decision' ? DECISION_FIELDS : MESSAGE_TYPES[type].fields
   const value = JSON.stringify(message)
   if (Buffer.byteLength(value) > limits.maxMessageBytes)
-    return { id, refused: new Refused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
+    return { id, refused: new RequestRefused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
   const record =
     type === 'decision'
       ? { topic: decisionsTopic ?? '', key: String(message.subjectId), value }
@@ -227,7 +231,7 @@ const ITEM = {
   },
 } as const
 
-const OPERATION: Route['operation'] = {
+const OPERATION: DoorRoute['operation'] = {
   operationId: 'sendMessages',
   summary: 'Sends posts, comments, replies, deletions, feedback and decisions',
   description:

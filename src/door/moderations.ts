@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { isBlank } from '../contracts/facts/blank.ts'
 import { jsonOf } from './body.ts'
 import { noScore } from './no-score.ts'
-import { headersOf, PROBLEMS, Refused } from './problem.ts'
+import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
 import { pauses } from './reading.ts'
-import { json, type Operation, type Route, type Schema } from './route.ts'
+import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { CATEGORIES, type Category } from './scoring/attributes.ts'
-import { SCORING_VERSION, type Scorer } from './scoring/score-text.ts'
+import { SCORING_VERSION, type TextScorer } from './scoring/score-text.ts'
 
 /** Most texts of one request, and the longest, in bytes. */
 const [MOST_TEXTS, MOST_BYTES] = [32, 100_000]
@@ -24,7 +24,7 @@ const request = z.object({
 })
 
 export interface ModerationParts {
-  readonly scorer: Scorer
+  readonly scorer: TextScorer
   /** From which score on a category is flagged. */
   readonly flagAt: number
   /** What the prompts are, for the version in an answer. */
@@ -32,7 +32,7 @@ export interface ModerationParts {
 }
 
 /** `POST /v1/moderations`, as OpenAI documents it. */
-export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationParts): Route {
+export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationParts): DoorRoute {
   const version = `gavel-${SCORING_VERSION}-${createHash('sha256').update(promptsHash).digest('hex').slice(0, 8)}`
   return {
     method: 'POST',
@@ -48,7 +48,7 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
       charge(inputs.reduce((sum, { text }) => sum + scorer.calls(text), -1))
       const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone, signal: closing }
       const pause = pauses()
-      const asked: ReturnType<Scorer['categories']>[] = []
+      const asked: ReturnType<TextScorer['categories']>[] = []
       for (const input of inputs) {
         const score = scorer.categories({ ...input, ...whose })
         // It is waited for below.
@@ -88,19 +88,19 @@ interface Input {
 function inputsIn(body: Buffer): Input[] {
   const read = request.safeParse(jsonOf(body))
   if (!read.success)
-    throw new Refused(
+    throw new RequestRefused(
       'invalid',
       "'input' is a string, a list of strings, or a list of parts of the types text and image_url",
     )
   const { input } = read.data
   const inputs = typeof input === 'string' ? [{ text: input }] : listed(input)
-  if (inputs.length > MOST_TEXTS) throw new Refused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
+  if (inputs.length > MOST_TEXTS) throw new RequestRefused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
   for (const { text, images = [] } of inputs) {
-    if (isBlank(text) && images.length === 0) throw new Refused('invalid', "'input' has an empty text")
-    if (Buffer.byteLength(text) > MOST_BYTES) throw new Refused('too-large', "'input' has too long a text")
-    if (images.length > MOST_IMAGES) throw new Refused('invalid', `'input' has more than ${MOST_IMAGES} images`)
+    if (isBlank(text) && images.length === 0) throw new RequestRefused('invalid', "'input' has an empty text")
+    if (Buffer.byteLength(text) > MOST_BYTES) throw new RequestRefused('too-large', "'input' has too long a text")
+    if (images.length > MOST_IMAGES) throw new RequestRefused('invalid', `'input' has more than ${MOST_IMAGES} images`)
     if (!images.every((url) => /^(?:https:\/\/|data:image\/)/i.test(url)))
-      throw new Refused('image', 'an image needs an https or a data address')
+      throw new RequestRefused('image', 'an image needs an https or a data address')
   }
   return inputs.map(({ text, ...more }) => ({ text: text.toWellFormed(), ...more }))
 }
@@ -116,7 +116,7 @@ function listed(input: readonly (string | z.infer<typeof part>)[]): Input[] {
 }
 
 /** Refusals in the form of OpenAI's errors. */
-function refuse(refused: Refused, id: string): Response {
+function refuse(refused: RequestRefused, id: string): Response {
   const { status } = PROBLEMS[refused.problem]
   const type =
     status === 401

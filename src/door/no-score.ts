@@ -1,8 +1,8 @@
-import { type ProblemName, Refused } from './problem.ts'
-import { NoScore, type Unscored } from './scoring/score-text.ts'
+import { type ProblemName, RequestRefused } from './problem.ts'
+import { NoScore, type NoScoreReason } from './scoring/score-text.ts'
 
 /** What is wrong with a model's score, as the problem of the door. */
-const NO_SCORE: Readonly<Record<Unscored, ProblemName>> = {
+const NO_SCORE: Readonly<Record<NoScoreReason, ProblemName>> = {
   image: 'image',
   filtered: 'refused-content',
   unreadable: 'model-unreadable',
@@ -16,5 +16,5 @@ export function noScore(error: unknown): never {
   if (!(error instanceof NoScore)) throw error
   const why =
     error.why === 'image' ? 'an image can not be fetched, is none or too large, or the model takes none' : error.why
-  throw new Refused(NO_SCORE[error.why], `there is no score: ${why}`, { retryAfter: 5 })
+  throw new RequestRefused(NO_SCORE[error.why], `there is no score: ${why}`, { retryAfter: 5 })
 }

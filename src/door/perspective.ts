@@ -5,18 +5,18 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
-import { headersOf, PROBLEMS, Refused } from './problem.ts'
-import { json, type Operation, type Route, type Schema } from './route.ts'
+import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
+import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { ATTRIBUTES, type Attribute } from './scoring/attributes.ts'
 import { sentencesOf } from './scoring/pieces.ts'
-import { SCORING_VERSION, type Scorer } from './scoring/score-text.ts'
-import type { Sending } from './sending.ts'
+import { SCORING_VERSION, type TextScorer } from './scoring/score-text.ts'
+import type { RecordSender } from './sending.ts'
 
 export interface PerspectiveParts {
   /** Has a comment judged whose verdict follows. */
-  readonly debate: Debate
-  readonly scorer: Scorer
-  readonly sending: Sending
+  readonly debate: DebateStarter
+  readonly scorer: TextScorer
+  readonly sending: RecordSender
   readonly feedbackTopic: string
   /** Languages in which texts are scored. */
   readonly languages: readonly string[]
@@ -57,14 +57,14 @@ const suggestion = request.extend({
 })
 
 /** Has the comment debated by the named protocols, or by those that the routes choose; its verdicts go to the tenant's webhooks. */
-export type Debate = (
+export type DebateStarter = (
   tenant: string,
   comment: { readonly text: string; readonly language: string | undefined },
   protocols: readonly string[] | null,
 ) => Promise<{ readonly id: string; readonly until: string; readonly protocols: readonly string[] }>
 
 /** An error of Perspective's own, by the type that its clients look at. */
-class PerspectiveError extends Refused {
+class PerspectiveError extends RequestRefused {
   readonly errorType: string
   readonly details: object
   constructor(errorType: string, message: string, details: object = {}) {
@@ -75,7 +75,7 @@ class PerspectiveError extends Refused {
 }
 
 /** `comments:analyze` and `comments:suggestscore`, as Perspective documents them. */
-export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
+export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
   const shared = { method: 'POST', googleKeys: true, takesBody: true, refuse } as const
   return [
     {
@@ -162,7 +162,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): Route[] {
           return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
         })
         const became = await parts.sending.send(caller.tenant, records)
-        if (became.includes('refused')) throw new Refused('too-large', "Kafka's topic does not take it")
+        if (became.includes('refused')) throw new RequestRefused('too-large', "Kafka's topic does not take it")
         return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
       },
     },
@@ -188,12 +188,12 @@ function commentIn({ comment, context }: z.infer<typeof request>): { comment: st
   return { comment: written.toWellFormed(), context: before.map((one) => one.toWellFormed()) }
 }
 
-interface Wanted {
+interface RequestedAttribute {
   readonly name: Attribute
   readonly threshold: number
 }
 
-function attributesIn(asked: z.infer<typeof request>['requestedAttributes'], drops: boolean): Wanted[] {
+function attributesIn(asked: z.infer<typeof request>['requestedAttributes'], drops: boolean): RequestedAttribute[] {
   const entries = Object.entries(asked ?? {})
   if (entries.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No requested attributes.')
   return entries.flatMap(([written, { scoreType, scoreThreshold }]) => {
@@ -250,7 +250,7 @@ const STATUSES: Readonly<Record<number, string>> = {
 }
 
 /** Refusals in the form of Google's errors. A wrong key is a 400 there, a missing one a 403. */
-function refuse(refused: Refused, id: string): Response {
+function refuse(refused: RequestRefused, id: string): Response {
   const { problem } = refused
   const code = problem === 'key-unknown' ? 400 : problem === 'key-missing' ? 403 : PROBLEMS[problem].status
   const info = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', domain: 'googleapis.com' }

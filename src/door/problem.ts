@@ -148,7 +148,7 @@ interface More {
 }
 
 /** A request that is refused, and why, in words that quote nothing of it. */
-export class Refused extends Error {
+export class RequestRefused extends Error {
   override readonly name = 'Refused'
   readonly problem: ProblemName
   readonly more: More
@@ -160,7 +160,7 @@ export class Refused extends Error {
 }
 
 /** Problem details (RFC 9457), with what to do. */
-function problemOf({ problem, message, more }: Refused, instance: string) {
+function problemOf({ problem, message, more }: RequestRefused, instance: string) {
   const { status, title, todo } = PROBLEMS[problem]
   const { errors, items } = more
   return {
@@ -177,12 +177,12 @@ function problemOf({ problem, message, more }: Refused, instance: string) {
 
 /** The body of an answer to what can't be read as a request, and its type. */
 export function unreadable(problem: ProblemName) {
-  const refused = new Refused(problem, 'it could not be read as a request')
+  const refused = new RequestRefused(problem, 'it could not be read as a request')
   return { type: 'application/problem+json', body: `${JSON.stringify(problemOf(refused, 'none'))}\n` }
 }
 
 /** The answer to a request that is refused. */
-export function refusal(refused: Refused, instance: string): Response {
+export function refusal(refused: RequestRefused, instance: string): Response {
   const { status } = PROBLEMS[refused.problem]
   return new Response(`${JSON.stringify(problemOf(refused, instance))}\n`, {
     status,
@@ -191,7 +191,7 @@ export function refusal(refused: Refused, instance: string): Response {
 }
 
 /** Headers that go with a refusal, in whatever form its body is. */
-export function headersOf({ problem, more }: Refused): Record<string, string> {
+export function headersOf({ problem, more }: RequestRefused): Record<string, string> {
   const { status } = PROBLEMS[problem]
   const seconds = more.retryAfter ?? (status === 429 || status === 503 ? 1 : undefined)
   return {

@@ -1,9 +1,9 @@
 import type { Scope } from '../contracts/facts/api-key.ts'
 import type { Dependency, TimeOfCall } from './in-time.ts'
-import type { ProblemName, Refused } from './problem.ts'
+import type { ProblemName, RequestRefused } from './problem.ts'
 
 /** How much may be done: on average, and at once. */
-export interface Rate {
+export interface KeyRate {
   readonly perSecond: number
   readonly burst: number
 }
@@ -15,11 +15,11 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>
   /** Who acts, as decisions name them. */
   readonly by: string
-  readonly rate: Rate
+  readonly rate: KeyRate
 }
 
 /** A request that may be answered. */
-export interface Call extends TimeOfCall {
+export interface DoorCall extends TimeOfCall {
   /** Of the request: on its answer, in its problem, in the log. */
   readonly id: string
   readonly caller: Caller
@@ -64,7 +64,7 @@ export interface Operation {
 }
 
 /** A method of a path. */
-export interface Route {
+export interface DoorRoute {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** As OpenAPI writes it: `/v1/subjects/{id}`. */
   readonly path: string
@@ -83,9 +83,9 @@ export interface Route {
   readonly needs?: { readonly dependency: Dependency; readonly withinMs?: number }
   /** The problems that it has beside those of every route. */
   readonly problems: readonly ProblemName[]
-  answer(call: Call): Promise<Response> | Response
+  answer(call: DoorCall): Promise<Response> | Response
   /** The form of its refusals where others have laid it down. */
-  refuse?(refused: Refused, id: string): Response
+  refuse?(refused: RequestRefused, id: string): Response
 }
 
 /** An answer in JSON. */

@@ -1,6 +1,6 @@
 import type { Report } from '../contracts/ports/report.ts'
-import { type Outgoing, RefusedRecord, type TopicWriter } from '../contracts/ports/topic.ts'
-import { Refused } from './problem.ts'
+import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../contracts/ports/topic.ts'
+import { RequestRefused } from './problem.ts'
 
 /** Most records, and bytes of them, that are handed to Kafka at a time. */
 const [MOST_RECORDS, MOST_BYTES] = [2_000, 1_000_000]
@@ -8,22 +8,22 @@ const [MOST_RECORDS, MOST_BYTES] = [2_000, 1_000_000]
 const [MOST_WAITING_BYTES, MOST_OF_TENANT] = [32 * 2 ** 20, 16 * 2 ** 20]
 
 /** What became of a record: every in-sync replica has it, or Kafka never takes it. */
-export type Sent = 'acknowledged' | 'refused'
+export type SendOutcome = 'acknowledged' | 'refused'
 
-export interface Sending {
+export interface RecordSender {
   /** Longest time until that is known or given up, in ms. */
   readonly withinMs: number
   /**
-   * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `Refused` where that is not known within
+   * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `RequestRefused` where that is not known within
    * the time: they may arrive all the same, which does no harm, since a repeat of a message counts once.
    */
-  send(tenant: string, records: readonly Outgoing[]): Promise<Sent[]>
+  send(tenant: string, records: readonly OutgoingMessage[]): Promise<SendOutcome[]>
 }
 
 /** Records of one request: what is left of them to send, and what became of the others. */
 interface Request {
-  readonly records: readonly Outgoing[]
-  readonly became: Sent[]
+  readonly records: readonly OutgoingMessage[]
+  readonly became: SendOutcome[]
   /** The first that was not handed over. */
   next: number
   isOver: boolean
@@ -42,7 +42,7 @@ export function sending({
   writer: Pick<TopicWriter, 'send'>
   timeoutMs: number
   report: Report
-}): Sending {
+}): RecordSender {
   const waiting: Request[] = []
   const waitingOf = new Map<string, number>()
   let waitingBytes = 0
@@ -62,8 +62,8 @@ export function sending({
     }
   }
 
-  async function sendBatch(batch: readonly Part[]): Promise<void> {
-    const settle = (part: Part, became: Sent) => {
+  async function sendBatch(batch: readonly RequestPart[]): Promise<void> {
+    const settle = (part: RequestPart, became: SendOutcome) => {
       part.request.became[part.at] = became
       if (part.at === part.request.records.length - 1) part.request.done()
     }
@@ -96,10 +96,10 @@ export function sending({
       const own = waitingOf.get(tenant) ?? 0
       // One request is let in by itself, however large.
       if ((waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING_BYTES) || (own > 0 && own + bytes > MOST_OF_TENANT))
-        throw new Refused('back-pressure', 'too much waits to be sent to Kafka', { retryAfter: 2 })
+        throw new RequestRefused('back-pressure', 'too much waits to be sent to Kafka', { retryAfter: 2 })
       waitingBytes += bytes
       waitingOf.set(tenant, own + bytes)
-      const became: Sent[] = []
+      const became: SendOutcome[] = []
       try {
         await new Promise<void>((resolve, reject) => {
           const late = setTimeout(() => request.done(new Error('no acknowledgement')), timeoutMs)
@@ -116,7 +116,7 @@ export function sending({
               const at = waiting.indexOf(request)
               if (at !== -1) waiting.splice(at, 1)
               if (error === undefined) resolve()
-              else reject(new Refused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 }))
+              else reject(new RequestRefused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 }))
             },
           }
           waiting.push(request)
@@ -134,15 +134,15 @@ export function sending({
 }
 
 /** A record of a request, and which of them it is. */
-interface Part {
+interface RequestPart {
   readonly request: Request
   readonly at: number
-  readonly record: Outgoing
+  readonly record: OutgoingMessage
 }
 
 /** The next records to send; requests that nobody waits for any more are left out. */
-function nextBatch(waiting: Request[]): Part[] {
-  const batch: Part[] = []
+function nextBatch(waiting: Request[]): RequestPart[] {
+  const batch: RequestPart[] = []
   let bytes = 0
   for (let request = waiting[0]; request !== undefined; request = waiting[0]) {
     for (const record of request.isOver ? [] : request.records.slice(request.next)) {
@@ -156,6 +156,6 @@ function nextBatch(waiting: Request[]): Part[] {
   return batch
 }
 
-function sizeOf({ key, value }: Outgoing): number {
+function sizeOf({ key, value }: OutgoingMessage): number {
   return Buffer.byteLength(key ?? '') + Buffer.byteLength(value) + 100
 }

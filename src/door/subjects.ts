@@ -4,8 +4,8 @@ import type { DecisionStore } from '../contracts/ports/decisions.ts'
 import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../contracts/ports/threads.ts'
-import { Refused } from './problem.ts'
-import { type Call, json, type Operation, type Route, type Schema, STORE_MS } from './route.ts'
+import { RequestRefused } from './problem.ts'
+import { type DoorCall, type DoorRoute, json, type Operation, type Schema, STORE_MS } from './route.ts'
 
 export interface SubjectParts {
   readonly threads: Pick<ThreadStore, 'read' | 'statusOf'>
@@ -17,7 +17,7 @@ export interface SubjectParts {
 }
 
 /** `GET /v1/subjects/{id}`: what is on its way about a streamed post or reply, and, where the record is kept, what stands. */
-export function subjectsRoute(parts: SubjectParts): Route {
+export function subjectsRoute(parts: SubjectParts): DoorRoute {
   return {
     method: 'GET',
     path: '/v1/subjects/{id}',
@@ -32,7 +32,10 @@ export function subjectsRoute(parts: SubjectParts): Route {
       try {
         const record = await parts.record()
         if (record === null && (wants.standing || wants.transcript))
-          throw new Refused('record-off', 'verdicts and transcripts are only in the record (role record, record.path)')
+          throw new RequestRefused(
+            'record-off',
+            'verdicts and transcripts are only in the record (role record, record.path)',
+          )
         for (const kind of kinds) {
           const ref: ThreadRef = { tenant: call.caller.tenant, postId: id, kind }
           const [status, state, recorded] = await Promise.all([
@@ -44,11 +47,11 @@ export function subjectsRoute(parts: SubjectParts): Route {
           return json(200, await shown({ ref, status, state, recorded, record }, wants.transcript))
         }
       } catch (error) {
-        if (error instanceof Refused) throw error
+        if (error instanceof RequestRefused) throw error
         if (!(error instanceof StoreSuspended)) parts.report('error', { where: 'door', error })
-        throw new Refused('store-away', 'the store does not answer now', { retryAfter: 3 })
+        throw new RequestRefused('store-away', 'the store does not answer now', { retryAfter: 3 })
       }
-      throw new Refused('not-found', 'nothing is known of such a subject, or it is forgotten')
+      throw new RequestRefused('not-found', 'nothing is known of such a subject, or it is forgotten')
     },
   }
 
@@ -104,17 +107,17 @@ async function transcriptsOf(
   return found.flatMap((text) => (text === null ? [] : [JSON.parse(text)]))
 }
 
-function kindsIn({ query }: Call): readonly ThreadRef['kind'][] {
+function kindsIn({ query }: DoorCall): readonly ThreadRef['kind'][] {
   const asked = query.get('kind')
   if (asked === null) return STREAMED_KINDS
   const kinds = STREAMED_KINDS.filter((kind) => kind === asked)
-  if (kinds.length === 0) throw new Refused('invalid', `kind: ${STREAMED_KINDS.join(' or ')}`)
+  if (kinds.length === 0) throw new RequestRefused('invalid', `kind: ${STREAMED_KINDS.join(' or ')}`)
   return kinds
 }
 
-function flag({ query }: Call, name: string): boolean {
+function flag({ query }: DoorCall, name: string): boolean {
   const given = query.get(name) ?? 'false'
-  if (given !== 'true' && given !== 'false') throw new Refused('invalid', `${name}: true or false`)
+  if (given !== 'true' && given !== 'false') throw new RequestRefused('invalid', `${name}: true or false`)
   return given === 'true'
 }
 

@@ -1,5 +1,5 @@
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
-import { Refused } from './problem.ts'
+import { RequestRefused } from './problem.ts'
 import type { Schema } from './route.ts'
 
 /** So many are named, and so much of each. */
@@ -31,7 +31,7 @@ export function checkKnown(names: Iterable<string>, known: readonly string[]): v
   for (const name of names)
     if (!known.includes(name)) {
       const message = `is no field here.${didYouMean(shown(name), known)} There are ${known.join(', ')}.`
-      throw new Refused('invalid', `${shown(name)}: ${message}`, { errors: [{ path: shown(name), message }] })
+      throw new RequestRefused('invalid', `${shown(name)}: ${message}`, { errors: [{ path: shown(name), message }] })
     }
 }
 

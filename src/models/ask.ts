@@ -3,14 +3,14 @@ import { ParameterRefused, PermanentError, RetryLaterError } from '../contracts/
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, chargedReply, failCall, readCall, requestOf } from './call.ts'
-import { type AskContext, CallDeferred, firstPrompt, type ModelPrompt, type Settled } from './context.ts'
-import { chainOf, firstChoice, type ModelChoice, mustNotBeFiltered, takePass, turnToNext } from './fallback.ts'
-import { findQuestions, keep, lookUp, release, type Sharing, sharingOf, waitForOthers } from './memo.ts'
+import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
+import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, mustNotBeFiltered } from './fallback.ts'
+import { findQuestions, keep, lookUp, type QuestionSharing, release, sharingOf, waitForOthers } from './memo.ts'
 import { writeMessages } from './messages.ts'
 import type { Slot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { type AskAnswers, askOf, frameOf, itemsOf, type KnownAnswers, settledOf } from './questions.ts'
-import { furtherPrompt, together } from './repair.ts'
+import { furtherPrompt, mergeAnswers } from './repair.ts'
 import { mustBeGranted, NO_USE, reserve, settle } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
@@ -18,7 +18,7 @@ import { mustBeGranted, NO_USE, reserve, settle } from './reservations.ts'
 // is the same for all of them, and where the ask stands is in the variables of the functions here.
 
 /** Answers an ask through the models of its role. */
-export async function ask(gateway: GatewayState, context: AskContext): Promise<Settled> {
+export async function ask(gateway: GatewayState, context: AskContext): Promise<AskResult> {
   const { settings, images, hold, clock, report } = gateway
   const { protocol, caseId, askId } = context
   const beganAt = clock()
@@ -51,7 +51,7 @@ export async function ask(gateway: GatewayState, context: AskContext): Promise<S
 export async function askInTurn(
   gateway: GatewayState,
   context: AskContext,
-  sharing: Sharing | null,
+  sharing: QuestionSharing | null,
   first: ModelChoice,
   frame: readonly ChatMessage[],
   askOne: typeof askModel,
@@ -61,7 +61,7 @@ export async function askInTurn(
   const known = new Map<string, MemoEntry>()
   /** Questions for which a call has been made, whether or not it answered them. */
   const asked = new Set<string>()
-  const paid: Settled[] = []
+  const paid: AskResult[] = []
   let waitedMs = 0
   let isErased = false
   /** Keys of questions that are asked at the moment. */
@@ -70,7 +70,7 @@ export async function askInTurn(
   const note = (answers: KnownAnswers) => {
     for (const [key, entry] of answers) known.set(key, entry)
   }
-  const wanted = stopWhenUnwanted(context, () => isAwaited(sharing, asking))
+  const stopListening = stopWhenUnwanted(context, () => isAwaited(sharing, asking))
   try {
     while (questions.some(isOpen)) {
       // 1. Memo: what is known leaves the list here, and what others are asking.
@@ -90,7 +90,7 @@ export async function askInTurn(
           for (const key of keys) asked.add(key)
           note(keep(context, sharing, mine, settled))
         } catch (error) {
-          choice = turnToNext(gateway, context, choice, error)
+          choice = fallBack(gateway, context, choice, error)
           const anew = findQuestions(gateway, context, sharing, choice.model, frame)
           questions = questions.map((one, at) => (isOpen(one) ? (anew[at] ?? one) : one))
           continue
@@ -111,7 +111,7 @@ export async function askInTurn(
       isErased = waited.isErased
     }
   } finally {
-    wanted()
+    stopListening()
     sharing?.waiter.leave()
   }
   return { questions, known, paid, waitedMs }
@@ -124,11 +124,11 @@ async function askModel(
   choice: ModelChoice,
   part: Ask,
   messages: readonly ChatMessage[],
-): Promise<Settled> {
+): Promise<AskResult> {
   const { slots, thinkingRooms } = gateway
   const { model } = choice
   // 2. Breaker
-  const { pass, giveBack } = takePass(gateway, context, choice)
+  const { pass, giveBack: releasePass } = acquirePass(gateway, context, choice)
   try {
     // 3. Slot
     const slot = await slots.take(model, context.signal)
@@ -142,7 +142,7 @@ async function askModel(
       slot.free()
     }
   } finally {
-    giveBack()
+    releasePass()
   }
 }
 
@@ -195,13 +195,13 @@ async function askFurther(
   slot: Slot,
   asked: ModelPrompt,
   answered: AnsweredCall,
-): Promise<Settled> {
+): Promise<AskResult> {
   // 7. Repair: more room for thoughts, or the repair question
   const further = furtherPrompt(gateway, choice.model, asked, answered)
   if (further === null) return answered.settled
   const last = await askAgain(gateway, context, choice, slot, further)
   if (last === null) return answered.settled
-  const settled = together(gateway, choice.model, further, answered.settled, last.settled)
+  const settled = mergeAnswers(gateway, choice.model, further, answered.settled, last.settled)
   return askFurther(gateway, context, choice, slot, further, { settled, reply: last.reply })
 }
 
@@ -213,16 +213,16 @@ async function askAgain(
   slot: Slot,
   prompt: ModelPrompt,
 ): Promise<AnsweredCall | null> {
-  let giveBack = () => {}
+  let releasePass = () => {}
   try {
-    const taken = takePass(gateway, context, choice)
-    giveBack = taken.giveBack
+    const taken = acquirePass(gateway, context, choice)
+    releasePass = taken.giveBack
     return await askQuestion(gateway, context, choice, { pass: taken.pass, slot }, prompt)
   } catch (error) {
     if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
     throw error
   } finally {
-    giveBack()
+    releasePass()
   }
 }
 
@@ -230,24 +230,24 @@ async function askAgain(
  * Stops the ask, and with it its call in flight, as soon as it is unwanted, unless others wait for one of the answers: then it
  * continues, and they get it. Returns what ends this.
  */
-function stopWhenUnwanted({ unwanted, stop }: AskContext, isAwaited: () => Promise<boolean>): () => void {
-  if (unwanted === undefined) return () => {}
+function stopWhenUnwanted({ cancelled, stop }: AskContext, isAwaited: () => Promise<boolean>): () => void {
+  if (cancelled === undefined) return () => {}
   let isOver = false
   const look = async () => {
     if ((await isAwaited()) || isOver) return
     stop(new RetryLaterError('aborted', 'nobody waits for its answer', { costsAttempt: false }))
   }
   const begin = () => void look()
-  unwanted.addEventListener('abort', begin, { once: true })
-  if (unwanted.aborted) begin()
+  cancelled.addEventListener('abort', begin, { once: true })
+  if (cancelled.aborted) begin()
   return () => {
     isOver = true
-    unwanted.removeEventListener('abort', begin)
+    cancelled.removeEventListener('abort', begin)
   }
 }
 
 /** Whether anybody else waits for what is asked at the moment. Where nobody does, others may ask it from now on. */
-async function isAwaited(sharing: Sharing | null, asking: readonly string[]): Promise<boolean> {
+async function isAwaited(sharing: QuestionSharing | null, asking: readonly string[]): Promise<boolean> {
   if (sharing === null || asking.length === 0) return false
   const { waiter, lease } = sharing
   const isJoined = () => asking.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)

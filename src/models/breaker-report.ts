@@ -1,4 +1,4 @@
-import type { AwayReason } from '../contracts/facts/errors.ts'
+import type { OutageReason } from '../contracts/facts/errors.ts'
 import { namesOf, remedyFor } from '../contracts/facts/model-name.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
@@ -24,7 +24,7 @@ export function breakerReport(
   setting?: string,
 ): BreakerReport {
   /** Models that were told to be away: why, since when, and since when they are called again, in ms since 1970. */
-  const told = new Map<string, { readonly reason: AwayReason; readonly since: number; until: number | null }>()
+  const told = new Map<string, { readonly reason: OutageReason; readonly since: number; until: number | null }>()
 
   function look(): void {
     const now = clock()
@@ -38,7 +38,7 @@ export function breakerReport(
   }
 
   return {
-    changed({ model, to, away: { reason, why, since } }) {
+    changed({ model, to, outage: { reason, why, since } }) {
       report('breaker:changed', { model, to, reason })
       look()
       const known = told.get(model)

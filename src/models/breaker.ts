@@ -1,4 +1,4 @@
-import type { AwayReason, CallOutcome, ToMend } from '../contracts/facts/errors.ts'
+import type { CallOutcome, OperatorAction, OutageReason } from '../contracts/facts/errors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { BreakerState } from '../contracts/ports/report.ts'
 import { type ProbeOrder, probeOrder } from './probe-order.ts'
@@ -27,12 +27,12 @@ export interface BreakerChange {
   /** Set if `to` is `open`: the time until the first probe, in ms. */
   readonly coolDownMs?: number
   /** Why the model is, or was, left alone, and since when, in ms since 1970. */
-  readonly away: Away
+  readonly outage: ModelOutage
 }
 
 /** Why a model is left alone; `why`: what its last failed call said. */
-export interface Away {
-  readonly reason: AwayReason
+export interface ModelOutage {
+  readonly reason: OutageReason
   readonly why: string
   readonly since: number
 }
@@ -48,17 +48,19 @@ export type PassEnd = CallOutcome | 'not-made'
 /** What is known of a call that failed. */
 export interface PassFailure {
   /** Whose question it was. */
-  readonly asker?: string | undefined
+  readonly accountKey?: string | undefined
   /** What the operator has to mend before the model answers; set only if the model may be left alone for it. */
-  readonly mend?: ToMend | undefined
+  readonly action?: OperatorAction | undefined
   /** What the call said, for the log; never what was sent or received. */
   readonly why?: string | undefined
 }
 
-export type Allowed = { readonly ok: true; readonly pass: Pass } | { readonly ok: false; readonly retryInMs: number }
+export type PassDecision =
+  | { readonly ok: true; readonly pass: Pass }
+  | { readonly ok: false; readonly retryInMs: number }
 
 /** The model to ask, and in how many ms it may be called: above 0 only if no model of its chain may be called now. */
-export interface Preferred {
+export interface PreferredModel {
   readonly model: string
   readonly retryInMs: number
 }
@@ -73,11 +75,11 @@ export interface Breaker {
    * again, who has had a call fail waits until those have had their turn who wait and have not: what one account's questions
    * bring about says nothing of the model, and must not keep it from being tried with another's.
    */
-  allow(model: string, asker?: string): Allowed
+  allow(model: string, accountKey?: string): PassDecision
   /** In how many ms this model may be called for this asker; 0 if now. */
-  waitMs(model: string, asker?: string): number
+  waitMs(model: string, accountKey?: string): number
   /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
-  preferred(chain: readonly string[], attempt: number, asker?: string): Preferred
+  preferred(chain: readonly string[], attempt: number, accountKey?: string): PreferredModel
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one asker once only, as long as others are answered: it is the question's
@@ -89,7 +91,7 @@ export interface Breaker {
   /** Every model's state as of now. */
   states(): ReadonlyMap<string, BreakerState>
   /** Why this model is left alone; null if it is not. */
-  away(model: string): Away | null
+  outage(model: string): ModelOutage | null
 }
 
 /**
@@ -101,9 +103,9 @@ export async function withPass<Result>(
   model: string,
   work: (pass: Pass) => Promise<Result>,
   refused: (retryInMs: number) => Result,
-  asker?: string,
+  accountKey?: string,
 ): Promise<Result> {
-  const allowed = breakers.allow(model, asker)
+  const allowed = breakers.allow(model, accountKey)
   if (!allowed.ok) return refused(allowed.retryInMs)
   try {
     return await work(allowed.pass)
@@ -137,13 +139,13 @@ type State =
       refusals: number
       refused: number
     }
-  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number; readonly away: Away }
+  | { readonly is: 'open'; readonly until: number; readonly coolDownMs: number; readonly outage: ModelOutage }
   | {
       readonly is: 'half-open'
       readonly out: Set<Pass>
       worked: number
       readonly coolDownMs: number
-      readonly away: Away
+      readonly outage: ModelOutage
     }
 
 export function breaker(deps: {
@@ -163,19 +165,23 @@ export function breaker(deps: {
     return order
   }
 
-  function enter(model: string, from: State, to: State, away: Away): State {
+  function enter(model: string, from: State, to: State, outage: ModelOutage): State {
     states.set(model, to)
     const coolDown = to.is === 'open' ? { coolDownMs: to.until - clock() } : {}
-    changed?.({ model, from: from.is, to: to.is, ...coolDown, away })
+    changed?.({ model, from: from.is, to: to.is, ...coolDown, outage })
     return to
   }
 
   /** `coolDownMs` is for a model that does not answer; one that refuses is probed at an even pace. */
-  function open(model: string, from: State, coolDownMs: number, { mend, why = '' }: PassFailure): void {
+  function open(model: string, from: State, coolDownMs: number, { action, why = '' }: PassFailure): void {
     const now = clock()
-    const away = { reason: mend ?? 'unreachable', why, since: from.is === 'closed' ? now : from.away.since } as const
-    const wait = mend === undefined ? coolDownMs : PROBE_MS.least + random() * (PROBE_MS.most - PROBE_MS.least)
-    enter(model, from, { is: 'open', until: now + wait, coolDownMs, away }, away)
+    const outage = {
+      reason: action ?? 'unreachable',
+      why,
+      since: from.is === 'closed' ? now : from.outage.since,
+    } as const
+    const wait = action === undefined ? coolDownMs : PROBE_MS.least + random() * (PROBE_MS.most - PROBE_MS.least)
+    enter(model, from, { is: 'open', until: now + wait, coolDownMs, outage }, outage)
   }
 
   /** The current state: an open one whose time has passed is half-open. */
@@ -190,12 +196,12 @@ export function breaker(deps: {
     // One that lies further ahead than any cool-down does was set before the clock was set back.
     const isAhead = now < state.until && state.until - now <= Math.max(settings.maxCoolDown, PROBE_MS.most)
     if (isAhead) return state
-    const { coolDownMs, away } = state
-    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, away }, away)
+    const { coolDownMs, outage } = state
+    return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, outage }, outage)
   }
 
   /** How long it must not be called for this asker, in ms; 0 if it may be. */
-  function waitFor(model: string, now: number, asker?: string): number {
+  function waitFor(model: string, now: number, accountKey?: string): number {
     const state = stateOf(model, now)
     switch (state.is) {
       case 'closed':
@@ -203,31 +209,31 @@ export function breaker(deps: {
       case 'open':
         return state.until - now
       case 'half-open':
-        return state.out.size < placesFor(model, state, asker) ? 0 : settings.coolDown
+        return state.out.size < placesFor(model, state, accountKey) ? 0 : settings.coolDown
     }
   }
 
   /** At once. Of a model that refuses, one until it has answered. */
-  function probesOf({ away, worked }: HalfOpen): number {
-    return away.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
+  function probesOf({ outage, worked }: HalfOpen): number {
+    return outage.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
   }
 
   /** How many probes there may be for this asker; of several, the last is for who has had no call fail. */
-  function placesFor(model: string, state: HalfOpen, asker?: string): number {
+  function placesFor(model: string, state: HalfOpen, accountKey?: string): number {
     const order = orderOf(model)
-    if (order.isBehind(asker)) return 0
-    return order.hasFailed(asker) ? Math.max(1, probesOf(state) - 1) : probesOf(state)
+    if (order.isBehind(accountKey)) return 0
+    return order.hasFailed(accountKey) ? Math.max(1, probesOf(state) - 1) : probesOf(state)
   }
 
   /** The same for an ask that comes back after it. */
-  function waitOf(model: string, asker?: string): number {
-    const retryInMs = waitFor(model, clock(), asker)
-    if (retryInMs > 0) orderOf(model).waits(asker, retryInMs)
+  function waitOf(model: string, accountKey?: string): number {
+    const retryInMs = waitFor(model, clock(), accountKey)
+    if (retryInMs > 0) orderOf(model).waits(accountKey, retryInMs)
     return retryInMs
   }
 
-  function allow(model: string, asker?: string): Allowed {
-    const retryInMs = waitOf(model, asker)
+  function allow(model: string, accountKey?: string): PassDecision {
+    const retryInMs = waitOf(model, accountKey)
     const state = stateOf(model, clock())
     if (retryInMs > 0 || state.is === 'open') return { ok: false, retryInMs }
     const pass: Pass = { model }
@@ -236,11 +242,11 @@ export function breaker(deps: {
   }
 
   /** The model whose turn it is, or another that may be called; if none may, the first, with its remaining wait. */
-  function preferred(chain: readonly string[], attempt: number, asker?: string): Preferred {
+  function preferred(chain: readonly string[], attempt: number, accountKey?: string): PreferredModel {
     const now = clock()
     const at = Math.min(attempt, chain.length) - 1
     const inTurn = [...chain.slice(at), ...chain.slice(0, at)].map((model) => {
-      return { model, is: stateOf(model, now).is, retryInMs: waitFor(model, now, asker) }
+      return { model, is: stateOf(model, now).is, retryInMs: waitFor(model, now, accountKey) }
     })
     const [first] = inTurn
     if (first === undefined) throw new Error('a chain without models')
@@ -258,25 +264,27 @@ export function breaker(deps: {
 
     note(pass, end, failure = {}) {
       const { model } = pass
-      const { asker, mend } = failure
+      const { accountKey, action } = failure
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
-      const failed = mend !== undefined || FAILED.has(end)
+      const failed = action !== undefined || FAILED.has(end)
       if (!failed && !WORKED.has(end)) return
       const order = orderOf(model)
-      const hadFailed = order.hasFailed(asker)
-      if (failed) order.failed(asker)
-      else order.answered(asker)
+      const hadFailed = order.hasFailed(accountKey)
+      if (failed) order.failed(accountKey)
+      else order.answered(accountKey)
       if (state.is === 'half-open') {
         if (!failed) {
           state.worked++
-          if (state.worked >= settings.successes) enter(model, state, closed(0), state.away)
-        } else if (!hadFailed || state.worked === 0 || mend === 'quota' || mend === 'key') {
+          if (state.worked >= settings.successes) enter(model, state, closed(0), state.outage)
+        } else if (!hadFailed || state.worked === 0 || action === 'quota' || action === 'key') {
           const longest = hadFailed ? Math.max(PROBE_MS.most, state.coolDownMs) : Number.POSITIVE_INFINITY
           const doubled = Math.min(2 * state.coolDownMs, settings.maxCoolDown, longest)
-          open(model, state, mend === undefined ? doubled : settings.coolDown, failure)
+          open(model, state, action === undefined ? doubled : settings.coolDown, failure)
         }
-      } else if (mend === undefined ? isDown(state, end, asker, settings) : isRefusing(state, mend, hadFailed)) {
+      } else if (
+        action === undefined ? isDown(state, end, accountKey, settings) : isRefusing(state, action, hadFailed)
+      ) {
         open(model, state, settings.coolDown, failure)
       }
     },
@@ -286,9 +294,9 @@ export function breaker(deps: {
       return new Map([...states.keys()].map((model) => [model, stateOf(model, now).is]))
     },
 
-    away(model) {
+    outage(model) {
       const state = states.get(model)
-      return state === undefined || state.is === 'closed' ? null : state.away
+      return state === undefined || state.is === 'closed' ? null : state.outage
     },
   }
 }
@@ -297,26 +305,27 @@ type Closed = Extract<State, { is: 'closed' }>
 type HalfOpen = Extract<State, { is: 'half-open' }>
 
 /** Notes one more refusal; returns whether the model is to be left alone for it. */
-function isRefusing(state: Closed, mend: ToMend, hadFailed: boolean): boolean {
-  const itsOwn = hadFailed && (mend === 'permission' || mend === 'model')
+function isRefusing(state: Closed, action: OperatorAction, hadFailed: boolean): boolean {
+  const itsOwn = hadFailed && (action === 'permission' || action === 'model')
   if (!itsOwn) state.refusals++
   state.refused++
   return state.refusals >= MOST_REFUSALS || state.refused >= ALONE_FAILS
 }
 
 /** Notes one more call that was answered or not; returns whether too many were not. */
-function isDown(state: Closed, end: PassEnd, asker: string | undefined, settings: BreakerSettings): boolean {
+function isDown(state: Closed, end: PassEnd, accountKey: string | undefined, settings: BreakerSettings): boolean {
   const failed = FAILED.has(end)
   if (!failed) {
     state.refusals = 0
     state.refused = 0
     state.failedAskers.clear()
-  } else if (asker !== undefined && state.failedAskers.size < 2) state.failedAskers.add(asker)
+  } else if (accountKey !== undefined && state.failedAskers.size < 2) state.failedAskers.add(accountKey)
   const mostInARow = state.failedAskers.size < 2 ? ALONE_FAILS : OTHERS_WORK
-  const itsOwn = end === 'unavailable' && asker !== undefined && state.blamed.has(asker) && state.inARow < mostInARow
+  const itsOwn =
+    end === 'unavailable' && accountKey !== undefined && state.blamed.has(accountKey) && state.inARow < mostInARow
   state.inARow = failed ? state.inARow + 1 : 0
   if (itsOwn) return false
-  if (failed && asker !== undefined) blame(state.blamed, asker)
+  if (failed && accountKey !== undefined) blame(state.blamed, accountKey)
   state.failures.push(failed)
   if (state.failures.length > settings.window) state.failures.shift()
   return failed && tooMany(state.failures, settings)
@@ -351,8 +360,8 @@ const ALONE_FAILS = 40
 /** Most askers that are remembered for their errors; the first go first. */
 const MOST_BLAMED = 1_000
 
-function blame(blamed: Set<string>, asker: string): void {
-  blamed.add(asker)
+function blame(blamed: Set<string>, accountKey: string): void {
+  blamed.add(accountKey)
   for (const oldest of blamed) {
     if (blamed.size <= MOST_BLAMED) return
     blamed.delete(oldest)

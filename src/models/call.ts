@@ -1,14 +1,14 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
-import type { Filtered } from '../contracts/facts/filtered.ts'
+import type { FilterRefusal } from '../contracts/facts/filtered.ts'
 import { noUsage } from '../contracts/facts/verdict.ts'
 import { NOTHING } from '../contracts/ports/budgets.ts'
 import { msSince } from '../contracts/ports/clock.ts'
 import type { ModelReply, ModelRequest, Tier } from '../contracts/ports/model.ts'
-import type { Unmetered } from '../contracts/ports/report.ts'
+import type { UnmeteredReason } from '../contracts/ports/report.ts'
 import type { CallEnd } from './adaptive.ts'
 import type { Pass, PassFailure } from './breaker.ts'
-import type { AskContext, ModelPrompt, Settled } from './context.ts'
+import type { AskContext, AskResult, ModelPrompt } from './context.ts'
 import { type Charge, chargeOf, spentOn } from './cost.ts'
 import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
@@ -26,7 +26,7 @@ export interface Admission {
 }
 
 /** A call in flight. */
-export interface Flight {
+export interface CallInFlight {
   readonly pass: Pass
   readonly prompt: ModelPrompt
   readonly reservation: Reservation
@@ -49,13 +49,13 @@ export interface Flight {
 export interface ChargedReply {
   readonly reply: ModelReply
   readonly charge: Charge
-  readonly unmetered: Unmetered | null
+  readonly unmetered: UnmeteredReason | null
   readonly use: CallUse
 }
 
 /** A call that the model answered, readably or not. */
 export interface AnsweredCall {
-  readonly settled: Settled
+  readonly settled: AskResult
   readonly reply: ModelReply
 }
 
@@ -72,7 +72,7 @@ export function beginCall(
   { pass, slot }: Admission,
   prompt: ModelPrompt,
   reservation: Reservation,
-): Flight {
+): CallInFlight {
   const { stage, role } = prompt.ask
   const startedAt = clock()
   const tier = tierOf(settings, protocol, role)
@@ -118,7 +118,7 @@ export function beginCall(
 export function requestOf(
   gateway: GatewayState,
   choice: ModelChoice,
-  { pass, prompt, reservation, tier, timeoutMs, signal }: Flight,
+  { pass, prompt, reservation, tier, timeoutMs, signal }: CallInFlight,
 ): ModelRequest {
   const { ask, messages, thinkingTokens, trial } = prompt
   const { model } = pass
@@ -147,7 +147,7 @@ export function requestOf(
 /** The model's reply with its thoughts apart, and its cost: the real usage takes the place of what was reserved. */
 export function chargedReply(
   { settings }: GatewayState,
-  { pass, prompt, reservation: { atMost } }: Flight,
+  { pass, prompt, reservation: { atMost } }: CallInFlight,
   said: ModelReply,
 ): ChargedReply {
   const { ask, messages, thinkingTokens } = prompt
@@ -161,14 +161,14 @@ export function chargedReply(
 export function readCall(
   gateway: GatewayState,
   context: AskContext,
-  flight: Flight,
+  flight: CallInFlight,
   { reply, charge, unmetered }: ChargedReply,
 ): AnsweredCall {
   const { settings, clock } = gateway
   const { ask } = flight.prompt
   const reading = readReply(reply, ask.answer)
   endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
-  const settled: Settled = {
+  const settled: AskResult = {
     ...(reading.readable
       ? { answer: withExpected(ask, reading.answer, reply.probabilities) }
       : { answer: null, failed: { code: reading.code, detail: reading.why } }),
@@ -187,7 +187,7 @@ export function failCall(
   gateway: GatewayState,
   context: AskContext,
   choice: ModelChoice,
-  flight: Flight,
+  flight: CallInFlight,
   use: CallUse,
   thrown: unknown,
 ): FailedCall {
@@ -197,10 +197,10 @@ export function failCall(
   const isFree = FREE.has(outcome)
   // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must fail with
   // its name at once.
-  const mend = hasOthers(choice) || gateway.settings.holds ? refusal?.mend : undefined
+  const operatorAction = hasOthers(choice) || gateway.settings.holds ? refusal?.operatorAction : undefined
   endCall(gateway, context, flight, outcome, {
     again: error instanceof ParameterRefused,
-    failure: { mend, why: error instanceof Error ? error.message : '' },
+    failure: { action: operatorAction, why: error instanceof Error ? error.message : '' },
     ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
   })
   return { error, use: { spent: isFree ? NOTHING : use.spent, counted: !isFree || outcome === 'rate-limited' } }
@@ -214,20 +214,20 @@ export function failCall(
 function endCall(
   { breakers, clock, report, unmeteredCalls }: GatewayState,
   context: AskContext,
-  flight: Flight,
+  flight: CallInFlight,
   outcome: CallOutcome,
   how: {
     readonly reply?: ModelReply
     readonly charge?: Charge
-    readonly unmetered?: Unmetered | null
-    readonly failure?: Pick<PassFailure, 'mend' | 'why'>
+    readonly unmetered?: UnmeteredReason | null
+    readonly failure?: Pick<PassFailure, 'action' | 'why'>
     readonly again?: boolean
-    readonly filtered?: readonly Filtered[]
+    readonly filtered?: readonly FilterRefusal[]
   },
 ): void {
   const { pass, prompt, startedAt, timeoutMs, longestMs } = flight
   const { reply, charge, unmetered = null, failure, again = false, filtered = reply?.filtered ?? [] } = how
-  const { protocol, caseId, asker } = context
+  const { protocol, caseId, accountKey } = context
   const { stage } = prompt.ask
   const { model } = pass
   const { callId } = flight.reservation
@@ -236,7 +236,7 @@ function endCall(
   flight.end(end, reply === undefined ? undefined : ms)
   // A timeout that the case's deadline shortened says nothing about the model.
   const byDeadline = outcome === 'timeout' && flight.cutOff() === null && timeoutMs < longestMs
-  if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { asker, ...failure })
+  if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { accountKey, ...failure })
   context.addCall({
     id: callId,
     outcome,
@@ -265,7 +265,7 @@ function endCall(
 }
 
 function outcomeOf(error: unknown): CallOutcome {
-  if (error instanceof PermanentError) return error.mend === undefined ? error.code : 'operator'
+  if (error instanceof PermanentError) return error.operatorAction === undefined ? error.code : 'operator'
   return error instanceof RetryLaterError ? error.code : 'error'
 }
 

@@ -1,5 +1,5 @@
 import type { Ask } from '../contracts/facts/ask.ts'
-import type { Call, JournalEntry } from '../contracts/facts/case.ts'
+import type { JournalEntry, ModelCall } from '../contracts/facts/case.ts'
 import { RetryLaterError, type Trial } from '../contracts/facts/errors.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
@@ -23,13 +23,13 @@ export interface GivenAsk {
   readonly remember: boolean
   readonly signal: AbortSignal
   /** Aborts when nobody wants this ask's answer for itself any more: it is stopped then, unless others wait for the answer too. */
-  readonly unwanted?: AbortSignal | undefined
+  readonly cancelled?: AbortSignal | undefined
   /** ms since 1970; no call begins after it, and a call in flight is cut off. */
   readonly deadline: number
   /** Awaited before anything is sent anywhere for this ask; rejects if it must not be asked any more. */
   readonly mayAsk?: () => Promise<void>
   /** Every call is added here as soon as it has ended, also if it throws. */
-  readonly calls: Call[]
+  readonly calls: ModelCall[]
 }
 
 /**
@@ -38,9 +38,9 @@ export interface GivenAsk {
  */
 export interface AskContext extends Readonly<Omit<GivenAsk, 'calls'>> {
   /** Whose question it is, as breakers tell those of one account from those of others: the author's, else the case's. */
-  readonly asker: string
+  readonly accountKey: string
   /** Adds a call that has ended to the ask's. */
-  readonly addCall: (call: Call) => void
+  readonly addCall: (call: ModelCall) => void
   /** Aborts `signal`. */
   readonly stop: (why: unknown) => void
 }
@@ -60,20 +60,20 @@ export interface ModelPrompt {
 }
 
 /** How an ask ended, as far as the journal is told by who answered it. */
-export type Settled = Pick<
+export type AskResult = Pick<
   Readonly<JournalEntry>,
   'answer' | 'failed' | 'raw' | 'model' | 'models' | 'usage' | 'ms' | 'memo' | 'remarks' | 'shown' | 'sent'
 >
 
 /** The context of an attempt that begins. */
 export function askContext({ calls, ...given }: GivenAsk): AskContext {
-  const { caseId, author, subject, signal, unwanted } = given
+  const { caseId, author, subject, signal, cancelled } = given
   const stopping = new AbortController()
   return {
     ...given,
-    asker: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
+    accountKey: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
     addCall: (call) => void calls.push(call),
-    signal: unwanted === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
+    signal: cancelled === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
     stop: (why) => stopping.abort(why),
   }
 }

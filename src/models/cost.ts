@@ -1,11 +1,11 @@
 import type { Ask } from '../contracts/facts/ask.ts'
-import type { Call } from '../contracts/facts/case.ts'
+import type { ModelCall } from '../contracts/facts/case.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import type { Amount } from '../contracts/ports/budgets.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { ModelReply, Tier } from '../contracts/ports/model.ts'
-import type { Report, Unmetered } from '../contracts/ports/report.ts'
+import type { Report, UnmeteredReason } from '../contracts/ports/report.ts'
 import { schemaLine } from './format.ts'
 
 /** US dollars per million tokens, and by what they are multiplied. */
@@ -24,7 +24,7 @@ export interface Price {
 }
 
 /** What a call is given and allowed, as far as its usage can be told from it. */
-export interface Given {
+export interface CallBounds {
   readonly messages: readonly ChatMessage[]
   /** The most that may be written. */
   readonly mostWritten: number
@@ -33,7 +33,7 @@ export interface Given {
 }
 
 /** The usage of an answered call, and its cost. */
-export type Charge = NonNullable<Call['spent']>
+export type Charge = NonNullable<ModelCall['spent']>
 
 /**
  * The most that a call can use. A token of a byte-level vocabulary has at least one byte, so the byte count is above any
@@ -74,8 +74,8 @@ const BEYOND = 10
 export function chargeOf(
   reply: ModelReply,
   price: Price | undefined,
-  given: Given,
-): { readonly charge: Charge; readonly unmetered: Unmetered | null } {
+  given: CallBounds,
+): { readonly charge: Charge; readonly unmetered: UnmeteredReason | null } {
   const { promptTokens, cachedTokens, completionTokens, cacheWriteTokens = 0, thinkingTokens = 0 } = reply
   const tokens = promptTokens + completionTokens
   const isBeyond = tokens > BEYOND * given.mostTokens
@@ -105,7 +105,7 @@ const TOKEN_BYTES = 3
 /** About what an image of a usual size counts as. */
 const IMAGE_TOKENS = 1_000
 
-function estimateOf({ text, thoughts = '', finish }: ModelReply, { messages, mostWritten }: Given) {
+function estimateOf({ text, thoughts = '', finish }: ModelReply, { messages, mostWritten }: CallBounds) {
   const sent = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
   // An answer that ended for length has used all that it was allowed, thoughts that nobody sees among it.
   const wrote =
@@ -178,7 +178,7 @@ const NAMED_AGAIN_MS = 3_600_000
 /** Reports that a model's usage is not known, and why: once in an hour for each reason. */
 export function unmeteredCalls(report: Report, clock: Clock) {
   const named = new Map<string, number>()
-  return (model: string, why: Unmetered): void => {
+  return (model: string, why: UnmeteredReason): void => {
     const last = named.get(`${why} ${model}`)
     if (last !== undefined && clock() - last < NAMED_AGAIN_MS) return
     named.set(`${why} ${model}`, clock())

@@ -1,7 +1,7 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
 import type { Pass } from './breaker.ts'
-import { type AskContext, CallDeferred, ModelAvoided, type Settled } from './context.ts'
+import { type AskContext, type AskResult, CallDeferred, ModelAvoided } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
 
 /** The model whose turn it is, and those of its chain that may still be asked, itself among them, in order of preference. */
@@ -25,17 +25,17 @@ export function chainOf(roles: GatewaySettings['roles'], protocol: string, role:
 /** Every model of the chain may be asked; the breaker says which one has the first turn. */
 export function firstChoice(
   { breakers }: GatewayState,
-  { ask, attempt, asker }: AskContext,
+  { ask, attempt, accountKey }: AskContext,
   chain: readonly string[],
 ): ModelChoice {
   if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
-  return { chain, left: chain, model: breakers.preferred(chain, attempt, asker).model }
+  return { chain, left: chain, model: breakers.preferred(chain, attempt, accountKey).model }
 }
 
 /** Gives the turn to the next model, after this one failed. Throws the error if it is the ask's own, or no model is left. */
-export function turnToNext(
+export function fallBack(
   { settings, breakers }: GatewayState,
-  { asker }: AskContext,
+  { accountKey }: AskContext,
   { chain, left, model }: ModelChoice,
   error: unknown,
 ): ModelChoice {
@@ -44,7 +44,7 @@ export function turnToNext(
   const isLeft = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
   const others = left.filter(isLeft)
   if (others.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
-  const next = breakers.preferred(others, 1, asker)
+  const next = breakers.preferred(others, 1, accountKey)
   if (next.retryInMs > 0) throw error
   return { chain, left: others, model: next.model }
 }
@@ -59,9 +59,9 @@ export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { lef
 }
 
 /** Takes a pass to call the model whose turn it is. Throws `ModelAvoided` where the breaker blocks it. */
-export function takePass(gateway: GatewayState, context: AskContext, { chain, model }: ModelChoice): TakenPass {
+export function acquirePass(gateway: GatewayState, context: AskContext, { chain, model }: ModelChoice): TakenPass {
   const { breakers } = gateway
-  const allowed = breakers.allow(model, context.asker)
+  const allowed = breakers.allow(model, context.accountKey)
   if (!allowed.ok) throw avoided(gateway, context, chain, allowed.retryInMs)
   const { pass } = allowed
   // Only the first note of a pass counts: this one, if no call was made.
@@ -71,17 +71,17 @@ export function takePass(gateway: GatewayState, context: AskContext, { chain, mo
 /** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */
 export function avoided(
   { breakers }: GatewayState,
-  { attempt, asker, ask }: AskContext,
+  { attempt, accountKey, ask }: AskContext,
   chain: readonly string[],
   retryInMs: number,
 ): ModelAvoided {
-  const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, asker).retryInMs)
+  const delayMs = Math.min(retryInMs, breakers.preferred(chain, attempt, accountKey).retryInMs)
   const why = `no model available for role ${ask.role} (circuit breakers open)`
   return new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
 }
 
 /** Throws if an endpoint's filter refused the question, and another model is to be asked for that. What was paid for stands in the ask's calls. */
-export function mustNotBeFiltered({ settings }: GatewayState, choice: ModelChoice, { failed }: Settled): void {
+export function mustNotBeFiltered({ settings }: GatewayState, choice: ModelChoice, { failed }: AskResult): void {
   // A filter refuses with an error, or in an answer.
   if (failed?.code === FILTERED && settings.onFiltered === 'next' && hasOthers(choice))
     throw new PermanentError(FILTERED, failed.detail)

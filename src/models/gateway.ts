@@ -2,11 +2,11 @@ import type { ModelCapacity } from '../contracts/ports/report.ts'
 import { ask } from './ask.ts'
 import { breaker } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
-import type { AskContext, Settled } from './context.ts'
+import type { AskContext, AskResult } from './context.ts'
 import { unmeteredCalls } from './cost.ts'
-import { holding } from './held.ts'
 import { imageCache } from './image-cache.ts'
 import { leases } from './lease.ts'
+import { outageHold } from './model-outage.ts'
 import { modelSlots } from './model-slots.ts'
 import type { GatewayParts, GatewayState } from './parts.ts'
 import { questionKeys } from './questions.ts'
@@ -21,7 +21,7 @@ import { thinkingRooms } from './thinking.ts'
  * `RetryLaterError` if the queue should try again.
  */
 export interface Gateway {
-  ask(context: AskContext): Promise<Settled>
+  ask(context: AskContext): Promise<AskResult>
   /** Asks that hold a slot now, and asks that wait for one. */
   readonly busy: number
   readonly waiting: number
@@ -39,8 +39,8 @@ export interface GatewayLoad {
 
 export function gateway(parts: GatewayParts): Gateway {
   const { settings, memo, clock, report } = parts
-  const away = breakerReport(report, clock, settings.endpointOf)
-  const breakers = breaker({ settings: settings.breaker, clock, changed: away.changed })
+  const outages = breakerReport(report, clock, settings.endpointOf)
+  const breakers = breaker({ settings: settings.breaker, clock, changed: outages.changed })
   const slots = modelSlots(settings, clock)
   const state: GatewayState = {
     ...parts,
@@ -50,7 +50,7 @@ export function gateway(parts: GatewayParts): Gateway {
     questionKeys: questionKeys(settings.secret, settings.thinkingOf),
     flights: singleFlight(),
     leases: leases({ memo, settings: settings.memo, clock, report }),
-    hold: settings.holds ? holding({ breakers, clock }) : null,
+    hold: settings.holds ? outageHold({ breakers, clock }) : null,
     thinkingRooms: thinkingRooms(settings, clock),
     spentBudgets: spentBudgets(report, clock, () => settings.whenSpent),
     unmeteredCalls: unmeteredCalls(report, clock),
@@ -65,7 +65,7 @@ export function gateway(parts: GatewayParts): Gateway {
     },
     load() {
       breakers.states()
-      away.look()
+      outages.look()
       return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { HeldQuestion, KeptAnswer, Looked, Memo, MemoEntry } from '../contracts/ports/memo.ts'
+import type { HeldQuestion, KeptAnswer, Memo, MemoEntry, MemoLookup } from '../contracts/ports/memo.ts'
 import type { Report } from '../contracts/ports/report.ts'
 
 export interface LeaseSettings {
@@ -17,7 +17,7 @@ export interface LeaseSettings {
 /** One caller's right to ask questions, among all processes: only one pays for a question while its lease is alive. */
 export interface AskerLease {
   /** For each key: its answer, or the right to ask, or that another is asking. */
-  look(keys: readonly string[]): Promise<readonly Looked[]>
+  look(keys: readonly string[]): Promise<readonly MemoLookup[]>
   /** Extends the leases of these questions until the returned function is called. */
   hold(keys: readonly string[]): () => void
   /** Stores answers for others, in the background, and ends their leases. An answer that is too long is not stored. */

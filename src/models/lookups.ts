@@ -5,7 +5,7 @@ import type { Report } from '../contracts/ports/report.ts'
 import { type BreakerSettings, breaker, withPass } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
 import { type AskContext, ModelAvoided } from './context.ts'
-import { holding } from './held.ts'
+import { outageHold } from './model-outage.ts'
 
 /** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
 const EMBEDDER_ROLE = 'embedder'
@@ -28,7 +28,7 @@ export interface Lookups {
    * chain answers (`Holding`).
    */
   look<Found>(
-    context: Pick<AskContext, 'caseId' | 'asker' | 'askId' | 'last' | 'deadline'>,
+    context: Pick<AskContext, 'caseId' | 'accountKey' | 'askId' | 'last' | 'deadline'>,
     find: () => Promise<Found>,
   ): Promise<Found>
   /** Whether the embedder's wait is over is noticed by this, also if nothing is looked up. */
@@ -58,14 +58,14 @@ export function lookups(deps: {
   report: Report
 }): Lookups {
   const { embedder, endpoint, settings, clock, report } = deps
-  const away = breakerReport(report, clock, () => endpoint, 'library.embedder')
-  const breakers = breaker({ settings, clock, changed: away.changed })
-  const hold = holding({ breakers, clock })
+  const outages = breakerReport(report, clock, () => endpoint, 'library.embedder')
+  const breakers = breaker({ settings, clock, changed: outages.changed })
+  const hold = outageHold({ breakers, clock })
   const chain = [embedder]
   return {
     async look(context, find) {
       const began = clock()
-      const { asker } = context
+      const { accountKey } = context
       try {
         const found = await withPass(
           breakers,
@@ -76,9 +76,9 @@ export function lookups(deps: {
               breakers.note(pass, 'answered')
               return made
             } catch (error) {
-              const mend = error instanceof PermanentError ? error.mend : undefined
+              const operatorAction = error instanceof PermanentError ? error.operatorAction : undefined
               const why = error instanceof Error ? error.message : ''
-              breakers.note(pass, outcomeOf(error), { asker, mend, why })
+              breakers.note(pass, outcomeOf(error), { accountKey, action: operatorAction, why })
               throw error
             }
           },
@@ -88,7 +88,7 @@ export function lookups(deps: {
               costsAttempt: false,
             })
           },
-          asker,
+          accountKey,
         )
         hold.answered(chain, context, began)
         return found
@@ -98,7 +98,7 @@ export function lookups(deps: {
     },
     tick() {
       breakers.states()
-      away.look()
+      outages.look()
     },
   }
 }

@@ -3,7 +3,7 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { msSince } from '../contracts/ports/clock.ts'
 import type { Memo, MemoEntry } from '../contracts/ports/memo.ts'
-import { type AskContext, CallDeferred, type Settled } from './context.ts'
+import { type AskContext, type AskResult, CallDeferred } from './context.ts'
 import type { AskerLease } from './lease.ts'
 import type { GatewayState } from './parts.ts'
 import { entriesOf, frameOf, type KnownAnswers, type Question, questionsOf, readEntry } from './questions.ts'
@@ -14,13 +14,13 @@ import type { Waiter } from './single-flight.ts'
 // another model is paid, its stored answers are looked up. Nothing reveals what another tenant has asked.
 
 /** An ask's share in what others ask at the same time. */
-export interface Sharing {
+export interface QuestionSharing {
   readonly waiter: Waiter<ThreadRef, MemoEntry>
   readonly lease: AskerLease
 }
 
 /** Answers that are known, and the questions that nobody has answered or is asking: they are this asker's. */
-export interface MemoLookup {
+export interface MemoFindings {
   readonly known: KnownAnswers
   readonly mine: readonly Question[]
 }
@@ -40,7 +40,7 @@ export interface OthersAnswers {
 export function sharingOf(
   { settings, flights, leases }: GatewayState,
   { remember, ask, subject }: AskContext,
-): Sharing | null {
+): QuestionSharing | null {
   if (!remember || !(settings.memo.enabled || ask.shared === true)) return null
   return { waiter: flights.waiter(subject), lease: leases.lease(subject) }
 }
@@ -49,7 +49,7 @@ export function sharingOf(
 export function findQuestions(
   { questionKeys }: GatewayState,
   { ask, subject }: AskContext,
-  sharing: Sharing | null,
+  sharing: QuestionSharing | null,
   model: string,
   frame: readonly ChatMessage[],
 ): readonly Question[] {
@@ -64,10 +64,10 @@ export function findQuestions(
 /** Looks up the open questions. With `anew`, no call is joined that is under way here. */
 export async function lookUp(
   { leases }: GatewayState,
-  sharing: Sharing | null,
+  sharing: QuestionSharing | null,
   open: readonly Question[],
   anew: boolean,
-): Promise<MemoLookup> {
+): Promise<MemoFindings> {
   const known = new Map<string, MemoEntry>()
   if (sharing === null) return { known, mine: open }
   const { waiter, lease } = sharing
@@ -106,9 +106,9 @@ export async function lookUp(
 /** Keeps what a model answered to these questions, for all who wait for it. Returns their answers. */
 export function keep(
   { ask }: AskContext,
-  sharing: Sharing | null,
+  sharing: QuestionSharing | null,
   mine: readonly Question[],
-  given: Settled,
+  given: AskResult,
 ): KnownAnswers {
   const answers = new Map<string, MemoEntry>()
   if (sharing === null) return answers
@@ -123,7 +123,7 @@ export function keep(
 }
 
 /** Lets the next asker ask the questions of these keys. */
-export async function release(sharing: Sharing | null, keys: readonly string[]): Promise<void> {
+export async function release(sharing: QuestionSharing | null, keys: readonly string[]): Promise<void> {
   if (keys.length === 0 || sharing === null) return
   await sharing.lease.release(keys)
   for (const key of keys) sharing.waiter.flightOf(key)?.resolve(null)
@@ -136,7 +136,7 @@ export async function release(sharing: Sharing | null, keys: readonly string[]):
 export async function waitForOthers(
   { memo, settings, clock }: GatewayState,
   { subject, deadline, signal }: AskContext,
-  { waiter }: Sharing,
+  { waiter }: QuestionSharing,
   others: readonly Question[],
   waitedMs: number,
 ): Promise<OthersAnswers> {

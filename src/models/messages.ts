@@ -41,9 +41,9 @@ async function mustBeAskable(
   messages: readonly ChatMessage[],
 ): Promise<void> {
   const { breakers, thinkingRooms } = gateway
-  const { attempt, asker } = context
-  const { model } = breakers.preferred(chain, attempt, asker)
-  const retryInMs = breakers.waitMs(model, asker)
+  const { attempt, accountKey } = context
+  const { model } = breakers.preferred(chain, attempt, accountKey)
+  const retryInMs = breakers.waitMs(model, accountKey)
   if (retryInMs > 0) throw avoided(gateway, context, chain, retryInMs)
   await context.mayAsk?.()
   await checkRoom(gateway, context, model, firstPrompt(ask, messages, thinkingRooms.of(model)))

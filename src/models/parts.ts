@@ -1,16 +1,16 @@
 import type { Budgets } from '../contracts/ports/budgets.ts'
+import type { CallLimits, ScopeLimits } from '../contracts/ports/call-limits.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { LoadImage } from '../contracts/ports/images.ts'
-import type { Limits, LimitsOf } from '../contracts/ports/limits.ts'
 import type { Memo } from '../contracts/ports/memo.ts'
 import type { Model } from '../contracts/ports/model.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import type { ThreadStore } from '../contracts/ports/threads.ts'
 import type { Breaker, BreakerSettings } from './breaker.ts'
 import type { Price, UnmeteredCalls } from './cost.ts'
-import type { Holding } from './held.ts'
 import type { ImageCache, ImageCacheSettings } from './image-cache.ts'
 import type { LeaseSettings, Leases } from './lease.ts'
+import type { OutageHold } from './model-outage.ts'
 import type { ModelSlots, SlotSettings } from './model-slots.ts'
 import type { QuestionKeys } from './questions.ts'
 import type { QuestionFlights } from './single-flight.ts'
@@ -36,8 +36,8 @@ export interface GatewaySettings extends SlotSettings, TierSettings, ThinkingSet
   readonly imageTokens: number
   /** What all processes together may ask: by model and by tenant; `default` for others. */
   readonly limits: {
-    readonly models: Readonly<Record<string, LimitsOf>>
-    readonly tenants: Readonly<Record<string, LimitsOf>>
+    readonly models: Readonly<Record<string, ScopeLimits>>
+    readonly tenants: Readonly<Record<string, ScopeLimits>>
   }
   /** Wait until a budget renews, or fail the ask. */
   readonly whenSpent: 'hold' | 'degrade'
@@ -58,7 +58,7 @@ export interface GatewayParts {
   /** Images that the store keeps beside their posts; absent where it keeps none so. */
   readonly keptImage?: ThreadStore['keptImage'] | undefined
   readonly memo: Memo
-  readonly limits: Limits
+  readonly limits: CallLimits
   readonly budgets: Budgets
   readonly settings: GatewaySettings
   readonly clock: Clock
@@ -73,7 +73,7 @@ export interface GatewayState extends GatewayParts {
   readonly leases: Leases
   readonly breakers: Breaker
   /** Null where asks are not held. */
-  readonly hold: Holding | null
+  readonly hold: OutageHold | null
   readonly slots: ModelSlots
   readonly thinkingRooms: ThinkingRooms
   readonly spentBudgets: SpentBudgets

@@ -3,13 +3,13 @@ import type { Clock } from '../contracts/ports/clock.ts'
 /** Whose turn it is to try a model again that is left alone: of those that wait, first who has had no call fail. */
 export interface ProbeOrder {
   /** A call of this asker failed; or one was answered. */
-  failed(asker: string | undefined): void
-  answered(asker: string | undefined): void
-  hasFailed(asker: string | undefined): boolean
+  failed(accountKey: string | undefined): void
+  answered(accountKey: string | undefined): void
+  hasFailed(accountKey: string | undefined): boolean
   /** This asker may not call the model for so long, in ms, and will then ask again. */
-  waits(asker: string | undefined, forMs: number): void
+  waits(accountKey: string | undefined, forMs: number): void
   /** Whether this asker has to wait for others. */
-  isBehind(asker: string | undefined): boolean
+  isBehind(accountKey: string | undefined): boolean
 }
 
 /** An ask that has to wait comes back within this after its wait, in ms, or has ended elsewhere. */
@@ -22,27 +22,27 @@ export function probeOrder(clock: Clock): ProbeOrder {
   /** Who waits and has not failed, by when they have come back at the latest, in ms since 1970. */
   const waiting = new Map<string, number>()
   return {
-    failed(asker) {
-      if (asker === undefined) return
-      waiting.delete(asker)
-      failures.delete(asker)
-      failures.add(asker)
+    failed(accountKey) {
+      if (accountKey === undefined) return
+      waiting.delete(accountKey)
+      failures.delete(accountKey)
+      failures.add(accountKey)
       for (const first of failures) if (failures.size > MOST_CASES) failures.delete(first)
     },
-    answered(asker) {
-      if (asker === undefined) return
-      waiting.delete(asker)
-      failures.delete(asker)
+    answered(accountKey) {
+      if (accountKey === undefined) return
+      waiting.delete(accountKey)
+      failures.delete(accountKey)
     },
-    hasFailed: (asker) => asker !== undefined && failures.has(asker),
-    waits(asker, forMs) {
-      if (asker === undefined || failures.has(asker)) return
-      waiting.delete(asker)
-      waiting.set(asker, clock() + forMs + BACK_MS)
+    hasFailed: (accountKey) => accountKey !== undefined && failures.has(accountKey),
+    waits(accountKey, forMs) {
+      if (accountKey === undefined || failures.has(accountKey)) return
+      waiting.delete(accountKey)
+      waiting.set(accountKey, clock() + forMs + BACK_MS)
       for (const first of waiting.keys()) if (waiting.size > MOST_CASES) waiting.delete(first)
     },
-    isBehind(asker) {
-      if (asker === undefined || !failures.has(asker)) return false
+    isBehind(accountKey) {
+      if (accountKey === undefined || !failures.has(accountKey)) return false
       const now = clock()
       for (const [other, until] of waiting) {
         if (now <= until) return true

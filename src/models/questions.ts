@@ -4,7 +4,7 @@ import { type Ask, keptAnswer } from '../contracts/facts/ask.ts'
 import { hmac } from '../contracts/facts/hmac.ts'
 import { addUsage, type ChatMessage, noUsage } from '../contracts/facts/verdict.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
-import type { Settled } from './context.ts'
+import type { AskResult } from './context.ts'
 import type { ThinkingSettings } from './thinking.ts'
 
 /** One question of an ask: the ask itself, or a single item of its batch. Items with the same words are one question. */
@@ -24,7 +24,7 @@ export interface AskAnswers {
   readonly questions: readonly Question[]
   readonly known: KnownAnswers
   /** Models' answers, each for the items that it was sent. */
-  readonly paid: readonly Settled[]
+  readonly paid: readonly AskResult[]
   /** How long it has waited for others' answers, in ms. */
   readonly waitedMs: number
 }
@@ -99,7 +99,7 @@ export function itemsOf(questions: readonly Question[]): number[] {
 }
 
 /** A call's answers, question by question, as if each had been asked alone; null for a question that was left out. */
-export function entriesOf({ batch }: Ask, paid: Settled, count: number): (MemoEntry | null)[] {
+export function entriesOf({ batch }: Ask, paid: AskResult, count: number): (MemoEntry | null)[] {
   const { model, usage } = paid
   const share = (tokens: number) => Math.round(tokens / count)
   return Array.from({ length: count }, (_, nth) => {
@@ -129,7 +129,7 @@ export function readEntry({ kept }: Pick<Question, 'kept'>, entry: MemoEntry): M
 export function settledOf(
   ask: Ask,
   { questions, known, paid, waitedMs }: AskAnswers,
-): Settled & { readonly saved: { readonly promptTokens: number; readonly completionTokens: number } } {
+): AskResult & { readonly saved: { readonly promptTokens: number; readonly completionTokens: number } } {
   const last = paid.at(-1)
   const calls = paid.map(({ sent = [] }) => sent.flat())
   const sent = new Set(calls.flat())

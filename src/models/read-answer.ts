@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Ask } from '../contracts/facts/ask.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { ModelReply, NumberProbabilities } from '../contracts/ports/model.ts'
-import { fitted, type Reading, unreadable } from './reading/fit.ts'
+import { fitted, type ReadingResult, unreadable } from './reading/fit.ts'
 import { type Form, formOf, hasKeys, isForm } from './reading/form.ts'
 import { isObject } from './reading/loose-json.ts'
 import { hasKey, labelledLines, unwrapped } from './reading/other-forms.ts'
@@ -56,7 +56,7 @@ export function readAnswer<Answer>(
   text: string,
   schema: z.ZodType<Answer>,
   { cut = false }: { cut?: boolean } = {},
-): Reading<Answer> {
+): ReadingResult<Answer> {
   const form = formOf(schema)
   const said = decoded(withoutThoughts(text))
   const list = form.list === undefined ? undefined : wholeArray(said)
@@ -82,8 +82,8 @@ function theOneIn<Answer>(
   objects: readonly unknown[],
   form: Form,
   schema: z.ZodType<Answer>,
-): Reading<Answer> | undefined {
-  let found: Extract<Reading<Answer>, { readable: true }> | undefined
+): ReadingResult<Answer> | undefined {
+  let found: Extract<ReadingResult<Answer>, { readable: true }> | undefined
   for (const object of objects) {
     const layers = [object, ...unwrapped(object)].filter((layer) => isObject(layer) && hasKeys(layer, form))
     const readings = layers.map((layer) => fitted(layer, form, schema))

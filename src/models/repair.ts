@@ -1,6 +1,6 @@
 import { addUsage } from '../contracts/facts/verdict.ts'
 import type { AnsweredCall } from './call.ts'
-import type { ModelPrompt, Settled } from './context.ts'
+import type { AskResult, ModelPrompt } from './context.ts'
 import { repair } from './format.ts'
 import type { GatewayState } from './parts.ts'
 import { wasCutInThought } from './thinking.ts'
@@ -27,13 +27,13 @@ export function furtherPrompt(
 }
 
 /** What was answered before, and to this further prompt: the last answer decides, and all are paid for. */
-export function together(
+export function mergeAnswers(
   { thinkingRooms }: GatewayState,
   model: string,
   { isWidened, thinkingTokens }: ModelPrompt,
-  before: Settled,
-  last: Settled,
-): Settled {
+  before: AskResult,
+  last: AskResult,
+): AskResult {
   const remarks = [...(before.remarks ?? []), ...(last.remarks ?? [])]
   if (isWidened) {
     remarks.push('thinking-room')

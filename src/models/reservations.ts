@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { PermanentError } from '../contracts/facts/errors.ts'
-import { type Amount, NOTHING, type Refused } from '../contracts/ports/budgets.ts'
-import type { LimitKind, Ticket } from '../contracts/ports/limits.ts'
+import { type Amount, type BudgetRefusal, NOTHING } from '../contracts/ports/budgets.ts'
+import type { LimitKind, Ticket } from '../contracts/ports/call-limits.ts'
 import { type AskContext, CallDeferred, type ModelPrompt } from './context.ts'
 import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
@@ -149,7 +149,10 @@ const LEASE_SPARE_MS = 30_000
  */
 const LONGEST_HOLD_MS = 30_000
 
-function refusalOf({ scope, unit, why, renewsInMs }: Refused, whenSpent: GatewayState['settings']['whenSpent']): Error {
+function refusalOf(
+  { scope, unit, why, renewsInMs }: BudgetRefusal,
+  whenSpent: GatewayState['settings']['whenSpent'],
+): Error {
   const what = `the ${scope} budget in ${unit} (${why})`
   if (renewsInMs === null || (whenSpent === 'degrade' && why !== 'in-flight')) return new PermanentError('budget', what)
   return new CallDeferred('budget', what, { delayMs: Math.min(renewsInMs, LONGEST_HOLD_MS), costsAttempt: false })

@@ -25,10 +25,10 @@ export interface Waiter<Owner, Result> {
 
 /** Single flight: of many callers in one process that need the same thing, the first starts it and the others wait. */
 export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Owner, Result> } {
-  const flights = new Map<string, Flown<Owner, Result>>()
+  const flights = new Map<string, EndedFlight<Owner, Result>>()
 
   function start(key: string, owner: Owner) {
-    const flight = new Flown<Owner, Result>(owner, () => {
+    const flight = new EndedFlight<Owner, Result>(owner, () => {
       if (flights.get(key) === flight) flights.delete(key)
     })
     flights.set(key, flight)
@@ -37,7 +37,7 @@ export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Ow
 
   return {
     waiter(owner) {
-      const joined = new Map<string, Flown<Owner, Result>>()
+      const joined = new Map<string, EndedFlight<Owner, Result>>()
       return {
         join(keys, anew = false) {
           const started = new Set<string>()
@@ -64,7 +64,7 @@ export function singleFlight<Owner, Result>(): { waiter(owner: Owner): Waiter<Ow
 export type QuestionFlights = ReturnType<typeof singleFlight<ThreadRef, MemoEntry>>
 
 /** A flight. Of most nobody waits for the end, so the promise of it is made when it is asked for. */
-class Flown<Owner, Result> implements Flight<Owner, Result> {
+class EndedFlight<Owner, Result> implements Flight<Owner, Result> {
   readonly owner: Owner
   waiters = 0
   readonly #gone: () => void

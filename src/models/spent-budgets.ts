@@ -1,4 +1,4 @@
-import type { BudgetScope, BudgetUnit, Refused } from '../contracts/ports/budgets.ts'
+import type { BudgetRefusal, BudgetScope, BudgetUnit } from '../contracts/ports/budgets.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 
@@ -23,7 +23,7 @@ export function spentBudgets(report: Report, clock: Clock, whenSpent: () => 'hol
       : 'Verdicts leave without what it would have paid for. Raise it in budgets, or see who spends it: gavel top.'
 
   return {
-    refused({ scope, unit, why, renewsInMs }: Refused, tenant: string): void {
+    refused({ scope, unit, why, renewsInMs }: BudgetRefusal, tenant: string): void {
       if (scope === 'verdict' || why !== 'spent' || renewsInMs === null) return
       const name = scope === 'total' ? ofTotal : ofTenant(tenant)
       if (spent.has(name)) return

@@ -9,7 +9,7 @@ import {
   type BudgetUnit,
   sharedAccount,
 } from '../contracts/ports/budgets.ts'
-import type { LimitKind, Limits, LimitsOf } from '../contracts/ports/limits.ts'
+import type { CallLimits, LimitKind, ScopeLimits } from '../contracts/ports/call-limits.ts'
 import type { UsedShare } from '../contracts/ports/report.ts'
 import { longestCaseMs } from '../judging/engine/deadline.ts'
 
@@ -21,13 +21,13 @@ const MOST_TENANTS = 10
  * of everything together, and of those tenants that have settings of their own or are given, the fullest ten.
  */
 export function usedCapacity(deps: {
-  limits: Pick<Limits, 'usage'>
+  limits: Pick<CallLimits, 'usage'>
   budgets: Pick<Budgets, 'total' | 'tenant'>
   /** Names under which models are called. */
   models: readonly string[]
   settings: {
     /** By name; `default` is for the rest. */
-    readonly limits: Readonly<Record<'models' | 'tenants', Readonly<Record<string, LimitsOf>>>>
+    readonly limits: Readonly<Record<'models' | 'tenants', Readonly<Record<string, ScopeLimits>>>>
     readonly budgets: BudgetSettings
   }
 }) {

@@ -4,17 +4,17 @@ export interface Closable {
 }
 
 /** Registers a part to be closed, and returns it. */
-export type Keep = <Part extends Closable>(part: Part) => Part
+export type ClosableRegistrar = <Part extends Closable>(part: Part) => Part
 
 /**
  * Builds one part out of several. Its `close` closes the registered parts, last opened first; if one fails, the rest are
  * still closed, and then it rejects with the first error. If building fails, what was opened so far is closed.
  */
 export async function closable<Parts extends object>(
-  build: (keep: Keep) => Promise<Parts>,
+  build: (keep: ClosableRegistrar) => Promise<Parts>,
 ): Promise<Parts & { close(): Promise<void> }> {
   const opened: Closable[] = []
-  const keep: Keep = (part) => {
+  const keep: ClosableRegistrar = (part) => {
     opened.push(part)
     return part
   }

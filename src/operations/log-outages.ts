@@ -3,7 +3,7 @@ import { type ErrorPlace, type Events, sourceOf } from '../contracts/ports/repor
 /** A line of the log that stands for an outage, or for its end. */
 export interface OutageLine {
   readonly level: 'error' | 'warn'
-  readonly event: `${Part}:${'away' | 'answers'}`
+  readonly event: `${OutagePart}:${'away' | 'answers'}`
   readonly [field: string]: unknown
 }
 
@@ -16,7 +16,7 @@ export interface DescribedError {
 }
 
 const PARTS = ['redis', 'kafka'] as const
-type Part = (typeof PARTS)[number]
+type OutagePart = (typeof PARTS)[number]
 
 const CONNECTION =
   /ECONN(?:REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|Connection is closed|isn't writeable|[Cc]onnection (?:error|timeout|closed)|Closed connection/
@@ -35,7 +35,7 @@ interface Kind {
   readonly advice: string
 }
 
-const KINDS: Readonly<Record<Part, Kind>> = {
+const KINDS: Readonly<Record<OutagePart, Kind>> = {
   redis: {
     isSign: ({ where, error, code = '', message }) =>
       error === 'NoAnswer' ||
@@ -60,7 +60,7 @@ const KINDS: Readonly<Record<Part, Kind>> = {
 }
 
 /** An outage has ended when there was no sign of it, and an answer, for this long, in ms. */
-const CALM_MS: Readonly<Record<Part, number>> = { redis: 5_000, kafka: 10_000 }
+const CALM_MS: Readonly<Record<OutagePart, number>> = { redis: 5_000, kafka: 10_000 }
 
 interface Outage {
   readonly since: number
@@ -79,7 +79,7 @@ function between(since: number, until: number): { since: string; until: string }
  * with what to do, and one when it has ended, with when and how long it lasted.
  */
 export function outageLines(now: () => number) {
-  const outages = new Map<Part, Outage>()
+  const outages = new Map<OutagePart, Outage>()
 
   return {
     /** The lines to write in the error's place; null if it belongs to no outage. */

@@ -1,16 +1,16 @@
 import { scopeOf } from '../contracts/facts/verdict.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Events, Listener, OverdueAt, PartitionLag, Report } from '../contracts/ports/report.ts'
+import type { Events, Listener, OverduePlace, PartitionLag, Report } from '../contracts/ports/report.ts'
 
 /** What waits longer than `objectiveMs`, by protocol; `all` where that is not known. */
-export interface Overdue {
+export interface OverdueCount {
   readonly protocol: string
-  readonly at: OverdueAt
+  readonly at: OverduePlace
   readonly count: number
 }
 
 /** What is known of everything that waits for a verdict. */
-export interface Waiting {
+export interface WaitingWork {
   /** Ids of the open cases. */
   readonly open: readonly string[]
   readonly due: { readonly count: number; readonly nextAgeMs: number }
@@ -25,7 +25,7 @@ export interface Waiting {
 export function overdueCount(protocols: readonly string[], objectiveMs: number, clock: Clock) {
   let firstSeen = new Map<string, number>()
   return {
-    look({ open, due, outbox }: Waiting): Overdue[] {
+    look({ open, due, outbox }: WaitingWork): OverdueCount[] {
       const now = clock()
       firstSeen = new Map(open.map((id) => [id, firstSeen.get(id) ?? now]))
       const late = new Map(protocols.map((protocol) => [protocol, 0]))
@@ -34,7 +34,7 @@ export function overdueCount(protocols: readonly string[], objectiveMs: number, 
         if (now - since > objectiveMs) late.set(protocol, (late.get(protocol) ?? 0) + 1)
       }
       return [
-        ...[...late].map(([protocol, count]): Overdue => ({ protocol, at: 'open', count })),
+        ...[...late].map(([protocol, count]): OverdueCount => ({ protocol, at: 'open', count })),
         { protocol: 'all', at: 'due', count: due.nextAgeMs > objectiveMs ? due.count : 0 },
         { protocol: 'all', at: 'outbox', count: outbox.oldestAgeMs > objectiveMs ? outbox.count : 0 },
       ]
@@ -72,7 +72,7 @@ const ADVICE =
 
 /** Reports, from what this process exports of the shared state, when the service falls behind and when it has caught up. */
 export function behindReport(report: Report, clock: Clock): Listener {
-  let counts: Record<OverdueAt, number> = { kafka: 0, due: 0, open: 0, outbox: 0 }
+  let counts: Record<OverduePlace, number> = { kafka: 0, due: 0, open: 0, outbox: 0 }
   let behind: { readonly since: number; most: number } | null = null
   let changing: number | null = null
   let looked = Number.NEGATIVE_INFINITY

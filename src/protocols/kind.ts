@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Calibration } from '../contracts/facts/calibration.ts'
 import type { Curation } from '../contracts/facts/curation.ts'
 import type { Fence } from '../contracts/facts/fence.ts'
-import type { Reading } from '../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../contracts/facts/reading.ts'
 import type { SamplingRank } from '../contracts/facts/sampling-rank.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import type { Protocol } from '../judging/engine/script.ts'
@@ -36,10 +36,10 @@ export interface CalibrationParts extends Omit<ProtocolParts, 'samplingRank'> {
 }
 
 /** What a verdict says of how sure it is. */
-export type Judged = Pick<Verdict, 'label' | 'scores' | 'decidedBy' | 'models'>
+export type ConfidenceBasis = Pick<Verdict, 'label' | 'scores' | 'decidedBy' | 'models'>
 
 /** What was answered in a turn of a case. */
-export type Said = Pick<Transcript['turns'][number], 'stage' | 'role' | 'answer'>
+export type AnsweredTurn = Pick<Transcript['turns'][number], 'stage' | 'role' | 'answer'>
 
 /** How a protocol is made from its settings and its files. */
 export interface ProtocolKind {
@@ -59,19 +59,19 @@ export interface ProtocolKind {
    */
   make(parts: ProtocolParts): Protocol
   /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
-  confidence?(verdict: Judged): number | null
+  confidence?(verdict: ConfidenceBasis): number | null
   /** Whether a verdict was a near thing, for people to look at; left out where its votes say so, or nothing does. */
-  contested?(verdict: Judged): boolean
+  contested?(verdict: ConfidenceBasis): boolean
   /** Which label says that something is wrong with a subject, and which that nothing is; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
   /** How people read its debates; left out: turn after turn. */
-  readonly reading?: Reading
+  readonly reading?: ReadingGuide
   /** Whom it asks, by the names that `models.roles` may give models to; left out: any. */
   readonly roles?: readonly string[]
   /** How many of its voters chose each side, where it has any. */
-  votes?(verdict: Judged): readonly number[]
+  votes?(verdict: ConfidenceBasis): readonly number[]
   /** What each of its voices says by a case's turns, where it has several: perspectives their labels, aspects their scores. */
-  voices?(turns: readonly Said[]): Readonly<Record<string, string>>
+  voices?(turns: readonly AnsweredTurn[]): Readonly<Record<string, string>>
   /**
    * How its cases are learnt from; absent if the protocol does not learn. `prompts` are the files of
    * `config/prompts/curator/`, by name without `.md`.

@@ -100,12 +100,12 @@ function readPrompt(name: string, text: string, wanted: readonly string[], fault
 }
 
 /** A message as text, and sections that are shown only where their place has a value, or only where it has none. */
-type Part = string | { readonly place: string; readonly when: 'filled' | 'empty'; readonly parts: Part[] }
+type PromptPart = string | { readonly place: string; readonly when: 'filled' | 'empty'; readonly parts: PromptPart[] }
 
 /** `tell` is given the place of each section, and what is wrong with a tag that has no counterpart. */
-function sectionsIn(content: string, tell: (tag: string, why: string | null) => void): Part[] {
-  const whole: Part[] = []
-  const open: { place: string; parts: Part[] }[] = []
+function sectionsIn(content: string, tell: (tag: string, why: string | null) => void): PromptPart[] {
+  const whole: PromptPart[] = []
+  const open: { place: string; parts: PromptPart[] }[] = []
   const into = () => open.at(-1)?.parts ?? whole
   let at = 0
   for (const match of content.matchAll(TAG)) {
@@ -128,7 +128,7 @@ function sectionsIn(content: string, tell: (tag: string, why: string | null) => 
 }
 
 /** The text with its sections decided; placeholders are still in it, so that no value can open a section. */
-function shown(parts: readonly Part[], values: Readonly<Record<string, string>>): string {
+function shown(parts: readonly PromptPart[], values: Readonly<Record<string, string>>): string {
   return parts
     .map((part) => {
       if (typeof part === 'string') return part

@@ -1,5 +1,5 @@
 import type { RecordBatch, RecordedTopic, RecordStore } from '../contracts/ports/record.ts'
-import type { Batch, HandleBatch } from '../contracts/ports/topic.ts'
+import type { HandleBatch, MessageBatch } from '../contracts/ports/topic.ts'
 import { entriesOf, type ProjectContext } from './project.ts'
 
 /** The first offset that a partition still has, and the one behind its last. */
@@ -34,7 +34,7 @@ export function recording(context: FollowContext): HandleBatch {
 }
 
 /** The entries of a batch in steps; the last one ends where the batch does. */
-export function* stepsOf(topic: RecordedTopic, batch: Batch, project: ProjectContext): Generator<RecordBatch> {
+export function* stepsOf(topic: RecordedTopic, batch: MessageBatch, project: ProjectContext): Generator<RecordBatch> {
   const entries = batch.messages.flatMap((message) =>
     entriesOf(topic, message, project).map((entry) => ({ offset: Number(message.offset), entry })),
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { decisionMessage, decisionOutcome, proposal, review, subjectOf } from '../contracts/facts/decisions.ts'
+import { decisionMessage, decisionOutcome, proposal, review, subjectOf } from '../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { parseMessage, withoutDeepFields } from '../contracts/facts/message-json.ts'
 import {
@@ -18,7 +18,7 @@ import {
   type RulingMark,
   type TranscriptEntry,
 } from '../contracts/ports/record.ts'
-import type { Incoming } from '../contracts/ports/topic.ts'
+import type { IncomingMessage } from '../contracts/ports/topic.ts'
 
 /** What the record must know to read messages. */
 export interface ProjectContext {
@@ -38,7 +38,7 @@ export interface ProjectContext {
 export const LONGEST_OWN_BYTES = 16 * 2 ** 20
 
 /** What a message says, for the record; nothing where that is nothing to it. Pure. */
-export function entriesOf(topic: RecordedTopic, message: Incoming, context: ProjectContext): Entry[] {
+export function entriesOf(topic: RecordedTopic, message: IncomingMessage, context: ProjectContext): Entry[] {
   const { value, headersCut } = message
   if (value === null || value.length > context.maxBytes) return []
   // Such a message becomes a dead letter: what it says has no effect.
@@ -48,7 +48,7 @@ export function entriesOf(topic: RecordedTopic, message: Incoming, context: Proj
 
 const INPUTS: ReadonlySet<RecordedTopic> = new Set(['posts', 'comments', 'counterspeech', 'decisions', 'feedback'])
 
-type Read = (message: Incoming, value: Buffer, context: ProjectContext) => Entry[]
+type Read = (message: IncomingMessage, value: Buffer, context: ProjectContext) => Entry[]
 
 const READ: { readonly [Topic in RecordedTopic]: Read } = {
   verdicts: verdictEntries,
@@ -72,7 +72,11 @@ function holds(value: Buffer, field: Buffer): boolean {
   return value.includes(field) || value.includes(ESCAPED)
 }
 
-function verdictEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies, weigh }: ProjectContext): Entry[] {
+function verdictEntries(
+  { key, timestamp }: IncomingMessage,
+  value: Buffer,
+  { ofReplies, weigh }: ProjectContext,
+): Entry[] {
   const json = value.toString('utf8')
   const read = verdict.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
@@ -131,7 +135,7 @@ const heard = z.object({
 })
 
 function transcriptEntries(
-  { key, timestamp }: Incoming,
+  { key, timestamp }: IncomingMessage,
   value: Buffer,
   { ofReplies, indexChars }: ProjectContext,
 ): Entry[] {
@@ -184,7 +188,7 @@ function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
   return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')].filter((words) => words !== '')
 }
 
-function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
+function proposalEntries({ key, timestamp }: IncomingMessage, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
   const json = value.toString('utf8')
   const read = proposal.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
@@ -208,7 +212,7 @@ function proposalEntries({ key, timestamp }: Incoming, value: Buffer, { ofReplie
 
 /** What intake refuses is no decision. */
 function decisionEntries(
-  { key, partition, offset, timestamp }: Incoming,
+  { key, partition, offset, timestamp }: IncomingMessage,
   value: Buffer,
   { ofReplies, labels }: ProjectContext,
 ): Entry[] {
@@ -224,7 +228,7 @@ function decisionEntries(
 }
 
 /** Deletions are forgotten by their topic, and not by this one. */
-function outcomeEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+function outcomeEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = decisionOutcome.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
@@ -236,7 +240,7 @@ function outcomeEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
   return [{ what: 'said', said: 'outcome', subject, id, protocol, label, by, at: msOf(at, timestamp), json }]
 }
 
-function reviewEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
+function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = review.safeParse(jsonOf({ value: json }))
   if (!read.success) return unread(key, timestamp, value)
@@ -247,7 +251,7 @@ function reviewEntries({ key, timestamp }: Incoming, value: Buffer): Entry[] {
 }
 
 function feedbackEntries(
-  { partition, offset, timestamp }: Incoming,
+  { partition, offset, timestamp }: IncomingMessage,
   value: Buffer,
   { ofReplies }: ProjectContext,
 ): Entry[] {
@@ -269,7 +273,7 @@ function feedbackEntries(
   ]
 }
 
-function commentEntries({ timestamp }: Incoming, value: Buffer): Entry[] {
+function commentEntries({ timestamp }: IncomingMessage, value: Buffer): Entry[] {
   if (!holds(value, DELETED)) return []
   const read = inputOf(commentMessage, value)
   if (read?.deleted !== true) return []
@@ -278,7 +282,7 @@ function commentEntries({ timestamp }: Incoming, value: Buffer): Entry[] {
 }
 
 /** A reply that names its post quotes it. */
-function counterspeechEntries(message: Incoming, value: Buffer): Entry[] {
+function counterspeechEntries(message: IncomingMessage, value: Buffer): Entry[] {
   const read = inputOf(counterspeechMessage, value)
   if (read === null || read.deleted === true || read.postId === undefined) return deletionOf(message, read, 'reply')
   const { tenant, id, postId } = read
@@ -287,7 +291,7 @@ function counterspeechEntries(message: Incoming, value: Buffer): Entry[] {
 }
 
 function deletionOf(
-  { timestamp }: Incoming,
+  { timestamp }: IncomingMessage,
   read: { readonly id: string; readonly tenant: string; readonly deleted?: boolean | undefined } | null,
   kind: SubjectKind,
 ): Entry[] {

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { RecordDamaged, type RecordReader, type RecordStore } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
-import type { Address } from './postgres/connection.ts'
+import type { DatabaseAddress } from './postgres/connection.ts'
 import { postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
 import * as database from './postgres/replace.ts'
 import { NoRecord } from './postgres/schema.ts'
-import type { Costs } from './queue.ts'
+import type { Costs } from './review-queue.ts'
 import { drawKeyOf, sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from './sqlite/record.ts'
 import * as file from './sqlite/replace.ts'
 
@@ -17,7 +17,7 @@ export interface RecordSettings {
     readonly path: string
     readonly keep: number
     readonly maxBytes: number
-    readonly postgres: Address & { readonly vacuumWithin: number }
+    readonly postgres: DatabaseAddress & { readonly vacuumWithin: number }
   }
   readonly review: { readonly auditShare: number; readonly blindShare: number; readonly costs: Costs }
   readonly kafka: { readonly retention: number }
@@ -85,7 +85,7 @@ function readerOf({ record }: Pick<RecordSettings, 'record'>): Promise<RecordRea
 }
 
 /** Where the record is in PostgreSQL. Throws an `OperatorError` if the settings do not say. */
-function addressOf({ postgres }: RecordSettings['record'], schema = postgres.schema): Address {
+function addressOf({ postgres }: RecordSettings['record'], schema = postgres.schema): DatabaseAddress {
   if (postgres.url === '')
     throw new OperatorError(
       'record.store is postgres, and record.postgres.url (GAVEL_RECORD_POSTGRES_URL) is empty: set postgresql://user@host:5432/database.',
@@ -127,7 +127,7 @@ function ofDatabase(error: unknown): unknown {
 }
 
 /** A record that is made anew, beside the one of the settings. */
-export interface Rebuilding {
+export interface RecordRebuild {
   readonly place: string
   /** What is taken over of the record that is there; null if there is none, or it can't be read. */
   old(): Promise<{ readonly name: string; readonly drawKey: string } | null>
@@ -138,7 +138,7 @@ export interface Rebuilding {
 }
 
 /** Throws an `OperatorError` if the settings do not say where the record is. */
-export function rebuildingOf(settings: RecordSettings): Rebuilding {
+export function rebuildingOf(settings: RecordSettings): RecordRebuild {
   const { record } = settings
   const inFile = record.store === 'sqlite'
   const place = inFile ? file.besides(record.path) : database.besides(record.postgres.schema)

@@ -55,9 +55,9 @@ export function recordedRow(row: ListedRow): RecordedRow {
 }
 
 /** A row of what a person said, as any store keeps it. */
-export type SaidRow = Omit<RecordedWord, 'message'> & { readonly json: string }
+export type NoteRow = Omit<RecordedWord, 'message'> & { readonly json: string }
 
-export function recordedWord({ said, id, protocol, label, by, at, json }: SaidRow): RecordedWord {
+export function recordedWord({ said, id, protocol, label, by, at, json }: NoteRow): RecordedWord {
   return { said, id, protocol, label, by, at, message: JSON.parse(json) }
 }
 

@@ -1,10 +1,10 @@
-import { type Accepted, eachBatch, inputsOf } from './input-topics.ts'
-import type { Published } from './own-topics.ts'
+import { type AcceptedRanges, eachBatch, inputsOf } from './input-topics.ts'
+import type { PublishedState } from './own-topics.ts'
 import { subjectKey } from './published.ts'
-import type { Run } from './run.ts'
+import type { RecoveryRun } from './run.ts'
 
 /** Verdicts to come, and what they would cost by the mean of those on the topic, in US dollars. */
-export interface Expected {
+export interface ExpectedVerdicts {
   readonly verdicts: number
   readonly costUsd: number
 }
@@ -12,9 +12,9 @@ export interface Expected {
 /** What would be judged after the recovery, by the subjects on the input topics. */
 export interface Forecast {
   /** Subjects that have no verdict. */
-  readonly first: Expected
+  readonly first: ExpectedVerdicts
   /** Subjects with a verdict whose messages do not count as accepted: they are read, judged and paid for again. */
-  readonly again: Expected
+  readonly again: ExpectedVerdicts
 }
 
 /**
@@ -22,15 +22,15 @@ export interface Forecast {
  * can't be known without a recovery: what was said after a subject's last verdict. `over`: expired subjects, by key.
  */
 export async function forecastOf(
-  run: Run,
-  { subjects, meanCost }: Published,
-  accepted: Accepted,
+  run: RecoveryRun,
+  { subjects, meanCost }: PublishedState,
+  accepted: AcceptedRanges,
   over: ReadonlyMap<string, number>,
 ): Promise<Forecast> {
   const counted = new Set<string>()
   const expected = { first: { verdicts: 0, costUsd: 0 }, again: { verdicts: 0, costUsd: 0 } }
-  await eachBatch(run, await judgedRanges(run), 'counted', async ({ good }, handler, context) => {
-    for (const { message, from } of good) {
+  await eachBatch(run, await judgedRanges(run), 'counted', async ({ valid }, handler, context) => {
+    for (const { message, from } of valid) {
       const post = handler.postOf(context, message)
       if (post === null) continue
       const ref = handler.subjectOf(message)
@@ -53,7 +53,7 @@ export async function forecastOf(
 }
 
 /** The topics of posts and replies as a whole: a comment has no verdict of its own. */
-async function judgedRanges(run: Run): Promise<Accepted> {
+async function judgedRanges(run: RecoveryRun): Promise<AcceptedRanges> {
   const topics = inputsOf(run).filter((topic) => topic !== run.topics.comments)
   return new Map(
     await Promise.all(topics.map(async (topic) => [topic, await run.history.rangesOf(topic, run.since)] as const)),

@@ -1,18 +1,18 @@
-import type { Input, InputMessage, TopicHandler } from '../../consumers/intake.ts'
-import { type ReadBatch, readBatch } from '../../consumers/read-message.ts'
+import type { InputMessage, IntakeInput, TopicHandler } from '../../consumers/intake.ts'
+import { type ParsedMessages, parseMessages } from '../../consumers/read-message.ts'
 import type { GroupProgress, Range } from '../contracts/ports/topic.ts'
-import type { Run } from './run.ts'
+import type { RecoveryRun } from './run.ts'
 
 /** Offsets by topic and partition. */
-export type Accepted = ReadonlyMap<string, ReadonlyMap<number, Range>>
+export type AcceptedRanges = ReadonlyMap<string, ReadonlyMap<number, Range>>
 
 /** Posts first, so that comments find their posts, and a deletion keeps out what comes after it. */
-export function inputsOf({ topics }: Pick<Run, 'topics'>): readonly string[] {
+export function inputsOf({ topics }: Pick<RecoveryRun, 'topics'>): readonly string[] {
   return [topics.posts, topics.comments, topics.counterspeech]
 }
 
 /** What the service has accepted since the recovery's start time: the input topics, up to the group's offsets. */
-export async function acceptedRanges(run: Run, progress: GroupProgress): Promise<Accepted> {
+export async function acceptedRanges(run: RecoveryRun, progress: GroupProgress): Promise<AcceptedRanges> {
   const accepted = new Map<string, Map<number, Range>>()
   for (const topic of inputsOf(run)) {
     const whole = await run.history.rangesOf(topic, run.since)
@@ -37,10 +37,10 @@ export function recordsIn(ranges: ReadonlyMap<number, Range>): number {
 
 /** Reads what was accepted, topic by topic, and parses each batch as the service does. */
 export async function eachBatch(
-  run: Pick<Run, 'input' | 'history' | 'signal' | 'told'>,
-  accepted: Accepted,
+  run: Pick<RecoveryRun, 'input' | 'history' | 'signal' | 'told'>,
+  accepted: AcceptedRanges,
   what: string,
-  take: (batch: ReadBatch<InputMessage>, handler: TopicHandler, context: Input['context']) => Promise<void>,
+  take: (batch: ParsedMessages<InputMessage>, handler: TopicHandler, context: IntakeInput['context']) => Promise<void>,
 ): Promise<void> {
   const { input, history, signal, told } = run
   for (const [topic, ranges] of accepted) {
@@ -49,7 +49,7 @@ export async function eachBatch(
     const whole = recordsIn(ranges)
     await history.read(topic, ranges, async (messages) => {
       signal.throwIfAborted()
-      await take(readBatch(handler, input.context, messages), handler, input.context)
+      await take(parseMessages(handler, input.context, messages), handler, input.context)
       told(`${topic}, ${what}`, messages.length, whole)
     })
     signal.throwIfAborted()

@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Input } from '../../consumers/intake.ts'
+import type { IntakeInput } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CaseStore } from '../contracts/ports/cases.ts'
-import type { JudgeAgainStore, JudgedAgain } from '../contracts/ports/judge-again.ts'
+import type { AgainOutcome, JudgeAgainStore } from '../contracts/ports/judge-again.ts'
 import type { RememberedThread, ThreadStore } from '../contracts/ports/threads.ts'
-import { type Accepted, eachBatch, inputsOf } from './input-topics.ts'
-import { readVerdicts } from './own-topics.ts'
-import { subjectKey } from './published.ts'
-import type { RecoveryParts, Run } from './run.ts'
 import {
   type AgainFilter,
   type AgainPlan,
@@ -15,11 +11,15 @@ import {
   againPlan,
   knownRevisions,
   nameOfRun,
-} from './undecided.ts'
+} from './again-plan.ts'
+import { type AcceptedRanges, eachBatch, inputsOf } from './input-topics.ts'
+import { readVerdicts } from './own-topics.ts'
+import { subjectKey } from './published.ts'
+import type { RecoveryParts, RecoveryRun } from './run.ts'
 
 /** Threads that only this process has, made from their messages by the rules of a thread. */
-export interface Staging {
-  readonly input: Input
+export interface StagedThreads {
+  readonly input: IntakeInput
   /** Null if nothing of the thread is judged: its post is missing, or was deleted, or no protocol reads it. */
   remembered(ref: ThreadRef): RememberedThread | null
 }
@@ -29,11 +29,11 @@ export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | '
   readonly threads: Pick<ThreadStore, 'read' | 'countDue'>
   readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
-  readonly staging: () => Staging
+  readonly staging: () => StagedThreads
 }
 
 /** One run of it. */
-export interface AgainRun extends AgainParts, Pick<Run, 'dryRun' | 'signal' | 'told' | 'say'> {
+export interface AgainRun extends AgainParts, Pick<RecoveryRun, 'dryRun' | 'signal' | 'told' | 'say'> {
   readonly filter: AgainFilter
   /** Verdicts asked for a second, at most. */
   readonly rate: number
@@ -55,9 +55,9 @@ export interface BegunRun {
 /**
  * How many verdicts came to what; `gone`: neither store nor topics hold the subject any more, or no route leads it to a protocol.
  */
-export type AgainOutcomes = Readonly<Partial<Record<Exclude<JudgedAgain, 'forgotten'> | 'gone', number>>>
+export type AgainOutcomes = Readonly<Partial<Record<Exclude<AgainOutcome, 'forgotten'> | 'gone', number>>>
 
-export interface AskedForAgain {
+export interface AgainReport {
   readonly dryRun: boolean
   readonly decidedSince: number
   readonly plan: Omit<AgainPlan, 'subjects'> & { readonly subjects: number }
@@ -83,7 +83,7 @@ const HELD_MS = 60_000
  * the store decides by the revision's number. A run that was stopped or killed is gone on with by the next with the same
  * filters, which leaves out what has been decided since it began. Rejects when the signal is aborted.
  */
-export async function judgeAgain(run: AgainRun): Promise<AskedForAgain> {
+export async function judgeAgain(run: AgainRun): Promise<AgainReport> {
   const { filter, store, clock, dryRun } = run
   const name = nameOfRun(filter)
   const now = clock()
@@ -146,8 +146,8 @@ async function askForAll(run: AgainRun, { subjects, verdicts, byProtocol }: Agai
 /** What has its outcome, and what has to come back from the topics; null if nothing has. */
 function split(
   subject: AgainSubject,
-  outcomes: readonly JudgedAgain[],
-): { left: AgainSubject | null; settled: Exclude<JudgedAgain, 'forgotten'>[] } {
+  outcomes: readonly AgainOutcome[],
+): { left: AgainSubject | null; settled: Exclude<AgainOutcome, 'forgotten'>[] } {
   const asked = subject.asked.filter((_, at) => outcomes[at] === 'forgotten')
   return {
     left: asked.length === 0 ? null : { ...subject, asked },
@@ -212,12 +212,12 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
   await store.watch(subjects.map(({ ref }) => ref))
   const versions = new Map<string, number | null>()
   for (const { ref } of subjects) versions.set(subjectKey(ref), (await threads.read(ref))?.version ?? null)
-  const whole: Accepted = new Map(
+  const whole: AcceptedRanges = new Map(
     await Promise.all(inputsOf({ topics }).map(async (topic) => [topic, await history.rangesOf(topic, null)] as const)),
   )
   const { input, remembered } = run.staging()
-  await eachBatch({ ...run, input }, whole, 'looked through', async ({ good }, handler, context) => {
-    const own = good.filter(({ message }) => wanted.has(subjectKey(handler.subjectOf(message))))
+  await eachBatch({ ...run, input }, whole, 'looked through', async ({ valid }, handler, context) => {
+    const own = valid.filter(({ message }) => wanted.has(subjectKey(handler.subjectOf(message))))
     await handler.handle(context, own, async () => {})
   })
   return { remembered, versions }

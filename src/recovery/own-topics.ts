@@ -1,12 +1,12 @@
 import { dateOf } from '../../producers/dead-letter.ts'
-import { proposal } from '../contracts/facts/decisions.ts'
+import { proposal } from '../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { deadLetter } from '../contracts/facts/messages.ts'
 import { transcript, verdict } from '../contracts/facts/verdict.ts'
-import type { Incoming } from '../contracts/ports/topic.ts'
+import type { IncomingMessage } from '../contracts/ports/topic.ts'
 import { recordsIn } from './input-topics.ts'
-import { type PublishedDecided, type PublishedSubject, publishedRevisions } from './published.ts'
-import type { Run } from './run.ts'
+import { type PublishedDecision, type PublishedSubject, publishedRevisions } from './published.ts'
+import type { RecoveryRun } from './run.ts'
 
 // What Gavel itself has published: verdicts, their transcripts, and dead letters.
 
@@ -14,7 +14,7 @@ import type { Run } from './run.ts'
  * The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so; and what a
  * verdict has cost on average.
  */
-export async function readPublished(run: Run): Promise<Published> {
+export async function readPublished(run: RecoveryRun): Promise<PublishedState> {
   const found = await readVerdicts(run)
   const proposals = await run.history.rangesOf(run.topics.proposals, null)
   await everyRecord(run, run.topics.proposals, (json) => {
@@ -29,7 +29,7 @@ export async function readPublished(run: Run): Promise<Published> {
 }
 
 /** The same without what they saw, which their transcripts tell: most of the reading. */
-export async function readVerdicts(run: Reading) {
+export async function readVerdicts(run: OwnTopicsContext) {
   const found = publishedRevisions(run.protocols)
   const ranges = await run.history.rangesOf(run.topics.verdicts, null)
   const cut = new Map([...ranges].filter(([, { from }]) => from > 0n).map(([at]) => [at, Number.POSITIVE_INFINITY]))
@@ -47,16 +47,16 @@ export async function readVerdicts(run: Reading) {
 }
 
 /** What it takes to read what was published. */
-type Reading = Pick<Run, 'history' | 'signal' | 'protocols' | 'told'> & {
-  readonly topics: Pick<Run['topics'], 'verdicts'>
+type OwnTopicsContext = Pick<RecoveryRun, 'history' | 'signal' | 'protocols' | 'told'> & {
+  readonly topics: Pick<RecoveryRun['topics'], 'verdicts'>
 }
 
-export interface Published {
+export interface PublishedState {
   readonly subjects: ReadonlyMap<string, PublishedSubject>
   /** What a verdict of a protocol has cost on average, in US dollars. */
   meanCost(protocol: string): number
   /** Verdicts that people brought about, by the decision's PARTITION@OFFSET. */
-  readonly decided: ReadonlyMap<string, PublishedDecided>
+  readonly decided: ReadonlyMap<string, PublishedDecision>
   /** From when on the topic has all verdicts, ms since 1970; infinite where that can't be known. */
   readonly wholeSince: number
   /** The proposals topic has all that was ever on it. */
@@ -68,7 +68,7 @@ export interface Published {
 }
 
 /** Whether a verdict was ever published, those included whose records have expired. */
-export async function hasPublished({ history, topics }: Run): Promise<boolean> {
+export async function hasPublished({ history, topics }: RecoveryRun): Promise<boolean> {
   return [...(await history.rangesOf(topics.verdicts, null)).values()].some(({ to }) => to > 0n)
 }
 
@@ -76,7 +76,7 @@ export async function hasPublished({ history, topics }: Run): Promise<boolean> {
 const SEEN_OF_TRANSCRIPT = transcript.pick({ verdictId: true, subject: true, cut: true })
 
 /** Tells whether the dead-letter topic has a dead letter for a message. */
-export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boolean> {
+export async function readDeadLetters(run: RecoveryRun): Promise<(from: IncomingMessage) => boolean> {
   const places = new Set<string>()
   await everyRecord(run, run.topics.deadLetters, (json) => {
     const letter = deadLetter.safeParse(json)
@@ -87,8 +87,8 @@ export async function readDeadLetters(run: Run): Promise<(from: Incoming) => boo
 
 /** Whether the verdicts topic still has every revision that was ever published, none of them expired or compacted. */
 export async function holdsAllVerdicts(
-  { history, topics }: Run,
-  { missing, unreadable }: Pick<Published, 'missing' | 'unreadable'>,
+  { history, topics }: RecoveryRun,
+  { missing, unreadable }: Pick<PublishedState, 'missing' | 'unreadable'>,
 ): Promise<boolean> {
   const whole = await history.rangesOf(topics.verdicts, null)
   return missing + unreadable === 0 && [...whole.values()].every(({ from }) => from === 0n)
@@ -96,9 +96,9 @@ export async function holdsAllVerdicts(
 
 /** Resolves to how many offsets from the first to the last had no record. */
 export async function everyRecord(
-  { history, signal, told }: Pick<Run, 'history' | 'signal' | 'told'>,
+  { history, signal, told }: Pick<RecoveryRun, 'history' | 'signal' | 'told'>,
   topic: string,
-  take: (json: unknown, record: Incoming) => void,
+  take: (json: unknown, record: IncomingMessage) => void,
 ): Promise<number> {
   const ranges = await history.rangesOf(topic, null)
   const whole = recordsIn(ranges)
@@ -113,6 +113,9 @@ export async function everyRecord(
 }
 
 /** Identifies one message, even if another had its offset before its topic was recreated. */
-function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, at: string): string {
+function placeOf(
+  { topic, partition, offset }: Pick<IncomingMessage, 'topic' | 'partition' | 'offset'>,
+  at: string,
+): string {
   return `${topic}/${partition}@${offset} of ${at}`
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Proposal } from '../contracts/facts/decisions.ts'
+import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
 import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import type { Protocol } from '../judging/engine/script.ts'
@@ -21,7 +21,7 @@ export interface LastRevision {
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
   /** Nothing was decided: why, in words and by whose fault, and how many comments it had; null of any other verdict. */
-  readonly undecided: Undecided | null
+  readonly undecided: UndecidedVerdict | null
   /** Hash of its record. */
   readonly content: string
   /** It stands on the topic with two contents: the next revision has to settle which. */
@@ -29,11 +29,11 @@ export interface LastRevision {
   /** The ruling that saw the subject last: this one; or, of a verdict that people brought about, the machines' last. */
   sawBy: string
   /** What that saw; null until its transcript has been read, and if it is contested. */
-  seen: Seen | null
+  seen: SeenHashes | null
 }
 
 /** A verdict that people brought about. */
-export interface PublishedDecided {
+export interface PublishedDecision {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly id: string
@@ -46,14 +46,14 @@ export interface PublishedDecided {
   readonly at: string
 }
 
-export interface Undecided {
+export interface UndecidedVerdict {
   readonly degraded: readonly string[]
   readonly faults: readonly string[]
   readonly comments: number
 }
 
 /** What a verdict saw, as hashes. `post` and `all` are null if the transcript was shortened. */
-export interface Seen {
+export interface SeenHashes {
   readonly post: string | null
   /** Hash of the comments' ids. */
   readonly comments: string
@@ -74,7 +74,7 @@ export interface PublishedSubject {
 }
 
 /** How long the store keeps a subject after its end, in ms. */
-export interface KeepTimes {
+export interface SubjectKeepTimes {
   readonly keepAfterFinalMs: number
   readonly keepTombstoneMs: number
 }
@@ -89,7 +89,7 @@ export function publishedRevisions(
   const ofThreads = new Set(protocols.filter(({ subject }) => subject === 'thread').map(({ name }) => name))
   const ofReplies = new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name))
   const subjects = new Map<string, PublishedSubject>()
-  const decided = new Map<string, PublishedDecided>()
+  const decided = new Map<string, PublishedDecision>()
   const byId = new Map<string, LastRevision>()
   // Thousands of verdicts say the same.
   const sentences = new Map<string, string>()
@@ -187,7 +187,9 @@ export function publishedRevisions(
       subjects.set(key, subject)
     },
     /** After all verdicts: what machines said beneath those of people. */
-    propose(said: Pick<Proposal, 'id' | 'tenant' | 'subjectId' | 'protocol' | 'proposal' | 'final' | 'timing'>): void {
+    propose(
+      said: Pick<VerdictProposal, 'id' | 'tenant' | 'subjectId' | 'protocol' | 'proposal' | 'final' | 'timing'>,
+    ): void {
       const one = subjects.get(subjectKey(refIn(said)))?.last.get(said.protocol)
       if (one === undefined) return
       const isNewest = said.proposal > one.number
@@ -212,7 +214,7 @@ export function subjectKey({ tenant, kind, postId }: ThreadRef): string {
 }
 
 /** When a store that lost nothing would forget a subject that has a final verdict of every protocol, ms since 1970. */
-export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: KeepTimes): number {
+export function forgottenAt({ last }: Pick<PublishedSubject, 'last'>, keep: SubjectKeepTimes): number {
   const all = [...last.values()]
   const kept = all.every((one) => one.deleted) ? keep.keepTombstoneMs : keep.keepAfterFinalMs
   return Math.max(...all.map(({ decidedAt }) => decidedAt)) + kept
@@ -226,7 +228,7 @@ export function noteMessage(
   subject: PublishedSubject,
   kind: 'post' | 'comment',
   sentAt: number,
-  keep: KeepTimes,
+  keep: SubjectKeepTimes,
 ): void {
   const before = sentAt <= forgottenAt(subject, keep)
   if (kind === 'comment' && before) subject.newestComment = Math.max(subject.newestComment, sentAt)
@@ -238,7 +240,7 @@ export function noteMessage(
  * Whether a store that lost nothing would have forgotten the subject by now: every protocol has given its final verdict,
  * none of which is contested, each has certainly seen all earlier messages, and the thread's keep time has passed.
  */
-export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number): boolean {
+export function isOver(subject: PublishedSubject, keep: SubjectKeepTimes, now: number): boolean {
   const all = [...subject.last.values()]
   const sawAll = (newest: number, those: readonly LastRevision[]) =>
     those.every(({ openedAt }) => newest <= openedAt - LAG_MS)
@@ -259,7 +261,7 @@ export function isOver(subject: PublishedSubject, keep: KeepTimes, now: number):
 }
 
 /** The contents of a snapshot, as hashes; `whole` is false for a shortened one, which has lost some of them. */
-export function seenIn({ post, comments }: Snapshot, whole = true): Seen {
+export function seenIn({ post, comments }: Snapshot, whole = true): SeenHashes {
   return {
     post: whole ? hashOf(post) : null,
     comments: hashOf(comments.map(({ id }) => id)),
@@ -271,7 +273,7 @@ export function seenIn({ post, comments }: Snapshot, whole = true): Seen {
  * Whether a verdict that saw `before` has nothing new to judge in `now`. With `sealed` (a final verdict that comments do
  * not reopen) only the post counts.
  */
-export function nothingNew(before: Seen | null, now: Seen, sealed: boolean): boolean {
+export function nothingNew(before: SeenHashes | null, now: SeenHashes, sealed: boolean): boolean {
   if (before === null) return false
   if (sealed && before.post !== null) return before.post === now.post
   return before.all === null ? before.comments === now.comments : before.all === now.all

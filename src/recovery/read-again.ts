@@ -4,12 +4,12 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { StreamMark } from '../contracts/ports/threads.ts'
 import type { GroupProgress } from '../contracts/ports/topic.ts'
 import { advanceMark, UNREAD } from '../judging/threads/stream-clock.ts'
-import { type Accepted, eachBatch, takenUpTo } from './input-topics.ts'
+import { type AcceptedRanges, eachBatch, takenUpTo } from './input-topics.ts'
 import { readDeadLetters } from './own-topics.ts'
 import { subjectKey } from './published.ts'
-import type { Run } from './run.ts'
+import type { RecoveryRun } from './run.ts'
 
-export interface ReadAgain {
+export interface RereadResult {
   readonly messages: number
   readonly outcomes: Readonly<Partial<Record<Outcome, number>>>
   /** The threads that accepted something, by subject key. */
@@ -21,11 +21,11 @@ export interface ReadAgain {
  * subject key), and messages that have a dead letter. A dry run only counts the messages.
  */
 export async function readAgain(
-  run: Run,
-  accepted: Accepted,
+  run: RecoveryRun,
+  accepted: AcceptedRanges,
   progress: GroupProgress,
   over: ReadonlyMap<string, number>,
-): Promise<ReadAgain> {
+): Promise<RereadResult> {
   const { marks, outbox, dryRun } = run
   const isDead = await readDeadLetters(run)
   const seenMarks = new Map<string, StreamMark>([...(await marks.read())])
@@ -34,14 +34,14 @@ export async function readAgain(
   let messages = 0
   const count = (outcome: Outcome, more: number) => counts.set(outcome, (counts.get(outcome) ?? 0) + more)
 
-  await eachBatch(run, accepted, 'read again', async ({ good, bad }, handler, context) => {
-    messages += good.length + bad.length
-    for (const { from, message } of handler.clocked ? good : []) {
+  await eachBatch(run, accepted, 'read again', async ({ valid, invalid }, handler, context) => {
+    messages += valid.length + invalid.length
+    for (const { from, message } of handler.clocked ? valid : []) {
       const partition = `${from.topic}/${from.partition}`
       seenMarks.set(partition, advanceMark(seenMarks.get(partition) ?? UNREAD, message.createdAt))
     }
     if (dryRun) return
-    const wanted = good.filter(({ message, from }) => {
+    const wanted = valid.filter(({ message, from }) => {
       const ended = over.get(subjectKey(handler.subjectOf(message))) ?? Number.NEGATIVE_INFINITY
       return from.timestamp > ended && !isDead(from)
     })
@@ -50,7 +50,7 @@ export async function readAgain(
       touched.set(subjectKey(ref), ref)
     }
     for (const outcome of await handler.handle(context, wanted, async () => {})) count(outcome, 1)
-    const letters = bad
+    const letters = invalid
       .filter(({ from }) => !isDead(from))
       .map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }))
     if (letters.length === 0) return
@@ -67,7 +67,7 @@ export async function readAgain(
 
 /** Gives every clocked partition a mark, empty ones included, so that the stream's clock can advance. */
 async function marksAtEnd(
-  { history, input, clock }: Run,
+  { history, input, clock }: RecoveryRun,
   progress: GroupProgress,
   read: ReadonlyMap<string, StreamMark>,
 ): Promise<Map<string, StreamMark>> {

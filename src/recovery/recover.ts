@@ -4,17 +4,23 @@ import type { Outcome } from '../contracts/facts/messages.ts'
 import { snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
 import type { GroupProgress } from '../contracts/ports/topic.ts'
 import { snapshotOf, versionSeenBy } from '../judging/engine/new-case.ts'
-import { type DecidedFound, decideAgain, readDecided, restoreDecided, standing } from './decided.ts'
+import {
+  countStanding,
+  type DecisionsFound,
+  readDecisions,
+  repeatDecisions,
+  restoreDecisions,
+} from './decisions-found.ts'
 import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { hasPublished, holdsAllVerdicts, readPublished } from './own-topics.ts'
 import { nothingNew, type PublishedSubject, seenIn, subjectKey } from './published.ts'
 import { readAgain } from './read-again.ts'
 import { endThreads, noteEarlierDeletions, restoreRevisions, splitByEnd } from './revisions.ts'
-import { type Run, sideBySide } from './run.ts'
+import { type RecoveryRun, sideBySide } from './run.ts'
 
 /** What a recovery found and did; for a dry run, what it would do. */
-export interface Restored {
+export interface RecoveryResult {
   readonly dryRun: boolean
   /** Subjects with a verdict on the topic, and how many of them have expired and are forgotten by now. */
   readonly subjects: number
@@ -57,7 +63,7 @@ const RETRY_MS = 1_000
  * process reads messages or opens a case. Running it again changes nothing: so it begins again where the store went away
  * or lost something meanwhile, as often as that happens. Rejects when the signal is aborted; the store then stays on hold.
  */
-export async function recoverStore(run: Run): Promise<Restored> {
+export async function recoverStore(run: RecoveryRun): Promise<RecoveryResult> {
   let onHold = false
   const hold = () => {
     onHold = true
@@ -72,7 +78,7 @@ export async function recoverStore(run: Run): Promise<Restored> {
   }
 }
 
-async function recoverUntilDone(run: Run): Promise<Restored> {
+async function recoverUntilDone(run: RecoveryRun): Promise<RecoveryResult> {
   // Checked before anything is put on hold: a wrong prefix must not stop the services.
   for (const topic of inputsOf(run)) await run.history.rangesOf(topic, null)
   const chosen = await chosenProgress(run)
@@ -96,7 +102,7 @@ async function recoverUntilDone(run: Run): Promise<Restored> {
 }
 
 /** Null if the store may have lost some of what was restored. */
-async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Restored | null> {
+async function recoverOnce(run: RecoveryRun, chosen: ChosenProgress | null): Promise<RecoveryResult | null> {
   const { dryRun, hold } = run
   if (!dryRun) await holdServices(run)
   const progress = chosen?.progress ?? (await run.progress())
@@ -106,13 +112,13 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   const { subjects, missing, unreadable } = published
   if (missing > 0) run.say(whatIsMissing(run.topics.verdicts, missing))
   if (unreadable > 0) run.say(whatIsUnreadable(run.topics.verdicts, unreadable))
-  const decided = await readDecided(run, published)
+  const decided = await readDecisions(run, published)
   const { over, live } = await splitByEnd(run, subjects, accepted)
   const forecast = dryRun || chosen !== null ? await forecastOf(run, published, accepted, over) : null
   const restored = await restoreRevisions(run, live)
   if (!dryRun) {
     await endThreads(run, subjects, over)
-    await restoreDecided(run, decided)
+    await restoreDecisions(run, decided)
     await hold.setRevisionsComplete(await holdsAllVerdicts(run, published))
     if (run.since !== null) await noteEarlierDeletions(run, accepted, progress)
   }
@@ -120,7 +126,7 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
     await settleRevisions(run, live, touched)
-    const again = await decideAgain(run, decided.lost)
+    const again = await repeatDecisions(run, decided.lost)
     decidedAgain = again.carriedOut
     // Otherwise what was taken here is read again by whoever comes first.
     if (chosen !== null) await run.setProgress(progress)
@@ -136,7 +142,7 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
     messages,
     outcomes,
     forecast,
-    standing: standing(decided),
+    standing: countStanding(decided),
     decidedAgain,
     contested: contested.map(({ id }) => id),
     unknownOffsets: chosen?.isUnknown ?? false,
@@ -144,7 +150,7 @@ async function recoverOnce(run: Run, chosen: ChosenProgress | null): Promise<Res
 }
 
 /** The services publish what decisions wait for. Returns how many were carried out. */
-async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promise<number> {
+async function decideWhenPublished(run: RecoveryRun, lost: DecisionsFound['lost']): Promise<number> {
   const until = run.clock() + PUBLISHED_WITHIN_MS
   let [waiting, carriedOut] = [lost, 0]
   while (waiting.length > 0) {
@@ -155,7 +161,7 @@ async function decideWhenPublished(run: Run, lost: DecidedFound['lost']): Promis
       return carriedOut
     }
     await sleep(RETRY_MS, undefined, { signal: run.signal })
-    const again = await decideAgain(run, waiting)
+    const again = await repeatDecisions(run, waiting)
     waiting = again.waiting
     carriedOut += again.carriedOut
   }
@@ -171,7 +177,7 @@ function whatIsUnreadable(topic: string, unreadable: number): string {
 }
 
 /** Puts the services on hold, and waits until all of them have noticed. */
-async function holdServices({ hold, progress, signal }: Run): Promise<void> {
+async function holdServices({ hold, progress, signal }: RecoveryRun): Promise<void> {
   const stoodStill = await hold.hold()
   const { alone } = await progress()
   if (!alone) await sleep(stoodStill ? HEARD_BY_ALL_MS : HEARD_AFTER_MS, undefined, { signal })
@@ -188,7 +194,7 @@ interface ChosenProgress {
  * group has none. Null where the group's own offsets tell, and where nothing was ever published. Throws an
  * `OperatorError` if somebody has to choose, or if what was chosen can't be noted.
  */
-async function chosenProgress(run: Run): Promise<ChosenProgress | null> {
+async function chosenProgress(run: RecoveryRun): Promise<ChosenProgress | null> {
   const { upTo, dryRun, group } = run
   const { committed, alone } = await run.progress()
   if ([...committed.values()].some(({ size }) => size > 0)) {
@@ -229,7 +235,7 @@ function whatToChoose(group: string): string {
 
 /** Notes what each revision has already seen, so that it is not judged again. */
 async function settleRevisions(
-  run: Run,
+  run: RecoveryRun,
   live: readonly PublishedSubject[],
   touched: ReadonlyMap<string, ThreadRef>,
 ): Promise<void> {
@@ -238,7 +244,7 @@ async function settleRevisions(
   await sideBySide(run, [...refs], 'threads looked at', ([key, ref]) => settleSubject(run, ref, known.get(key)))
 }
 
-async function settleSubject(run: Run, ref: ThreadRef, known: PublishedSubject | undefined): Promise<void> {
+async function settleSubject(run: RecoveryRun, ref: ThreadRef, known: PublishedSubject | undefined): Promise<void> {
   const { threads, cases, store, protocols, settings } = run
   const { checkpoints } = settings
   const state = await threads.read(ref)

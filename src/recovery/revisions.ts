@@ -1,7 +1,7 @@
 import type { GroupProgress, Range } from '../contracts/ports/topic.ts'
-import { type Accepted, eachBatch, takenUpTo } from './input-topics.ts'
+import { type AcceptedRanges, eachBatch, takenUpTo } from './input-topics.ts'
 import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
-import { type Run, sideBySide } from './run.ts'
+import { type RecoveryRun, sideBySide } from './run.ts'
 
 /** Subjects with a verdict, split by whether their thread would have expired by now even if nothing had been lost. */
 export interface SplitSubjects {
@@ -12,9 +12,9 @@ export interface SplitSubjects {
 
 /** Searches accepted messages for those that kept a subject alive after its last verdict. */
 export async function splitByEnd(
-  run: Run,
+  run: RecoveryRun,
   subjects: ReadonlyMap<string, PublishedSubject>,
-  accepted: Accepted,
+  accepted: AcceptedRanges,
 ): Promise<SplitSubjects> {
   const { keep } = run.settings
   const now = run.clock()
@@ -26,11 +26,11 @@ export async function splitByEnd(
 }
 
 function noteAll(
-  { topics, routes, settings }: Run,
+  { topics, routes, settings }: RecoveryRun,
   subjects: ReadonlyMap<string, PublishedSubject>,
-  ...[{ good }, handler, context]: Parameters<Parameters<typeof eachBatch>[3]>
+  ...[{ valid }, handler, context]: Parameters<Parameters<typeof eachBatch>[3]>
 ): void {
-  for (const { message, from } of good) {
+  for (const { message, from } of valid) {
     const ref = handler.subjectOf(message)
     const subject = subjects.get(subjectKey(ref))
     if (subject === undefined) continue
@@ -42,7 +42,7 @@ function noteAll(
 
 /** Raises the store's revisions to the published ones; a dry run counts those that the store does not know. */
 export async function restoreRevisions(
-  run: Run,
+  run: RecoveryRun,
   live: readonly PublishedSubject[],
 ): Promise<{ revisions: number; givenUp: number }> {
   const { threads, store, retraction, dryRun } = run
@@ -69,7 +69,11 @@ export async function restoreRevisions(
  * store was lost, also of subjects without a verdict. Those whose tombstone has expired are passed over: their id may since be
  * another's.
  */
-export async function noteEarlierDeletions(run: Run, accepted: Accepted, progress: GroupProgress): Promise<void> {
+export async function noteEarlierDeletions(
+  run: RecoveryRun,
+  accepted: AcceptedRanges,
+  progress: GroupProgress,
+): Promise<void> {
   const { history, topics, settings, store, clock } = run
   const oldest = clock() - settings.keep.keepTombstoneMs
   const earlier = new Map<string, Map<number, Range>>()
@@ -83,8 +87,8 @@ export async function noteEarlierDeletions(run: Run, accepted: Accepted, progres
     })
     earlier.set(topic, new Map(ranges))
   }
-  await eachBatch(run, earlier, 'looked at for deletions', async ({ good }, handler, context) => {
-    const deleted = good.filter(
+  await eachBatch(run, earlier, 'looked at for deletions', async ({ valid }, handler, context) => {
+    const deleted = valid.filter(
       ({ message, from }) => from.timestamp >= oldest && handler.postOf(context, message) === null,
     )
     await sideBySide(run, deleted, 'deletions noted', async ({ message }) => {
@@ -95,7 +99,7 @@ export async function noteEarlierDeletions(run: Run, accepted: Accepted, progres
 
 /** Keeps only the revision numbers of expired subjects, and whether they were deleted. */
 export async function endThreads(
-  run: Run,
+  run: RecoveryRun,
   subjects: ReadonlyMap<string, PublishedSubject>,
   over: ReadonlyMap<string, number>,
 ): Promise<void> {

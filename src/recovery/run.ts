@@ -1,15 +1,15 @@
-import type { Input } from '../../consumers/intake.ts'
+import type { IntakeInput } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CaseStore, Outbox } from '../contracts/ports/cases.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Decide } from '../contracts/ports/decisions.ts'
+import type { DecisionHandler } from '../contracts/ports/decisions.ts'
 import type { RecoveryStore, StoreSuspension } from '../contracts/ports/recovery.ts'
 import type { Routes } from '../contracts/ports/routes.ts'
 import type { StreamMarks, ThreadStore } from '../contracts/ports/threads.ts'
 import type { GroupProgress, TopicHistory } from '../contracts/ports/topic.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 import type { CheckpointSettings } from '../judging/threads/checkpoints.ts'
-import type { KeepTimes } from './published.ts'
+import type { SubjectKeepTimes } from './published.ts'
 
 /** The parts of a recovery. */
 export interface RecoveryParts {
@@ -31,23 +31,23 @@ export interface RecoveryParts {
   readonly hold: StoreSuspension
   readonly protocols: readonly Protocol[]
   readonly routes: Routes
-  readonly input: Input
+  readonly input: IntakeInput
   /** Carries out a decision. */
-  readonly decide: Decide
+  readonly decide: DecisionHandler
   /** The retraction of a deleted subject. */
   readonly retraction: (ref: ThreadRef, protocol: string, revision: number, superseded: number) => ReturnType<Retract>
   readonly clock: Clock
   /** What to tell of an error of the store that passes without anything being done to this process; null for any other. */
   readonly outage: (error: unknown) => string | null
   readonly settings: {
-    readonly keep: KeepTimes
+    readonly keep: SubjectKeepTimes
     readonly checkpoints: CheckpointSettings & { readonly reopen: boolean }
   }
 }
 type Retract = Parameters<ThreadStore['deletePost']>[1]
 
 /** One recovery in progress. */
-export interface Run extends RecoveryParts {
+export interface RecoveryRun extends RecoveryParts {
   /** Reads messages from this time on, ms since 1970; null: everything that the topics still have. */
   readonly since: number | null
   /**
@@ -69,7 +69,7 @@ const AT_ONCE = 50
 
 /** Processes the items, some in parallel, and tells of them as `what`; rejects with the signal's reason before the next group. */
 export async function sideBySide<Item>(
-  { signal, told }: Pick<Run, 'signal' | 'told'>,
+  { signal, told }: Pick<RecoveryRun, 'signal' | 'told'>,
   items: readonly Item[],
   what: string,
   work: (item: Item) => Promise<void>,

@@ -2,12 +2,12 @@ import { isBlank } from '../contracts/facts/blank.ts'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import type { DeletedOwners } from '../contracts/ports/erasures.ts'
 import type { Embedder, Library, Shelf } from '../contracts/ports/library.ts'
-import { forgetting } from './forgetting.ts'
+import { libraryErasure } from './library-erasure.ts'
 import { changeId, placeOf } from './names.ts'
 import { type ProposalBounds, quarantine } from './quarantine.ts'
 import { searching } from './searching.ts'
 import { shelfReading } from './shelf-reading.ts'
-import { DamagedFiles, type Storage, toldOf } from './storage.ts'
+import { DamagedFiles, loggedChangeOf, type Storage } from './storage.ts'
 import { takingBack, undoing } from './take-back.ts'
 import { writing } from './writing.ts'
 
@@ -49,10 +49,12 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
     },
     ...undoing(storage, now),
     holdsAnything: storage.holdsAnything,
-    forget: forgetting(storage),
+    forget: libraryErasure(storage),
     ...takingBack(storage, now),
     async history(shelf) {
-      return (await storage.changes()).map(toldOf).filter((change) => shelf === undefined || change.shelf === shelf)
+      return (await storage.changes())
+        .map(loggedChangeOf)
+        .filter((change) => shelf === undefined || change.shelf === shelf)
     },
     async shelves() {
       const told = (await storage.shelves()).map(async ({ name, embedder, dimension }): Promise<Shelf | null> => {

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Provenance, SubjectRef } from '../contracts/ports/library.ts'
+import type { ProposalProvenance, SubjectRef } from '../contracts/ports/library.ts'
 
 /** A part of a shelf: one tenant's items, or those that an operator added for no tenant in particular (`tenant` null). */
-export interface Place {
+export interface ShelfPlace {
   readonly shelf: string
   readonly tenant: string | null
 }
@@ -15,12 +15,12 @@ export const DEFAULT_TENANT = 'default'
  * and underscores of a tenant's name are escaped with `_`, so that no two tenants share a name, even in a file system
  * that ignores case.
  */
-export function placeName({ shelf, tenant }: Place): string {
+export function placeName({ shelf, tenant }: ShelfPlace): string {
   if (tenant === null) return shelf
   return `${shelf}.${tenant.replace(/[A-Z._]/g, (sign) => (sign === '_' ? '__' : sign === '.' ? '_-' : `_${sign.toLowerCase()}`))}`
 }
 
-export function placeOf(name: string): Place {
+export function placeOf(name: string): ShelfPlace {
   const dot = name.indexOf('.')
   if (dot === -1) return { shelf: name, tenant: null }
   const tenant = name
@@ -40,7 +40,7 @@ export function ownerOf({ tenant, id, kind }: SubjectRef): string {
 }
 
 /** The subject that was learnt from. */
-export function learntFrom({ tenant, subjectId, kind }: Provenance): SubjectRef {
+export function learntFrom({ tenant, subjectId, kind }: ProposalProvenance): SubjectRef {
   return { tenant, id: subjectId, kind }
 }
 

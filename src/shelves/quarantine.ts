@@ -14,7 +14,7 @@ import { changeId, hashOf, learntFrom, ownerOf, placeName, placeOf } from './nam
 import { textKey } from './same-text.ts'
 import { checkedName } from './shelf-reading.ts'
 import type { ProposalRecord, Storage } from './storage.ts'
-import { toldOf } from './storage.ts'
+import { loggedChangeOf } from './storage.ts'
 import { placeFor } from './take-back.ts'
 import type { writing } from './writing.ts'
 
@@ -141,7 +141,7 @@ export function quarantine(
         },
       })
       const logged = await storage.change(change)
-      if (logged !== null) made.push(toldOf(logged))
+      if (logged !== null) made.push(loggedChangeOf(logged))
     }
     return made
   }

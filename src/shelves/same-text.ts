@@ -3,7 +3,7 @@ import { withoutPadding } from '../contracts/facts/cut.ts'
 import { normalized as inForm } from '../contracts/facts/normalized.ts'
 
 /** A text in the form in which it is compared with others, whether imported, judged or learnt. */
-export interface Reading {
+export interface ComparableText {
   /**
    * The text without what may differ between its copies: case, width, white space, image marks, invisible characters.
    */
@@ -24,7 +24,7 @@ const BESIDE_A_CUT = 4
 /** A cut text is recognised only by at least this many characters before the cut: an author may have typed the mark. */
 const LEAST_HEAD = 64
 
-export function readingOf(text: string): Reading {
+export function readingOf(text: string): ComparableText {
   const whole = normalised(text)
   const [head = '', ...rest] = text.split(CUT)
   if (rest.length === 0) return { whole, chunks: [whole] }
@@ -36,7 +36,7 @@ export function readingOf(text: string): Reading {
 }
 
 /** The form of a text that is whole: a cut mark in it counts as the author's own. */
-export function wholeOf(text: string): Reading {
+export function wholeOf(text: string): ComparableText {
   const whole = normalised(text)
   return { whole, chunks: [whole] }
 }
@@ -57,11 +57,11 @@ export function textKey(text: string): string {
 }
 
 /** Whether two texts are the same, or one is the other after it was cut. */
-export function sameText(a: Reading, b: Reading): boolean {
+export function sameText(a: ComparableText, b: ComparableText): boolean {
   return a.whole === b.whole || isCutOf(a, b) || isCutOf(b, a)
 }
 
-function isCutOf({ chunks }: Reading, { whole }: Reading): boolean {
+function isCutOf({ chunks }: ComparableText, { whole }: ComparableText): boolean {
   const [head, ...rest] = chunks
   const tail = rest.pop()
   if (tail === undefined || head.length < LEAST_HEAD || !whole.startsWith(head)) return false
@@ -86,7 +86,7 @@ const COMPARED = 2_000
 /**
  * Whether one text is the other with a few words changed. If a text was cut, only what is before the cut is compared.
  */
-export function nearDuplicates(a: Reading, b: Reading): boolean {
+export function nearDuplicates(a: ComparableText, b: ComparableText): boolean {
   const [short, long] = [a, b]
     .map(({ chunks }) => ({ words: wordsOf(chunks[0]), cut: chunks.length > 1 }))
     .sort((one, other) => one.words.length - other.words.length)

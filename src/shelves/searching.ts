@@ -1,9 +1,9 @@
 import { isBlank } from '../contracts/facts/blank.ts'
 import { RetryLaterError } from '../contracts/facts/errors.ts'
-import type { Found, Neighbour, ShownItem } from '../contracts/facts/library.ts'
+import type { Neighbour, SearchResult, ShownItem } from '../contracts/facts/library.ts'
 import type { DeletedOwners } from '../contracts/ports/erasures.ts'
 import type { Embedder, Search, SubjectRef } from '../contracts/ports/library.ts'
-import { DEFAULT_TENANT, ownerOf, type Place, placeName, sourceKey } from './names.ts'
+import { DEFAULT_TENANT, ownerOf, placeName, type ShelfPlace, sourceKey } from './names.ts'
 import { nearDuplicates, readingOf, sameText, textKey, wholeOf } from './same-text.ts'
 import type { ShelfReading } from './shelf-reading.ts'
 import type { NearRow, ShelfRecord, Storage } from './storage.ts'
@@ -23,7 +23,7 @@ export function searching(
     wanted: Search,
     subject: SubjectRef,
     signal: AbortSignal,
-  ): Promise<Found & { tokens: number; shown?: readonly ShownItem[] }> {
+  ): Promise<SearchResult & { tokens: number; shown?: readonly ShownItem[] }> {
     const { text, lang, shelves, k } = wanted
     const weak = embedder.weakFor(text, lang)
     const none = (shelf: string, problem: string) => ({ shelf, neighbours: [], problem })
@@ -51,7 +51,7 @@ export function searching(
   }
 
   /** The embedder may also be weak for the texts that were found: their vectors say as little as a weak question's. */
-  function weakAmong(found: Found['shelves']): string | null {
+  function weakAmong(found: SearchResult['shelves']): string | null {
     const texts = found.flatMap(({ neighbours }) => neighbours.map(({ text }) => text))
     const weak = texts.flatMap((text) => embedder.weakFor(text) ?? [])
     if (weak.length === 0) return null
@@ -59,7 +59,7 @@ export function searching(
   }
 
   /** The places of a shelf that this tenant is shown, its own first. */
-  function shownTo(tenant: string, shelf: string): Place[] {
+  function shownTo(tenant: string, shelf: string): ShelfPlace[] {
     const loaded = tenant === DEFAULT_TENANT || shared.has(shelf) ? [{ shelf, tenant: null }] : []
     return [{ shelf, tenant }, ...loaded]
   }
@@ -91,7 +91,7 @@ export function searching(
   }
 
   /** The nearest items of one place; null if it does not exist. */
-  async function near(place: Place, vector: Float32Array, k: number, heldOut: HeldOut) {
+  async function near(place: ShelfPlace, vector: Float32Array, k: number, heldOut: HeldOut) {
     const none = { rows: [], excluded: { own: 0, nearDuplicates: 0 } }
     return read(placeName(place), async (record) => {
       const problem = problemOf(place.shelf, record, vector.length)

@@ -49,7 +49,7 @@ export interface ShelfRecord {
 }
 
 /** One call's part of a change. `replaced` holds, by content id, what was there before. */
-export interface Step {
+export interface ChangeStep {
   readonly added: number
   readonly unchanged: number
   readonly relabelled: number
@@ -79,13 +79,13 @@ export interface ProposalRecord {
 }
 
 /** Who proposed something, and when, in ms since 1970. */
-export interface Proposed {
+export interface ProposalOrigin {
   readonly tenant: string
   readonly by: string
   readonly proposedAt: number
 }
 
-export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRecord): Proposed {
+export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRecord): ProposalOrigin {
   return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
@@ -162,7 +162,7 @@ export interface Storage {
   /** The newest first; with a shelf, of those whose record can't be read any more only what is known to be its own. */
   changes(shelf?: string): Promise<ChangeRecord[]>
   /** Adds a step to a change, which is created if missing. */
-  addStep(head: ChangeHead, step: Step): Promise<void>
+  addStep(head: ChangeHead, step: ChangeStep): Promise<void>
   putChange(change: ChangeRecord): Promise<void>
   removeChange(id: string): Promise<void>
 
@@ -170,7 +170,7 @@ export interface Storage {
   proposal(id: string): Promise<ProposalRecord | null>
   proposals(of?: { shelf: string; by: string }): Promise<ProposalRecord[]>
   /** The author and time of every proposal; these never change. */
-  proposed(): Promise<Proposed[]>
+  proposed(): Promise<ProposalOrigin[]>
   putProposal(record: ProposalRecord): Promise<void>
   removeProposal(record: ProposalRecord): Promise<void>
   /** How many proposals of their content each of these owners has; those that have none are left out. Reads no record. */
@@ -208,7 +208,7 @@ export function replacedWithout(
 }
 
 /** A change as the history shows it. */
-export function toldOf({ replaced: _, torn: __, kind, damaged, ...logged }: ChangeRecord): LoggedChange {
+export function loggedChangeOf({ replaced: _, torn: __, kind, damaged, ...logged }: ChangeRecord): LoggedChange {
   const told = { ...logged, kind: logged.item === undefined ? kind : ('take-back' as const), ...placeOf(logged.shelf) }
   return damaged === undefined ? told : { ...told, damaged: DamagedFiles.ofChange(logged.id, undefined).message }
 }

@@ -4,14 +4,14 @@ import {
   contentId,
   type Precedent,
   type ShelvedItem,
-  type Traced,
+  type TracedItems,
   type Whereabouts,
 } from '../contracts/ports/library.ts'
-import { changeId, type Place, placeName, placeOf } from './names.ts'
+import { changeId, placeName, placeOf, type ShelfPlace } from './names.ts'
 import { type ProposalRecord, type Row, replacedWithout, type ShelfRecord, type Storage, versionOf } from './storage.ts'
 
 /** An item at its place. */
-interface Found {
+interface FoundRow {
   readonly record: ShelfRecord
   readonly row: Row
 }
@@ -23,7 +23,7 @@ const PRECEDENT = /^[0-9a-f]{32}$/
  * Finds items by the id that a verdict, a proposal or the history gives them, and takes single ones back.
  */
 export function takingBack(storage: Storage, now: () => number) {
-  async function trace(id: string): Promise<Traced> {
+  async function trace(id: string): Promise<TracedItems> {
     const found = await standing(id)
     const proposals = (await storage.proposals()).filter(isMeant(id))
     const change = await storage.change(id)
@@ -39,15 +39,15 @@ export function takingBack(storage: Storage, now: () => number) {
     if (PRECEDENT.test(id)) note({ id, tenant: null })
     return {
       precedents: [...precedents.values()],
-      standing: found.map((one) => toldOf(one, proposals)),
+      standing: found.map((one) => shelvedItemOf(one, proposals)),
       proposals: proposals.map(({ proposal }) => proposal),
     }
   }
 
   /** The items with this id, at every place that has one. */
-  async function standing(id: string): Promise<Found[]> {
+  async function standing(id: string): Promise<FoundRow[]> {
     const proposals = (await storage.proposals()).filter(({ proposal }) => proposal.id === id)
-    const found: Found[] = []
+    const found: FoundRow[] = []
     for (const record of await storage.shelves()) {
       const own = proposals.filter(({ proposal }) => placeName(placeFor(proposal)) === record.name)
       const ids = PRECEDENT.test(id) ? [id] : own.map(({ proposal }) => contentId(proposal.text))
@@ -92,14 +92,14 @@ export function takingBack(storage: Storage, now: () => number) {
             ...approved,
             proposal: { ...approved.proposal, state: 'rejected', change: null },
           })
-        taken.push(toldOf(one, theirs))
+        taken.push(shelvedItemOf(one, theirs))
       }
       return taken
     })
   }
 
   /** Removes one item from its place, and restores what it had replaced there. */
-  async function takeRow({ record, row }: Found, by: string): Promise<void> {
+  async function takeRow({ record, row }: FoundRow, by: string): Promise<void> {
     const made = await storage.change(row.change)
     const before = made === null ? null : (entryOf(made.replaced, row.id) ?? null)
     await storage.addStep(
@@ -151,7 +151,7 @@ export function undoing(storage: Storage, now: () => number) {
 
   async function drop(shelf: string, by: string, tenant?: string): Promise<void> {
     await storage.exclusive(async () => {
-      const isMeant = (place: Place) => place.shelf === shelf && (tenant === undefined || place.tenant === tenant)
+      const isMeant = (place: ShelfPlace) => place.shelf === shelf && (tenant === undefined || place.tenant === tenant)
       const records = (await storage.shelves()).filter(({ name }) => isMeant(placeOf(name)))
       if (records.length === 0)
         throw new OperatorError(
@@ -173,7 +173,7 @@ export function undoing(storage: Storage, now: () => number) {
 }
 
 /** What is learnt from a tenant's case belongs to that tenant. */
-export function placeFor({ shelf, provenance }: { shelf: string; provenance: { tenant: string } }): Place {
+export function placeFor({ shelf, provenance }: { shelf: string; provenance: { tenant: string } }): ShelfPlace {
   return { shelf, tenant: provenance.tenant }
 }
 
@@ -182,18 +182,18 @@ function isMeant(id: string) {
     proposal.id === id || proposal.change === id || (PRECEDENT.test(id) && contentId(proposal.text) === id)
 }
 
-function isThere({ shelf, tenant }: Place, where: Whereabouts): boolean {
+function isThere({ shelf, tenant }: ShelfPlace, where: Whereabouts): boolean {
   return (where.shelf ?? shelf) === shelf && (where.tenant ?? tenant) === tenant
 }
 
-function placesIn(found: readonly Found[]): string {
+function placesIn(found: readonly FoundRow[]): string {
   return found
     .map(({ record }) => placeOf(record.name))
     .map(({ shelf, tenant }) => (tenant === null ? shelf : `${shelf} of ${tenant}`))
     .join(', ')
 }
 
-function toldOf({ record, row }: Found, proposals: readonly ProposalRecord[]): ShelvedItem {
+function shelvedItemOf({ record, row }: FoundRow, proposals: readonly ProposalRecord[]): ShelvedItem {
   const place = placeOf(record.name)
   const theirs = proposals.filter(
     ({ proposal }) => placeName(placeFor(proposal)) === record.name && contentId(proposal.text) === row.id,

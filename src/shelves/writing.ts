@@ -1,6 +1,6 @@
 import { RetryLaterError } from '../contracts/facts/errors.ts'
 import { type Change, contentId, type Embedder, type Item } from '../contracts/ports/library.ts'
-import { ownerOf, type Place, placeName, sourceKey, tableName } from './names.ts'
+import { ownerOf, placeName, type ShelfPlace, sourceKey, tableName } from './names.ts'
 import { textKey } from './same-text.ts'
 import { checkedName, type ShelfReading } from './shelf-reading.ts'
 import { type Row, type Storage, type Version, versionOf } from './storage.ts'
@@ -9,7 +9,7 @@ import { type Row, type Storage, type Version, versionOf } from './storage.ts'
 const EMBEDDED_AT_ONCE = 256
 
 interface Writing {
-  readonly place: Place
+  readonly place: ShelfPlace
   readonly kind: 'add' | 'approve'
   readonly items: readonly Item[]
   readonly by: string

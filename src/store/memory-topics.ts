@@ -1,8 +1,8 @@
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { Incoming, TopicReader } from '../contracts/ports/topic.ts'
+import type { IncomingMessage, TopicReader } from '../contracts/ports/topic.ts'
 
 /** A record to be written to a topic. */
-export type Outgoing = Pick<Incoming, 'key' | 'value'>
+export type KeyedValue = Pick<IncomingMessage, 'key' | 'value'>
 
 /**
  * Topics in memory, with one partition each. They number their records as a broker does: consumers treat a number that
@@ -11,7 +11,7 @@ export type Outgoing = Pick<Incoming, 'key' | 'value'>
 export function memoryTopics(clock: Clock = () => 0): {
   readonly reader: TopicReader
   /** Passes the records on at once; resolves to their offsets when they have been handled. */
-  send(topic: string, records: readonly Outgoing[]): Promise<readonly number[]>
+  send(topic: string, records: readonly KeyedValue[]): Promise<readonly number[]>
 } {
   let handle: Parameters<TopicReader['start']>[0] = async () => {}
   const ends = new Map<string, number>()
@@ -30,7 +30,7 @@ export function memoryTopics(clock: Clock = () => 0): {
       const next = first + records.length
       ends.set(topic, next)
       const messages = records.map(
-        ({ key, value }, at): Incoming => ({
+        ({ key, value }, at): IncomingMessage => ({
           topic,
           partition: 0,
           offset: String(first + at),

@@ -6,7 +6,7 @@ import { incomingOf, onPassedOver } from './record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
 /** How to stop reading early, and whom to tell that it waits for its topic. */
-export interface Waiting {
+export interface ReadingControl {
   readonly signal: AbortSignal
   readonly say?: (line: string) => void
 }
@@ -31,7 +31,7 @@ export async function rangesOf(
   kafka: Kafka,
   topic: string,
   since: number | null,
-  waiting: Waiting & { readonly withinMs?: number },
+  waiting: ReadingControl & { readonly withinMs?: number },
 ): Promise<Map<number, Range>> {
   const settled = <Value>(ask: () => Promise<Value>) =>
     onceTopicSettled(topic, ask, { withinMs: SETTLED_WITHIN_MS, ...waiting })
@@ -61,7 +61,7 @@ export async function readRanges(
   kafka: Kafka,
   topic: string,
   ranges: Ranges,
-  waiting: Waiting,
+  waiting: ReadingControl,
   take: Take,
 ): Promise<void> {
   const wanted = new Map([...ranges].filter(([, { from, to }]) => from < to))
@@ -78,7 +78,7 @@ export async function readRanges(
 export async function readTopic(
   kafka: Kafka,
   topic: string,
-  options: Waiting & { readonly follow: boolean; readonly since?: number | undefined },
+  options: ReadingControl & { readonly follow: boolean; readonly since?: number | undefined },
   take: (record: TopicRecord) => void,
 ): Promise<void> {
   const { follow, since = null, ...waiting } = options
@@ -97,7 +97,7 @@ export async function readTopic(
 }
 
 /** The same as a port, with messages instead of records. */
-export function topicHistory(kafka: Kafka, waiting: Waiting): TopicHistory {
+export function topicHistory(kafka: Kafka, waiting: ReadingControl): TopicHistory {
   return {
     rangesOf: (topic, since) => rangesOf(kafka, topic, since, waiting),
     read: (topic, ranges, take) =>
@@ -114,7 +114,7 @@ const TAKEN_AT_ONCE = 1_000
 const QUIET_MS = 60_000
 
 /** What to read: ranges, or everything from where they begin until the signal. */
-interface Wanted {
+interface ReadPlan {
   readonly ranges: Ranges
   readonly endless: boolean
 }
@@ -123,8 +123,8 @@ interface Wanted {
 async function readAs(
   kafka: Kafka,
   topic: string,
-  wanted: Wanted,
-  waiting: Waiting & { readonly withinMs: number },
+  wanted: ReadPlan,
+  waiting: ReadingControl & { readonly withinMs: number },
   take: Take,
 ): Promise<void> {
   const groupId = `gavel-read-${randomUUID()}`
@@ -148,7 +148,7 @@ async function readAs(
 function untilRead(
   consumer: Consumer,
   topic: string,
-  { ranges, endless }: Wanted,
+  { ranges, endless }: ReadPlan,
   signal: AbortSignal,
   take: Take,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Consumer, IHeaders, KafkaMessage } from 'kafkajs'
-import type { Incoming } from '../contracts/ports/topic.ts'
+import type { IncomingMessage } from '../contracts/ports/topic.ts'
 
 /**
  * Header on the placeholders for the records of a batch that could not be decompressed; its value says why. No sender
@@ -20,14 +20,15 @@ export interface HeaderTable<Value> {
 export const KEPT_HEADERS = 32
 
 /** The parts of a kafkajs record that Gavel reads; a record with too many headers says so. */
-type Decoded = Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'> & Pick<Incoming, 'headersCut'>
+type Decoded = Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'> &
+  Pick<IncomingMessage, 'headersCut'>
 
 /** Converts a kafkajs record to Gavel's message: key and headers as UTF-8 text. */
 export function incomingOf(
   topic: string,
   partition: number,
   { offset, key, value, headers, headersCut, timestamp }: Decoded,
-): Incoming {
+): IncomingMessage {
   return {
     topic,
     partition,
@@ -49,7 +50,7 @@ function textHeaders(headers: IHeaders): HeaderTable<string> {
 }
 
 /** A range of a partition that has no records for a reader, fetched up to but not including `next`. */
-export interface PassedOver {
+export interface EmptyRange {
   readonly topic: string
   readonly partition: number
   readonly next: string
@@ -62,7 +63,7 @@ export interface PassedOver {
  * never calls `eachBatch`, so anyone who waits for a partition's end must listen here. Reported after every earlier
  * batch of the partition has been handled.
  */
-export function onPassedOver(consumer: Consumer, tell: (passed: PassedOver) => void): void {
+export function onPassedOver(consumer: Consumer, tell: (passed: EmptyRange) => void): void {
   consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => {
     const { topic, partition, batchSize, lastOffset, highWatermark } = payload
     if (batchSize > 0) return

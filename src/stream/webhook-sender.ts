@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks'
 import { describeError } from '../contracts/facts/error-line.ts'
-import type { SendWebhook, Tried } from '../contracts/ports/webhooks.ts'
-import { isPublic, pinnedRequest, type Reach, Unreachable } from '../models/images/pinned-request.ts'
+import type { SendWebhook, TryResult } from '../contracts/ports/webhooks.ts'
+import { AddressUnreachable, isPublic, pinnedRequest, type Reach } from '../models/images/pinned-request.ts'
 
 /** Of an answer so much is read, in bytes: a receiver has nothing to say but its status. */
 const READ_BYTES = 4_096
@@ -40,7 +40,7 @@ export function webhookSender(settings: { readonly timeout: number } & Omit<Reac
       const status = response.statusCode ?? 0
       return { status, why: `status ${status}`, retryAfterMs: retryAfter(response.headers['retry-after'], at) }
     } catch (error) {
-      if (error instanceof Unreachable && error.why === 'not-allowed')
+      if (error instanceof AddressUnreachable && error.why === 'not-allowed')
         return refused('its name leads to an address that is not public (webhooks.to: allowPrivate)')
       // The code says what to mend: a certificate, a name, a port.
       const { code = 'its name has no address' } = describeError(error)
@@ -51,7 +51,7 @@ export function webhookSender(settings: { readonly timeout: number } & Omit<Reac
 }
 
 /** Trying again would change nothing. */
-function refused(why: string): Tried {
+function refused(why: string): TryResult {
   return { status: 'refused', why, retryAfterMs: null }
 }
 

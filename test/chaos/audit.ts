@@ -1,10 +1,10 @@
-import { type Proposal, proposal } from '../../src/contracts/facts/decisions.ts'
+import { proposal, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { CallRecord } from '../../src/kit/understudy/call-log.ts'
 import type { Asked } from './asked.ts'
-import { type DecidedEvidence, decided, isOfPeople, numberOf } from './decided.ts'
+import { type DecidedEvidence, decided, isOfPeople, numberOf } from './decisions-found.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'
 import type { TopicRecord } from './reader.ts'
@@ -195,7 +195,7 @@ function chains(
   expected: Expected,
   { off, hasLost }: Pick<Evidence, 'off' | 'hasLost'>,
   verdicts: readonly { one: Verdict; standing: TopicRecord }[],
-  proposals: readonly Proposal[],
+  proposals: readonly VerdictProposal[],
   transcripts: ReadonlyMap<string, Transcript>,
   many: Many,
 ): void {

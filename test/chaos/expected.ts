@@ -144,7 +144,7 @@ export function expectedOf(
     return gone ? 'deleted' : known === undefined ? 'judged' : known.text === text ? 'duplicate' : 'updated'
   })
 
-  // A subject may be forgotten by then, or not be known yet; what else came of them is asked in decided.ts.
+  // A subject may be forgotten by then, or not be known yet; what else came of them is asked in decisions-found.ts.
   for (const [place, reason] of letters)
     if (place.startsWith('decisions/') && reason === 'unjudgeable') justified.add(place)
   fold('decisions', decisions, () => 'read')

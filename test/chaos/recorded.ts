@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decisions.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { scopeOf, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { RecordSize, SubjectRecord } from '../../src/contracts/ports/record.ts'

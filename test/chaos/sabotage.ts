@@ -59,7 +59,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   /** Cases of a protocol that is off are ended at once, though others may have it on a moment later. */
   'give-up-early': [
     {
-      file: 'src/judging/engine/unworked.ts',
+      file: 'src/judging/engine/unattended.ts',
       text: 'deadline + settings.handBack < clock() && ',
       instead: '',
     },
@@ -113,7 +113,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'forget-decisions': [
     {
       file: 'src/recovery/recover.ts',
-      text: '    await restoreDecided(run, decided)\n',
+      text: '    await restoreDecisions(run, decided)\n',
       instead: '',
     },
   ],

@@ -16,7 +16,7 @@ import {
   type Judging,
   type Post,
 } from '../../src/client/client.ts'
-import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type {
   CommentMessage,
   CounterspeechMessage,

@@ -1,22 +1,22 @@
-import { Blinds } from '../../src/console/blinds.ts'
+import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
-import { decidePage } from '../../src/console/decide.ts'
-import { healthPage, type Standing } from '../../src/console/health.ts'
-import type { Kinds } from '../../src/console/kinds.ts'
-import { Disturbing } from '../../src/console/lists.ts'
+import { decisionPage } from '../../src/console/decision-page.ts'
+import { healthPage, type ServiceStatus } from '../../src/console/health.ts'
+import type { ProtocolGuides } from '../../src/console/kinds.ts'
+import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
+import { auditedQueue, auditedRecord } from '../../src/console/read-audit.ts'
 import { reviewPages } from '../../src/console/review.ts'
 import { searchPage } from '../../src/console/search.ts'
-import { notedQueue, notedRecord } from '../../src/console/seen.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
-import { Arriving } from '../../src/console/stream.ts'
+import { RecordStream } from '../../src/console/stream.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
 import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
-import type { Named } from '../../src/contracts/facts/person-roles.ts'
+import type { NamedGrant } from '../../src/contracts/facts/person-roles.ts'
 import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
-import type { Deciding } from '../../src/contracts/ports/decisions.ts'
+import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
@@ -26,7 +26,7 @@ import { aVerdict } from '../support/verdicts.ts'
 
 export const HOST = '127.0.0.1:8421'
 
-const kinds: Kinds = new Map(
+const kinds: ProtocolGuides = new Map(
   PROTOCOLS.map(({ name, labels, reading }) => [
     name,
     {
@@ -38,7 +38,7 @@ const kinds: Kinds = new Map(
   ]),
 )
 
-export const WELL: Standing = {
+export const WELL: ServiceStatus = {
   at: 0,
   away: [],
   lag: [],
@@ -103,14 +103,14 @@ export function aConsole({
   waiting = 0,
   record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 }),
 }: {
-  decide?: Deciding['decide']
-  look?: () => Promise<Standing>
+  decide?: DecisionDesk['decide']
+  look?: () => Promise<ServiceStatus>
   idle?: number
   auditShare?: number
   isAlone?: boolean
   streams?: number
   way?: Way
-  people?: readonly Named[]
+  people?: readonly NamedGrant[]
   publicUrl?: string
   /** What comes of a note of who saw what; without it all are kept. */
   note?: () => Promise<void>
@@ -121,12 +121,12 @@ export function aConsole({
 } = {}) {
   const topics = feed(record)
   const audited: AuditEntry[] = []
-  const shown = notedRecord(record)
+  const shown = auditedRecord(record)
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
-  const arriving = new Arriving(shown)
-  const lists = { kinds, disturbing: new Disturbing(kinds) }
-  const blinds = new Blinds(() => now)
+  const arriving = new RecordStream(shown)
+  const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
+  const blinds = new BlindReviews(() => now)
   const closing = new AbortController()
   const reported: string[] = []
   const printed: string[] = []
@@ -151,15 +151,15 @@ export function aConsole({
     ...(isAlone
       ? []
       : reviewPages({
-          queue: notedQueue(record.review),
+          queue: auditedQueue(record.review),
           record: shown,
           kinds,
           blinds,
-          deciding: { decide },
+          decisionDesk: { decide },
           clock: () => now,
           claimFor: 900_000,
         })),
-    decidePage({ record: shown, kinds, blinds, deciding: { decide }, clock: () => now }),
+    decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),
   ]
   const { fetch } = consoleOf({
     pages,

@@ -1,9 +1,9 @@
 import { expect, it, vi } from 'vitest'
 import { debateOf } from '../../src/console/debate.ts'
-import type { Reading } from '../../src/contracts/facts/reading.ts'
+import type { ReadingGuide } from '../../src/contracts/facts/reading.ts'
 import { aTurn } from './console-for-tests.ts'
 
-const reading: Reading = {
+const reading: ReadingGuide = {
   debate: {
     stages: ['debate'],
     opening: 'opening',

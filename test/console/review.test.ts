@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 

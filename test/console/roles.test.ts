@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest'
-import { grantsOf, RIGHTS, ROLES, type Role, roleIn, tenantsOf } from '../../src/contracts/facts/person-roles.ts'
+import { grantsOf, type PersonRole, RIGHTS, ROLES, roleIn, tenantsOf } from '../../src/contracts/facts/person-roles.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
-const GROUPS = (role: Role, tenants?: readonly string[]) => [
+const GROUPS = (role: PersonRole, tenants?: readonly string[]) => [
   { who: 'group:mods', role, ...(tenants === undefined ? {} : { tenants }) },
 ]
 
 /** Which page each role is let into; every page of the console stands here. */
-const PAGES: Readonly<Record<string, Role>> = {
+const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /live': 'viewer',
   'GET /live/stream': 'viewer',
   'GET /verdict': 'viewer',
@@ -49,7 +49,7 @@ async function withTwoTenants() {
   return { console, decided, ids }
 }
 
-async function enter(console: ReturnType<typeof aConsole>, by: string, role: Role, tenants?: readonly string[]) {
+async function enter(console: ReturnType<typeof aConsole>, by: string, role: PersonRole, tenants?: readonly string[]) {
   const grants = grantsOf({ by, groups: ['mods'] }, GROUPS(role, tenants))
   return `gavel-console-8421=${console.sessions.open({ by, grants })}`
 }
@@ -122,7 +122,7 @@ it('a moderator of one tenant who sees another decides in the first alone', asyn
 
 it('a moderator takes back what they decided, a lead what others did', async () => {
   const { console, decided, ids } = await withTwoTenants()
-  const withdraw = async (by: string, role: Role) => {
+  const withdraw = async (by: string, role: PersonRole) => {
     const cookie = await enter(console, by, role)
     const page = await console.page(`/verdict?id=${encodeURIComponent(ids.byBen)}`, cookie)
     const fields = { id: ids.byBen, withdraw: 'yes', why: 'x', token: tokenIn(page.text) }

@@ -1,13 +1,13 @@
 import { expect, it, vi } from 'vitest'
-import { Disturbing } from '../../src/console/lists.ts'
-import { Arriving, type Told } from '../../src/console/stream.ts'
+import { DisturbingSubjects } from '../../src/console/lists.ts'
+import { RecordStream, type StreamEvent } from '../../src/console/stream.ts'
 import { MOST_ERASED } from '../../src/contracts/ports/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function listening(filter = {}) {
   const console = aConsole()
-  const arriving = new Arriving(console.record)
-  const heard: Told[] = []
+  const arriving = new RecordStream(console.record)
+  const heard: StreamEvent[] = []
   const leave = await arriving.listen({ filter, hear: (told) => void heard.push(told) }, null)
   const rows = () => heard.flatMap((told) => (told.event === 'row' ? [told.row.verdict.subjectId] : []))
   return { console, arriving, heard, leave, rows }
@@ -32,7 +32,7 @@ it('a page that was cut off goes on behind the last that it heard of', async () 
   leave()
   await console.judged({ verdict: { subjectId: 'b' } })
   await arriving.look()
-  const again: Told[] = []
+  const again: StreamEvent[] = []
   await arriving.listen({ filter: {}, hear: (told) => void again.push(told) }, heard.at(-1)?.at ?? null)
   await console.judged({ verdict: { subjectId: 'c' } })
   await arriving.look()
@@ -46,10 +46,10 @@ it('a page that was cut off within what it was told at once hears the rest of it
   await console.judged({ verdict: { subjectId: 'a' } })
   await arriving.look()
   leave()
-  const told = (all: readonly Told[]) => all.map((one) => (one.event === 'erase' ? one.subject.id : one.event))
+  const told = (all: readonly StreamEvent[]) => all.map((one) => (one.event === 'erase' ? one.subject.id : one.event))
   expect(told(heard)).toEqual(['p', 'q', 'row'])
   for (const [nth, rest] of [['q', 'row'], ['row'], []].entries()) {
-    const again: Told[] = []
+    const again: StreamEvent[] = []
     await arriving.listen({ filter: {}, hear: (one) => void again.push(one) }, heard[nth]?.at ?? null)
     expect(told(again).slice(rest.length === 0 ? 0 : -rest.length)).toEqual(rest)
   }
@@ -117,7 +117,7 @@ it('a page that reads nothing is ended, holds a bounded number of events, and le
 
 it('a row’s event is made once for all pages, and not for a closed one', async () => {
   const console = aConsole()
-  const seen = vi.spyOn(Disturbing.prototype, 'see')
+  const seen = vi.spyOn(DisturbingSubjects.prototype, 'see')
   const cookie = await console.signedIn()
   const streams = await Promise.all(
     Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
@@ -148,10 +148,10 @@ async function deleteMany({ record }: ReturnType<typeof aConsole>, count: number
 
 it('a page that comes back behind more deletions than are named is told to load itself anew, at a place from where it goes on', async () => {
   const console = aConsole()
-  const heard: Told[] = []
+  const heard: StreamEvent[] = []
   const { at: start } = await console.record.arrivals(null, 0)
   await deleteMany(console, MOST_ERASED + 1)
-  await new Arriving(console.record).listen({ filter: {}, hear: (told) => void heard.push(told) }, start)
+  await new RecordStream(console.record).listen({ filter: {}, hear: (told) => void heard.push(told) }, start)
   const { at: end } = await console.record.arrivals(null, 0)
   expect(heard).toEqual([{ event: 'anew', at: end }])
 })
@@ -190,7 +190,7 @@ it('a page that begins to listen while the record is read for others misses noth
   const { console, arriving, heard } = await listening()
   await console.judged({ verdict: { subjectId: 'p' } })
   await arriving.look()
-  const second: Told[] = []
+  const second: StreamEvent[] = []
   const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { arrivals } = console.record
   vi.spyOn(console.record, 'arrivals').mockImplementationOnce(async (...how) => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
-import type { StageBacklog } from '../../src/contracts/ports/queues.ts'
+import type { StageBacklog } from '../../src/contracts/ports/stage-queues.ts'
 import type { ThreadState } from '../../src/contracts/ports/threads.ts'
 
 const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resumeAtShare: 0.5 }

@@ -4,7 +4,7 @@ import { posts } from '../../consumers/posts.ts'
 import { readMessage } from '../../consumers/read-message.ts'
 import { counterspeechMessage, feedbackMessage, postMessage } from '../../src/contracts/facts/messages.ts'
 import type { Post, ThreadRef } from '../../src/contracts/facts/thread.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import type { Router } from '../../src/judging/engine/routes.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -16,7 +16,7 @@ const LIMITS = { maxMessageBytes: 1 << 20, maxAhead: 60_000 }
 const CREATED = new Date(T0).toISOString()
 
 let nextOffset = 7
-const incoming = (value: unknown): Incoming => ({
+const incoming = (value: unknown): IncomingMessage => ({
   topic: 'counterspeech',
   partition: 0,
   offset: String(nextOffset++),

@@ -5,7 +5,7 @@ import { posts } from '../../consumers/posts.ts'
 import { deadLetter, type Outcome } from '../../src/contracts/facts/messages.ts'
 import type { Events, Report } from '../../src/contracts/ports/report.ts'
 import type { StreamMark, StreamMarks } from '../../src/contracts/ports/threads.ts'
-import type { Batch, Incoming, Position, TopicReader } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage, MessageBatch, Position, TopicReader } from '../../src/contracts/ports/topic.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { HOUR, RULES, T0, thread } from '../contracts/samples.ts'
 import { intakeContext } from '../support/intake-context.ts'
@@ -22,9 +22,9 @@ const commentJson = (id: string, change: object = {}) => ({
   ...change,
 })
 
-function batchOf(topic: string, values: readonly unknown[], change: Partial<Batch> = {}): Batch {
+function batchOf(topic: string, values: readonly unknown[], change: Partial<MessageBatch> = {}): MessageBatch {
   const messages = values.map(
-    (value, index): Incoming => ({
+    (value, index): IncomingMessage => ({
       topic,
       partition: change.partition ?? 0,
       offset: String(index),
@@ -54,7 +54,7 @@ function handReader() {
   return {
     reader,
     /** Hands the batch over; resolves when all is done that its commit waits for. */
-    async give(batch: Batch, begun: Promise<unknown>[] = []) {
+    async give(batch: MessageBatch, begun: Promise<unknown>[] = []) {
       await handle(
         batch,
         async () => void heartbeats++,

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { posts } from '../../consumers/posts.ts'
-import type { Read } from '../../consumers/read-message.ts'
+import type { ValidMessage } from '../../consumers/read-message.ts'
 import type { PostMessage } from '../../src/contracts/facts/messages.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
@@ -20,7 +20,7 @@ test('an edit under a key that would not draw its post leaves a judged thread it
     const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0 })
     const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
-    return posts.handle(context, [{ message, from } as unknown as Read<PostMessage>], async () => {})
+    return posts.handle(context, [{ message, from } as unknown as ValidMessage<PostMessage>], async () => {})
   }
   const keys = Array.from({ length: 50 }, (_, at) => `key ${at}`)
   const isDrawn = (key: string) => routesUnder(key).of(thread('p'), postOf(thread('p'))).length === 1
@@ -43,7 +43,7 @@ describe('deletions', () => {
     ({
       message: { id: postId, tenant: 'default', createdAt: T0, ...more },
       from: { topic: 'posts', partition: 0, offset: '1', timestamp: T0 },
-    }) as unknown as Read<PostMessage>
+    }) as unknown as ValidMessage<PostMessage>
 
   function deleting(change: { erase?: (ref: ThreadRef) => Promise<void> } = {}) {
     const stores = memoryStores(() => T0)
@@ -65,7 +65,7 @@ describe('deletions', () => {
       erased,
       heartbeats,
       context,
-      take: (...read: Read<PostMessage>[]) => posts.handle(context, read, heartbeat),
+      take: (...read: ValidMessage<PostMessage>[]) => posts.handle(context, read, heartbeat),
     }
   }
 

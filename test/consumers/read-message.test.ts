@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { commentMessage, deadLetter, postMessage } from '../../src/contracts/facts/messages.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { CORRUPT_BATCH } from '../../src/stream/record.ts'
 
 const NOW = Date.parse('2024-05-01T12:00:00Z')
@@ -19,7 +19,7 @@ const comment = (change: object = {}) => ({
   ...change,
 })
 
-const incoming = (value: unknown, change: Partial<Incoming> = {}): Incoming => ({
+const incoming = (value: unknown, change: Partial<IncomingMessage> = {}): IncomingMessage => ({
   topic: 'posts',
   partition: 2,
   offset: '99',
@@ -32,7 +32,7 @@ const incoming = (value: unknown, change: Partial<Incoming> = {}): Incoming => (
   timestamp: NOW,
   ...change,
 })
-const readPost = (value: unknown, change?: Partial<Incoming>) =>
+const readPost = (value: unknown, change?: Partial<IncomingMessage>) =>
   readMessage(incoming(value, change), postMessage, LIMITS, NOW)
 const readComment = (value: unknown) => readMessage(incoming(value), commentMessage, LIMITS, NOW)
 
@@ -390,7 +390,7 @@ describe('a message is put aside', () => {
 
 describe('a dead letter', () => {
   const why = { reason: 'invalid', detail: 'id: too long' } as const
-  const letterOf = (from: Incoming, about: Parameters<typeof deadLetterOf>[1] = why) => {
+  const letterOf = (from: IncomingMessage, about: Parameters<typeof deadLetterOf>[1] = why) => {
     const { key, letter } = deadLetterOf(from, about)
     return { key, bytes: Buffer.byteLength(letter), letter: deadLetter.parse(JSON.parse(letter)) }
   }

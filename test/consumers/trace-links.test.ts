@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { comments } from '../../consumers/comments.ts'
 import { intake, type TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
-import type { Batch, TopicReader } from '../../src/contracts/ports/topic.ts'
+import type { MessageBatch, TopicReader } from '../../src/contracts/ports/topic.ts'
 import type { TraceLinks } from '../../src/contracts/ports/traces.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { T0, thread } from '../contracts/samples.ts'
@@ -39,7 +39,7 @@ async function noted(topic: string, messages: readonly (readonly [value: object,
     ['comments', comments],
   ])
   await intake({ reader, handlers, context: intakeContext(stores, { links }), marks: stores.marks }).start()
-  const batch: Batch = {
+  const batch: MessageBatch = {
     topic,
     partition: 0,
     next: String(messages.length),

@@ -8,7 +8,7 @@ import {
   type Budgets,
   NOTHING,
   type Purchase,
-  type Reserved,
+  type ReserveOutcome,
 } from '../../src/contracts/ports/budgets.ts'
 
 /** Budgets with empty accounts, apart from those of every other test. */
@@ -42,7 +42,7 @@ export function purchase(atMost: Partial<Amount>, rest: Partial<Purchase> = {}):
   return { ...whose, ...rest, atMost: { ...NOTHING, ...atMost } }
 }
 
-const GRANTED: Reserved = { granted: true }
+const GRANTED: ReserveOutcome = { granted: true }
 
 /** What all budgets promise. */
 export function budgetsContract(name: string, make: MakeBudgets): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/contracts/ports/queues.ts'
+import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/contracts/ports/stage-queues.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { bullQueues } from '../../src/store/queue/workers.ts'

@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
-import type { Decided, DecidedOn, Decision, LabelledVerdict } from '../../src/contracts/ports/decisions.ts'
+import type {
+  DecisionBasis,
+  DecisionResult,
+  HumanDecision,
+  LabelledVerdict,
+} from '../../src/contracts/ports/decisions.ts'
 import { ARRIVAL, said as comment, endOf, postOf, RULES, retractionOf, T0, thread } from './samples.ts'
 import { judgeOnce, type MakeStores, openCase, publishAll, readThread, type Stores, takeCase } from './stores.ts'
 
@@ -22,7 +27,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       await stores.close()
     })
 
-    const decision = (change: Partial<Decision> = {}): Decision => ({
+    const decision = (change: Partial<HumanDecision> = {}): HumanDecision => ({
       ref,
       protocol: 'rumor',
       withdraw: false,
@@ -36,12 +41,12 @@ export function decisionsContract(name: string, make: MakeStores): void {
       place: { partition: 0, offset: String(offset++), timestamp: T0 + offset },
       ...change,
     })
-    const written = (label: string | null, on: DecidedOn): LabelledVerdict => ({
+    const written = (label: string | null, on: DecisionBasis): LabelledVerdict => ({
       label,
       verdict: JSON.stringify({ id: `${on.scope}${on.number}`, label, supersedes: on.published }),
       transcript: '{}',
     })
-    const decide = (change: Partial<Decision> = {}, given = decision(change)): Promise<Decided> =>
+    const decide = (change: Partial<HumanDecision> = {}, given = decision(change)): Promise<DecisionResult> =>
       stores.decisions.decide(given, SCOPE, T0, (on) => {
         if (!given.withdraw) return written(given.label, on)
         if (on.machine === null && on.isLive) return null

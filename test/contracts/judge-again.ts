@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AskedAgain } from '../../src/contracts/ports/judge-again.ts'
+import type { AgainRequest } from '../../src/contracts/ports/judge-again.ts'
 import type { CommentChange, RememberedThread, ThreadRules } from '../../src/contracts/ports/threads.ts'
 import { takeComments } from '../../src/judging/threads/comments.ts'
 import { takePost } from '../../src/judging/threads/post.ts'
@@ -11,7 +11,7 @@ const FOREVER = Number.POSITIVE_INFINITY
 const p1 = thread('p1')
 const PLACE = { partition: 1, offset: '4', timestamp: T0 }
 
-export const asked = (revision: number, protocol = 'rumor', readsComments = true): AskedAgain => ({
+export const asked = (revision: number, protocol = 'rumor', readsComments = true): AgainRequest => ({
   protocol,
   revision,
   readsComments,
@@ -41,7 +41,7 @@ export function judgeAgainContract(name: string, make: MakeStores): void {
       await stores.threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
       await judgeOnce(stores, p1, { final: true })
     }
-    const ask = (...again: AskedAgain[]) => stores.judgeAgain.ask(p1, again, T0 + 7)
+    const ask = (...again: AgainRequest[]) => stores.judgeAgain.ask(p1, again, T0 + 7)
     const revive = async (...given: Parameters<Stores['judgeAgain']['revive']>) => {
       await stores.judgeAgain.watch([p1])
       return stores.judgeAgain.revive(...given)

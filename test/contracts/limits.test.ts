@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { LimitScope, Limits, Ticket } from '../../src/contracts/ports/limits.ts'
+import type { CallLimits, LimitScope, Ticket } from '../../src/contracts/ports/call-limits.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { memoryLimits } from '../../src/store/limit/memory.ts'
@@ -48,7 +48,7 @@ describe('limits in Redis', () => {
     { name: 'model:m', limits: { callsPerMinute: 1_000, tokensPerMinute: 100_000, inFlight: 1_000 } },
     { name: 'tenant:t', limits: { tokensPerMinute: 50_000 } },
   ]
-  const grant = async (limits: Limits, tokens: number): Promise<Ticket> => {
+  const grant = async (limits: CallLimits, tokens: number): Promise<Ticket> => {
     const reply = await limits.reserve(scopes, { asker: randomUUID(), tokens })
     if (!reply.granted) throw new Error('refused')
     return reply.ticket

@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { PermanentError } from '../../src/contracts/facts/errors.ts'
-import type { LimitScope, LimitSettings, Limits, LimitsOf, Ticket } from '../../src/contracts/ports/limits.ts'
+import type {
+  CallLimits,
+  LimitScope,
+  LimitSettings,
+  ScopeLimits,
+  Ticket,
+} from '../../src/contracts/ports/call-limits.ts'
 import { faultsOf, type Grant } from '../support/windows.ts'
 
 /** A short minute, so that tests on a real clock can wait for it. */
@@ -11,20 +17,20 @@ const SLACK = 60
 
 /** Limits, apart from those of every other test, with {@link SHORT} but for what is given. */
 export type MakeLimits = (settings?: Partial<LimitSettings>) => {
-  readonly limits: Limits
+  readonly limits: CallLimits
   pass(ms: number): Promise<void>
 }
 
 /** What limits promise. */
 export function limitsContract(name: string, make: MakeLimits): void {
   describe(`limits, ${name}`, () => {
-    let limits: Limits
+    let limits: CallLimits
     let pass: (ms: number) => Promise<void>
     beforeEach(() => {
       ;({ limits, pass } = make())
     })
 
-    const scope = (given: LimitsOf, scopeName = 'model:m'): LimitScope => ({ name: scopeName, limits: given })
+    const scope = (given: ScopeLimits, scopeName = 'model:m'): LimitScope => ({ name: scopeName, limits: given })
     let calls = 0
     const fresh = () => `asker ${++calls}`
     const ask = (scopes: readonly LimitScope[], tokens = 0, asker = fresh()) =>

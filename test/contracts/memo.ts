@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import type { Looked, Memo, MemoEntry } from '../../src/contracts/ports/memo.ts'
+import type { Memo, MemoEntry, MemoLookup } from '../../src/contracts/ports/memo.ts'
 import { thread } from './samples.ts'
 
 /** A memo apart from those of every other test. */
@@ -25,7 +25,13 @@ export const entryOf = (change: Partial<MemoEntry> = {}): MemoEntry => ({
 })
 
 /** A look for one question. */
-async function lookAt(memo: Memo, key: string, asker: string, leaseMs: number, subject: ThreadRef): Promise<Looked> {
+async function lookAt(
+  memo: Memo,
+  key: string,
+  asker: string,
+  leaseMs: number,
+  subject: ThreadRef,
+): Promise<MemoLookup> {
   const [looked] = await memo.look([key], asker, leaseMs, subject)
   if (looked === undefined) throw new Error('a look without an answer')
   return looked

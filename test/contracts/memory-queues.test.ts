@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { memoryQueues } from '../../src/store/case/memory-queues.ts'
+import { memoryQueues } from '../../src/store/case/memory-stage-queues.ts'
 import { ATTEMPTS, askOf, BACKOFF_MS, STAGES, stageQueuesContract, together } from './stage-queues.ts'
 
 stageQueuesContract('in memory', async () =>

@@ -3,11 +3,11 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { MOST_ERASED, MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
-import { weighed } from '../../src/protocols/weighed.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
+import { contestedness } from '../../src/protocols/contestedness.ts'
 import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
-import type { Costs } from '../../src/record/queue.ts'
+import type { Costs } from '../../src/record/review-queue.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const DAY = 86_400_000
@@ -16,7 +16,7 @@ export const KEEP = 200 * DAY
 export const CONTEXT = {
   ofReplies: new Set(['counterspeech']),
   labels: new Map([['rumor', new Set(['rumor', 'non-rumor'])]]),
-  weigh: weighed,
+  weigh: contestedness,
   indexChars: 20_000,
   maxBytes: 2 ** 20,
 }
@@ -73,7 +73,13 @@ export function feed(store: RecordStore) {
   return feeding
 }
 
-export function incoming(topic: string, offset: number, key: string | null, value: unknown, seconds: number): Incoming {
+export function incoming(
+  topic: string,
+  offset: number,
+  key: string | null,
+  value: unknown,
+  seconds: number,
+): IncomingMessage {
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
   return { topic, partition: 0, offset: String(offset), key, value: bytes, headers: {}, timestamp: T0 + seconds * 1000 }
 }

@@ -10,8 +10,8 @@ import type { Settings } from '../../config/schema.ts'
 import { publisher } from '../../producers/publisher/publisher.ts'
 import { RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { StoreSuspended } from '../../src/contracts/ports/cases.ts'
-import type { Decision } from '../../src/contracts/ports/decisions.ts'
-import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import type { HumanDecision } from '../../src/contracts/ports/decisions.ts'
+import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { freePort, type RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { ownerOf } from '../../src/shelves/names.ts'
@@ -626,7 +626,7 @@ describe('in Redis', () => {
     }
     const restore = (change: Partial<typeof one> = {}) =>
       redisRecovery(client, stores.keys, RECOVERY).restoreDecided(p1, [{ ...one, ...change }])
-    const decide = (change: Partial<Decision> = {}) =>
+    const decide = (change: Partial<HumanDecision> = {}) =>
       stores.decisions.decide(
         {
           ref: p1,
@@ -1192,7 +1192,7 @@ describe('in Redis', () => {
       const all = (await client.xinfo('CONSUMERS', keys.outbox, 'publishers')) as unknown[][]
       return all.map((fields) => String(fields[1])).sort()
     }
-    const sent: Outgoing[] = []
+    const sent: OutgoingMessage[] = []
     const publishing = (name: string, fails = false) =>
       publisher({
         outbox,

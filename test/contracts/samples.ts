@@ -1,8 +1,8 @@
-import type { Call, CaseRecord, JournalEntry } from '../../src/contracts/facts/case.ts'
+import type { CaseRecord, JournalEntry, ModelCall } from '../../src/contracts/facts/case.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { noUsage, verdictId } from '../../src/contracts/facts/verdict.ts'
-import type { Above } from '../../src/contracts/ports/cases.ts'
+import type { OverridingVerdict } from '../../src/contracts/ports/cases.ts'
 import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/contracts/ports/threads.ts'
 
 // Small facts for the contracts. Times are ms since 1970; the samples' world begins at T0.
@@ -100,7 +100,7 @@ export function endOf(record: CaseRecord, words = 'so it is', carry: string | nu
     transcript: JSON.stringify({ verdictId: id, subject: record.subject }),
     carry,
     label: null,
-    proposal: (above: Above) => ({
+    proposal: (above: OverridingVerdict) => ({
       verdict: JSON.stringify({ id: id.replace('~r', '~p'), ...ruled, beneath: above.id }),
       transcript: JSON.stringify({ verdictId: id.replace('~r', '~p'), subject: record.subject }),
     }),
@@ -126,7 +126,7 @@ export function retractionOf(ref: ThreadRef) {
 }
 
 /** A call of the model `m` that took 5 ms. */
-export function callOf(id: string, outcome = 'answered'): Call {
+export function callOf(id: string, outcome = 'answered'): ModelCall {
   return { id, outcome, model: 'm', startedAt: T0, ms: 5 }
 }
 

@@ -8,7 +8,7 @@ import type {
   StagedAsk,
   StageQueues,
   Work,
-} from '../../src/contracts/ports/queues.ts'
+} from '../../src/contracts/ports/stage-queues.ts'
 
 export const STAGES = [
   { protocol: 'rumor', stage: 'stance' },

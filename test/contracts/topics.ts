@@ -5,7 +5,13 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import { groupReader } from '../../consumers/group-reader.ts'
 import { partitionLag } from '../../consumers/partition-lag.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
-import type { Batch, Compression, Incoming, TopicReader, TopicWriter } from '../../src/contracts/ports/topic.ts'
+import type {
+  Compression,
+  IncomingMessage,
+  MessageBatch,
+  TopicReader,
+  TopicWriter,
+} from '../../src/contracts/ports/topic.ts'
 import { COMPRESSIONS } from '../../src/contracts/ports/topic.ts'
 import type { LocalKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { ensureTopics, kafkaClient } from '../../src/stream/client.ts'
@@ -31,9 +37,9 @@ export interface Broker {
 
 /** Tells of all that a reader got. */
 export function collector() {
-  const batches: Batch[] = []
-  const messages: Incoming[] = []
-  const handle = async (batch: Batch): Promise<void> => {
+  const batches: MessageBatch[] = []
+  const messages: IncomingMessage[] = []
+  const handle = async (batch: MessageBatch): Promise<void> => {
     batches.push(batch)
     messages.push(...batch.messages)
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import type { Claimed, Delivery, Webhooks } from '../../src/contracts/ports/webhooks.ts'
+import type { Delivery, LeasedDelivery, Webhooks } from '../../src/contracts/ports/webhooks.ts'
 import { thread } from './samples.ts'
 
 /** Deliveries, apart from those of every other test. */
@@ -44,7 +44,7 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
       ...change,
     })
     const take = async (limit = 9, lease = LEASE, hooks = ['shop', 'club']) => {
-      const claims: Claimed[] = []
+      const claims: LeasedDelivery[] = []
       for (const hook of hooks) claims.push(...(await store.webhooks.take(hook, limit, lease)))
       return claims
     }

@@ -1,4 +1,4 @@
-import type { QueueSettings } from '../../src/store/queue/queues.ts'
+import type { QueueSettings } from '../../src/store/queue/stage-queues.ts'
 
 /** As config/gavel.yaml has them. */
 export const KILL_SETTINGS: Omit<QueueSettings, 'prefix'> = {

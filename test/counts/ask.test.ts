@@ -20,6 +20,7 @@ test('an ask passes through nine functions from the engine to its HTTP call, bes
     'Ask',
     'AskAnswers',
     'AskContext',
+    'AskResult',
     'Attempt',
     'AttemptEnd',
     'ChatMessage',
@@ -27,7 +28,7 @@ test('an ask passes through nine functions from the engine to its HTTP call, bes
     'ModelPrompt',
     'ModelReply',
     'ModelRequest',
-    'Settled',
-    'Sharing',
+
+    'QuestionSharing',
   ])
 })

@@ -1,19 +1,19 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
-import type { DecisionMessage } from '../../src/contracts/facts/decisions.ts'
-import type { Decided } from '../../src/contracts/ports/decisions.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
 import { decisionsRoute } from '../../src/door/decisions.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
 
 /** A door behind which decisions come to this; null: nothing is heard of them. */
-function deciding(comesTo: Decided | null | Error, heard = Promise.resolve()) {
+function deciding(comesTo: DecisionResult | null | Error, heard = Promise.resolve()) {
   const sent: DecisionMessage[] = []
   const door = testDoor({
     routes: [
       decisionsRoute({
-        deciding: {
+        decisionDesk: {
           async decide(message) {
             if (comesTo instanceof Error) throw comesTo
             sent.push(message)

@@ -1,16 +1,16 @@
 import { type ApiKey, newApiKey, type Scope } from '../../src/contracts/facts/api-key.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
-import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { door } from '../../src/door/door.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { messagesRoute } from '../../src/door/messages.ts'
-import type { Route } from '../../src/door/route.ts'
+import type { DoorRoute } from '../../src/door/route.ts'
 import { sending } from '../../src/door/sending.ts'
 
 export const NOW = Date.parse('2026-01-02T00:00:00Z')
 
 export interface TestDoorOptions {
-  readonly routes?: readonly Route[]
+  readonly routes?: readonly DoorRoute[]
   readonly openAs?: string
   readonly origins?: readonly string[]
   readonly rate?: { perSecond: number; burst: number }
@@ -18,7 +18,7 @@ export interface TestDoorOptions {
   readonly bodies?: number
   readonly items?: number
   readonly pressure?: () => string | null
-  readonly write?: (records: readonly Outgoing[]) => Promise<void>
+  readonly write?: (records: readonly OutgoingMessage[]) => Promise<void>
   readonly timeoutMs?: number
   readonly isAway?: (dependency: Dependency) => boolean
 }
@@ -37,7 +37,7 @@ export function testDoor(options: TestDoorOptions = {}) {
     kept.set(made.id, { ...made, ...more })
     return key
   }
-  const records: Outgoing[] = []
+  const records: OutgoingMessage[] = []
   const events: [keyof Events, unknown][] = []
   const closing = new AbortController()
   const made = door({

@@ -1,11 +1,16 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { ApiKey } from '../../src/contracts/facts/api-key.ts'
-import type { Answer, Answers, Asked, AskedOutcome } from '../../src/contracts/ports/answers.ts'
+import type {
+  Answers,
+  VerdictAnswer,
+  VerdictRequest,
+  VerdictRequestOutcome,
+} from '../../src/contracts/ports/answers.ts'
 import { StoreSuspended } from '../../src/contracts/ports/cases.ts'
-import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { judgeRoutes } from '../../src/door/judge.ts'
-import type { Sent } from '../../src/door/sending.ts'
+import type { SendOutcome } from '../../src/door/sending.ts'
 import { keptComment, keptPost, keptReply } from '../../src/judging/threads/kept.ts'
 import { NOW, testDoor, turnsDuring } from './door-for-tests.ts'
 
@@ -16,7 +21,7 @@ const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
 /** A door whose store is a map; `judge` gives a request its verdicts. */
 function judgingDoor(
   options: {
-    outcome?: AskedOutcome
+    outcome?: VerdictRequestOutcome
     waiting?: number
     fails?: Error
     pressure?: string
@@ -25,13 +30,13 @@ function judgingDoor(
     reads?: Promise<unknown>
     away?: 'redis' | 'kafka'
     bodies?: number
-    became?: (record: Outgoing) => Sent
+    became?: (record: OutgoingMessage) => SendOutcome
   } = {},
 ) {
-  const asked: { tenant: string; asked: Asked }[] = []
-  const sent: Outgoing[] = []
+  const asked: { tenant: string; asked: VerdictRequest }[] = []
+  const sent: OutgoingMessage[] = []
   const left: string[] = []
-  const requests = new Map<string, Answer & { tenant: string }>()
+  const requests = new Map<string, VerdictAnswer & { tenant: string }>()
   const waiters = new Set<() => void>()
   const answers: Pick<Answers, 'read' | 'changed'> = {
     read: async (tenant, id) => {
@@ -45,7 +50,7 @@ function judgingDoor(
         signal.addEventListener('abort', () => resolve(), { once: true })
       }),
   }
-  const set = (change: Partial<Answer>) => {
+  const set = (change: Partial<VerdictAnswer>) => {
     const before = requests.get(REQUEST)
     if (before !== undefined) requests.set(REQUEST, { ...before, ...change })
     for (const waiter of waiters) waiter()
@@ -340,7 +345,7 @@ describe('a refusal', () => {
   })
 
   test('names what a topic does not take of what was to be streamed, and asks nothing', async () => {
-    const became = ({ value }: Outgoing) => (String(value).includes('large') ? 'refused' : 'acknowledged')
+    const became = ({ value }: OutgoingMessage) => (String(value).includes('large') ? 'refused' : 'acknowledged')
     const { ask, asked } = judgingDoor({ became })
     const comments = [{ text: 'a' }, { text: 'large' }]
     const said = await ask('POST', '/v1/judge', { post: POST, comments, wait: 0, stream: true })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Outgoing, RefusedRecord } from '../../src/contracts/ports/topic.ts'
+import { type OutgoingMessage, RefusedRecord } from '../../src/contracts/ports/topic.ts'
 import { MESSAGE_TYPES } from '../../src/door/messages.ts'
 import { COMMENT, POST, testDoor, turnsDuring } from './door-for-tests.ts'
 
@@ -158,7 +158,7 @@ describe('messages', () => {
 
   test('one that Kafka refuses for good is named, and the others arrive', async () => {
     const arrived: (string | null)[] = []
-    const write = async (all: readonly Outgoing[]) => {
+    const write = async (all: readonly OutgoingMessage[]) => {
       if (all.some(({ key }) => key === 'p2')) throw new RefusedRecord('MESSAGE_TOO_LARGE')
       arrived.push(...all.map(({ key }) => String(key)))
     }
@@ -175,7 +175,7 @@ describe('messages', () => {
   test('of many clients arrive in the order of their requests, in few batches', async () => {
     const batches: number[] = []
     const order: string[] = []
-    const write = async (all: readonly Outgoing[]) => {
+    const write = async (all: readonly OutgoingMessage[]) => {
       await new Promise((resolve) => setTimeout(resolve, 5))
       batches.push(all.length)
       order.push(...all.map(({ value }) => String(JSON.parse(String(value)).text)))

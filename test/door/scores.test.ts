@@ -5,37 +5,37 @@ import { z } from 'zod'
 import { loadFiles, loadSettings } from '../../config/load.ts'
 import { scoringPart } from '../../src/app/composition/door.ts'
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
-import type { Outgoing } from '../../src/contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
-import { type Debate, perspectiveRoutes } from '../../src/door/perspective.ts'
-import { Refused } from '../../src/door/problem.ts'
+import { type DebateStarter, perspectiveRoutes } from '../../src/door/perspective.ts'
+import { RequestRefused } from '../../src/door/problem.ts'
 import { SCORE_PROMPTS, SCORING_VERSION } from '../../src/door/scoring/score-text.ts'
-import type { Sent } from '../../src/door/sending.ts'
+import type { SendOutcome } from '../../src/door/sending.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
 import { answer as understudy } from '../../src/kit/understudy/answer.ts'
-import type { AskContext, Settled } from '../../src/models/context.ts'
+import type { AskContext, AskResult } from '../../src/models/context.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 /** The understudy in place of gateway and model. */
-function answering({ ask }: AskContext): Settled {
+function answering({ ask }: AskContext): AskResult {
   const schema = z.toJSONSchema(ask.answer)
   const format = { type: 'json_schema', json_schema: { name: ask.stage, schema } }
   const { content } = understudy({ messages: ask.messages, response_format: format } as Parameters<
     typeof understudy
   >[0])
   const usage = { calls: 1, memoHits: 0, promptTokens: 1, cachedTokens: 0, completionTokens: 1, costUsd: 0 }
-  return { answer: JSON.parse(content), raw: content, model: 'understudy', usage, ms: 1, memo: false } as Settled
+  return { answer: JSON.parse(content), raw: content, model: 'understudy', usage, ms: 1, memo: false } as AskResult
 }
 
 function scoringDoor(
-  ask: (context: AskContext) => Promise<Settled> | Settled = answering,
-  became: Sent = 'acknowledged',
+  ask: (context: AskContext) => Promise<AskResult> | AskResult = answering,
+  became: SendOutcome = 'acknowledged',
 ) {
   const asked: AskContext[] = []
-  const sent: Outgoing[] = []
-  const debates: Parameters<Debate>[] = []
+  const sent: OutgoingMessage[] = []
+  const debates: Parameters<DebateStarter>[] = []
   const gateway = {
     async ask(context: AskContext) {
       asked.push(context)
@@ -58,7 +58,7 @@ function scoringDoor(
         feedbackTopic: 'feedback',
         async debate(...order) {
           debates.push(order)
-          if (order[2]?.includes('none')) throw new Refused('protocol', 'none is unknown')
+          if (order[2]?.includes('none')) throw new RequestRefused('protocol', 'none is unknown')
           return { id: 'a'.repeat(32), until: '2026-01-02T01:00:00.000Z', protocols: ['hate'] }
         },
         languages: settings.door.scores.languages,

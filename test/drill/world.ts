@@ -7,7 +7,7 @@ import { inputsOf, topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { startAlertmanager } from '../../src/kit/stack/servers/alertmanager.ts'
 import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
-import { freePort, type Say, temporaryFolder } from '../../src/kit/stack/servers/local-server.ts'
+import { freePort, type SayLine, temporaryFolder } from '../../src/kit/stack/servers/local-server.ts'
 import { startPrometheus } from '../../src/kit/stack/servers/prometheus.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy } from '../../src/kit/understudy/server.ts'
@@ -28,7 +28,7 @@ export type Closing = (() => Promise<unknown>)[]
  * Starts a Kafka, a Redis, the understudy, two replicas, Prometheus and Alertmanager that nobody else uses, and sends posts.
  * What it starts it puts on `closing` at once, also if it then fails or is stopped.
  */
-export async function startWorld(say: Say, closing: Closing, signal: AbortSignal) {
+export async function startWorld(say: SayLine, closing: Closing, signal: AbortSignal) {
   const keep = <Part extends { close(): Promise<unknown> }>(part: Part): Part => {
     closing.push(() => part.close())
     signal.throwIfAborted()

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
-import { decisionOutcome, type Proposal, proposal, review } from '../../src/contracts/facts/decisions.ts'
+import { decisionOutcome, proposal, review, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
@@ -84,7 +84,7 @@ const comment = (id: string, at: string) => ({
 })
 
 const of = async (id: string) => (await verdictsOf(environment)).filter(({ subjectId }) => subjectId === id)
-async function proposalsOf(id: string): Promise<Proposal[]> {
+async function proposalsOf(id: string): Promise<VerdictProposal[]> {
   const all = (await recordsOf(environment, 'proposals')).map((record) => proposal.parse(JSON.parse(record)))
   return all.filter(({ subjectId }) => subjectId === id)
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { inputsOf, topicsOf } from '../../config/topics.ts'
-import { type Recovered, recover } from '../../src/app/commands/recover.ts'
+import { type RecoverResult, recover } from '../../src/app/commands/recover.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { repeats } from '../support/ledger.ts'
@@ -90,7 +90,10 @@ async function forgetGroup(environment: Environment): Promise<void> {
   await admin.disconnect()
 }
 
-function recovered(environment: Environment, options: Partial<Parameters<typeof recover>[1]> = {}): Promise<Recovered> {
+function recovered(
+  environment: Environment,
+  options: Partial<Parameters<typeof recover>[1]> = {},
+): Promise<RecoverResult> {
   const io = { terminal: silent, signal: new AbortController().signal }
   return recover(settingsOf(environment), { since: null, dryRun: false, ...options }, io)
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
-import { type Recovered, recover } from '../../src/app/commands/recover.ts'
+import { type RecoverResult, recover } from '../../src/app/commands/recover.ts'
 import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
@@ -96,7 +96,7 @@ const sendThreads = (environment: Record<string, string>, ids: readonly string[]
   sendLines(environment, ids.flatMap(threadOf))
 const named = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}-${at}`)
 
-async function recovered(environment: Record<string, string>, dryRun = false): Promise<Recovered> {
+async function recovered(environment: Record<string, string>, dryRun = false): Promise<RecoverResult> {
   const io = { terminal: silent, signal: new AbortController().signal }
   const done = await recover(settingsOf(environment), { since: null, dryRun }, io)
   tell(`recovered: ${JSON.stringify(done)}`)

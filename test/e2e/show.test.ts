@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
-import type { Shown } from '../../src/recovery/inspection/standing.ts'
+import type { SubjectInspection } from '../../src/recovery/inspection/subject-status.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { commandIn } from '../support/command-in.ts'
@@ -86,10 +86,10 @@ async function say(name: string, lines: readonly object[], to = environment): Pr
   await send(to, file, 'gavel', { kind: 'flat-out' })
 }
 
-async function show(id: string, ...more: string[]): Promise<Shown> {
+async function show(id: string, ...more: string[]): Promise<SubjectInspection> {
   const { code, out, said } = await commandIn(folder, ['show', id, '--json', ...more], environment)
   if (code !== 0) throw new Error(said)
-  return JSON.parse(out) as Shown
+  return JSON.parse(out) as SubjectInspection
 }
 
 async function printed(id: string, ...more: string[]): Promise<string> {
@@ -134,7 +134,7 @@ describe('gavel show', () => {
       ['comments', 'dead-letters', 'posts', 'proposals', 'reviews', 'transcripts', 'verdicts'].sort(),
     )
     // Its traces are named, logged and sent to the collector, and go on in the verdicts' headers.
-    const { traces = {} } = shown as Shown & { traces?: Record<string, string> }
+    const { traces = {} } = shown as SubjectInspection & { traces?: Record<string, string> }
     expect(Object.keys(traces).sort()).toEqual(['hate~judged~r1', 'rumor~judged~r1'])
     const ids = Object.values(traces)
     const sent = () => (collected.get('/v1/traces') ?? []).join('')

@@ -10,7 +10,7 @@ import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.t
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
-import type { ServiceState } from '../../src/operations/standing/state.ts'
+import type { ServiceState } from '../../src/operations/status/state.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandIn } from '../support/command-in.ts'
 import {

@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
-import type { Call } from '../../src/contracts/facts/case.ts'
+import type { ModelCall } from '../../src/contracts/facts/case.ts'
 import { usageOf } from '../../src/contracts/facts/case.ts'
 import type { BudgetSettings } from '../../src/contracts/ports/budgets.ts'
 import type { Model } from '../../src/contracts/ports/model.ts'
 import { DIALECTS } from '../../src/kit/understudy/dialects/all.ts'
-import type { Dialect } from '../../src/kit/understudy/dialects/dialect.ts'
+import type { ServerDialect } from '../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
 import { askQuestion } from '../../src/models/ask.ts'
 import type { Breaker } from '../../src/models/breaker.ts'
-import { askContext, firstPrompt, type Settled } from '../../src/models/context.ts'
+import { type AskResult, askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls, upperBound } from '../../src/models/cost.ts'
 import { withFormat } from '../../src/models/format.ts'
 import type { Slot } from '../../src/models/model-slots.ts'
@@ -58,7 +58,7 @@ async function spending(
   }
   const clock = () => 1_000_000
   const budgets = memoryBudgets(limits, clock)
-  const ledger: Call[] = []
+  const ledger: ModelCall[] = []
   const reported: unknown[] = []
   const report: GatewayState['report'] = (name, event) => void (name === 'model:unmetered' && reported.push(event))
   // Of the parts of a gateway those that one call reads.
@@ -79,7 +79,7 @@ async function spending(
     adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
     times: { watch: () => () => {} },
   } as unknown as Slot
-  const asked = async (at: number): Promise<Settled | Error> => {
+  const asked = async (at: number): Promise<AskResult | Error> => {
     const context = askContext({
       ask,
       protocol: 'rumor',
@@ -107,7 +107,7 @@ async function spending(
   }
   const results = await Promise.all(Array.from({ length: times }, (_, at) => asked(at)))
   const used = (await budgets.total())?.used
-  return { answered: results.filter((one) => !(one instanceof Error)) as Settled[], used, ledger, reported }
+  return { answered: results.filter((one) => !(one instanceof Error)) as AskResult[], used, ledger, reported }
 }
 
 describe('budgets', () => {
@@ -119,7 +119,7 @@ describe('budgets', () => {
     'hold over 64 calls at once of %s with %s tokens of thought for each of the answer',
     async (name, thoughts) => {
       // The dialect has no word for less thought.
-      const { thinking, ...row }: Dialect = DIALECTS[name]
+      const { thinking, ...row }: ServerDialect = DIALECTS[name]
       const alone = thinking === null ? null : { ...thinking, efforts: [] }
       running = await startUnderstudy({ dialect: { ...row, thinking: alone }, thoughts })
       const model = openAiModel({
@@ -198,7 +198,7 @@ test('budgets in dollars hold where a tier costs more than usual, and the bound 
 test('the tier flex is asked for, and costs what the tier costs that the answer names', async () => {
   const price = { ...PRICE, tiers: { flex: 0.5, fast: 2 } }
   const costOn = async (name: 'openai-since' | 'vllm', tiers: GatewaySettings['tiers']) => {
-    const { thinking: _, ...row }: Dialect = DIALECTS[name]
+    const { thinking: _, ...row }: ServerDialect = DIALECTS[name]
     running = await startUnderstudy({ dialect: { ...row, refuses: [], thinking: null } })
     const baseUrl = running.settings.OPENAI_BASE_URL
     const model = openAiModel({ baseUrl, apiKey: 'key', answerFormat: 'json_schema' })

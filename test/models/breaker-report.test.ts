@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AwayReason } from '../../src/contracts/facts/errors.ts'
+import type { OutageReason } from '../../src/contracts/facts/errors.ts'
 import type { BreakerState, Report } from '../../src/contracts/ports/report.ts'
 import { breakerReport } from '../../src/models/breaker-report.ts'
 
@@ -15,8 +15,8 @@ function setUp() {
     () => now,
     () => 'default',
   )
-  const become = (to: BreakerState, reason: AwayReason = 'unreachable') =>
-    changed({ model: 'small', from: 'closed', to, away: { reason, why: 'status 503', since: now } })
+  const become = (to: BreakerState, reason: OutageReason = 'unreachable') =>
+    changed({ model: 'small', from: 'closed', to, outage: { reason, why: 'status 503', since: now } })
   return { told, become, look, pass: (ms: number) => (now += ms) }
 }
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TO_MEND } from '../../src/contracts/facts/errors.ts'
+import { OPERATOR_ACTIONS } from '../../src/contracts/facts/errors.ts'
 import {
-  type Allowed,
   type BreakerChange,
   type BreakerSettings,
   breaker,
   type Pass,
+  type PassDecision,
   type PassEnd,
   withPass,
 } from '../../src/models/breaker.ts'
@@ -39,7 +39,7 @@ function setUp(settings: Partial<BreakerSettings> = {}) {
     for (const outcome of outcomes) breakers.note(leave(model), outcome)
   }
   /** Leave to call the model whose turn it is. */
-  function pick(chain: readonly string[], attempt: number): Allowed {
+  function pick(chain: readonly string[], attempt: number): PassDecision {
     const { model, retryInMs } = breakers.preferred(chain, attempt)
     return retryInMs === 0 ? breakers.allow(model) : { ok: false, retryInMs }
   }
@@ -112,11 +112,11 @@ describe('the breaker', () => {
     expect(state('a')).toBe('half-open')
     call('a', 'unreadable')
     expect(state('a')).toBe('closed')
-    const away = { reason: 'unreachable', why: '', since: 1_000_000 }
+    const outage = { reason: 'unreachable', why: '', since: 1_000_000 }
     expect(changes).toEqual([
-      { model: 'a', from: 'closed', to: 'open', coolDownMs: 1_000, away },
-      { model: 'a', from: 'open', to: 'half-open', away },
-      { model: 'a', from: 'half-open', to: 'closed', away },
+      { model: 'a', from: 'closed', to: 'open', coolDownMs: 1_000, outage },
+      { model: 'a', from: 'open', to: 'half-open', outage },
+      { model: 'a', from: 'half-open', to: 'closed', outage },
     ])
   })
 
@@ -372,31 +372,31 @@ describe('the breaker, whatever happens in whatever order', () => {
 describe('a model that says that the operator has to mend something', () => {
   const PROBE_MS = 20_000
 
-  test.each(TO_MEND)('is left alone at the tenth time in a row (%s)', (mend) => {
-    const { leave, note, state, away, now, allow } = setUp()
+  test.each(OPERATOR_ACTIONS)('is left alone at the tenth time in a row (%s)', (mend) => {
+    const { leave, note, state, outage, now, allow } = setUp()
     const refused = (times: number) => {
-      for (let n = 0; n < times; n++) note(leave('a'), 'operator', { mend, why: 'status 429' })
+      for (let n = 0; n < times; n++) note(leave('a'), 'operator', { action: mend, why: 'status 429' })
     }
     refused(9)
     note(leave('a'), 'answered')
     refused(9)
     expect(state('a')).toBe('closed')
-    expect(away('a')).toBeNull()
+    expect(outage('a')).toBeNull()
     refused(1)
     expect(state('a')).toBe('open')
-    expect(away('a')).toEqual({ reason: mend, why: 'status 429', since: now() })
+    expect(outage('a')).toEqual({ reason: mend, why: 'status 429', since: now() })
     expect(allow('a')).toEqual({ ok: false, retryInMs: PROBE_MS })
   })
 
   test('is asked by one probe at a time, at an even pace however long it lasts, and then by more', () => {
     const { leave, note, pass, allow, call, state, changes, now } = setUp()
     const since = now()
-    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { action: 'quota' })
     for (let n = 0; n < 20; n++) {
       pass(PROBE_MS)
       const probe = leave('a')
       expect(allow('a')).toMatchObject({ ok: false })
-      note(probe, 'operator', { mend: 'quota' })
+      note(probe, 'operator', { action: 'quota' })
     }
     expect(changes.flatMap(({ coolDownMs }) => coolDownMs ?? [])).toEqual(Array(21).fill(PROBE_MS))
     pass(PROBE_MS)
@@ -405,24 +405,24 @@ describe('a model that says that the operator has to mend something', () => {
     note(one, 'answered')
     note(two, 'answered')
     expect(state('a')).toBe('closed')
-    expect(changes.at(-1)).toMatchObject({ to: 'closed', away: { reason: 'quota', since } })
+    expect(changes.at(-1)).toMatchObject({ to: 'closed', outage: { reason: 'quota', since } })
   })
 
   test('is named by its last reason', () => {
-    const { trip, pass, leave, note, away, now } = setUp()
+    const { trip, pass, leave, note, outage, now } = setUp()
     const since = now()
     trip('a')
     pass(1_000)
-    note(leave('a'), 'operator', { mend: 'key', why: 'status 401' })
-    expect(away('a')).toEqual({ reason: 'key', why: 'status 401', since })
+    note(leave('a'), 'operator', { action: 'key', why: 'status 401' })
+    expect(outage('a')).toEqual({ reason: 'key', why: 'status 401', since })
     pass(PROBE_MS)
     note(leave('a'), 'unavailable', { why: 'status 503' })
-    expect(away('a')).toEqual({ reason: 'unreachable', why: 'status 503', since })
+    expect(outage('a')).toEqual({ reason: 'unreachable', why: 'status 503', since })
   })
 
   test('and others are not: each refusal is its model’s', () => {
     const { leave, note, picked } = setUp()
-    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { mend: 'quota' })
+    for (let n = 0; n < 10; n++) note(leave('a'), 'operator', { action: 'quota' })
     expect(picked(['a', 'b'], 1)).toBe('b')
   })
 })
@@ -437,8 +437,8 @@ test('a clock that is set back keeps no model away for longer than a cool-down',
 })
 
 describe('one subject’s questions', () => {
-  const asked = (breakers: ReturnType<typeof setUp>, asker: string, ...ends: PassEnd[]) => {
-    for (const end of ends) breakers.note(breakers.leave('a'), end, { asker })
+  const asked = (breakers: ReturnType<typeof setUp>, accountKey: string, ...ends: PassEnd[]) => {
+    for (const end of ends) breakers.note(breakers.leave('a'), end, { accountKey })
   }
 
   test('keep nobody else from a model by the errors that they bring about', () => {
@@ -485,7 +485,7 @@ describe('one subject’s questions', () => {
 describe('while a model is tried again', () => {
   function halfOpen() {
     const one = setUp()
-    for (let n = 0; n < 4; n++) one.note(one.leave('a'), 'timeout', { asker: 'failing' })
+    for (let n = 0; n < 4; n++) one.note(one.leave('a'), 'timeout', { accountKey: 'failing' })
     return one
   }
 
@@ -496,7 +496,7 @@ describe('while a model is tried again', () => {
     expect(allow('a', 'failing')).toEqual({ ok: false, retryInMs: 1_000 })
     const others = allow('a', 'other')
     if (!others.ok) throw new Error('no pass')
-    note(others.pass, 'answered', { asker: 'other' })
+    note(others.pass, 'answered', { accountKey: 'other' })
     expect(allow('a', 'failing')).toMatchObject({ ok: true })
     const gone = halfOpen()
     expect(gone.allow('a', 'other')).toMatchObject({ ok: false })
@@ -519,7 +519,7 @@ describe('while a model is tried again', () => {
     const fail = (mend?: 'model' | 'quota') => {
       const allowed = allow('a', 'failing')
       if (!allowed.ok) throw new Error('no pass')
-      note(allowed.pass, mend === undefined ? 'unavailable' : 'operator', { asker: 'failing', mend })
+      note(allowed.pass, mend === undefined ? 'unavailable' : 'operator', { accountKey: 'failing', action: mend })
       return state('a')
     }
     pass(1_000)
@@ -533,9 +533,9 @@ describe('while a model is tried again', () => {
 
 test('a refused model counts for one account once, unless nobody else is answered forty times in a row', () => {
   const { leave, note, state } = setUp()
-  const refuse = (asker: string) => note(leave('a'), 'operator', { asker, mend: 'permission' })
+  const refuse = (accountKey: string) => note(leave('a'), 'operator', { accountKey, action: 'permission' })
   for (let n = 0; n < 39; n++) refuse('one')
-  note(leave('a'), 'answered', { asker: 'other' })
+  note(leave('a'), 'answered', { accountKey: 'other' })
   for (let n = 0; n < 39; n++) refuse('one')
   expect(state('a')).toBe('closed')
   refuse('one')

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
-import type { Call } from '../../src/contracts/facts/case.ts'
+import type { ModelCall } from '../../src/contracts/facts/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import type { Budgets } from '../../src/contracts/ports/budgets.ts'
-import type { Limits, LimitsOf, Ticket } from '../../src/contracts/ports/limits.ts'
+import type { CallLimits, ScopeLimits, Ticket } from '../../src/contracts/ports/call-limits.ts'
 import type { ModelReply, ModelRequest } from '../../src/contracts/ports/model.ts'
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
 import { askQuestion } from '../../src/models/ask.ts'
@@ -61,7 +61,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     noted: [] as string[],
     paced: [] as string[],
     ended: [] as unknown[],
-    calls: [] as Call[],
+    calls: [] as ModelCall[],
   }
   const clock = () => now
   const report: GatewayState['report'] = (name, event) => void (name === 'call:ended' && told.ended.push(event))
@@ -82,7 +82,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
       },
       settle: async (_: Ticket, tokens: number) => void told.room.push({ settled: tokens }),
       refund: async () => void told.room.push('refunded'),
-    } as unknown as Limits,
+    } as unknown as CallLimits,
     budgets: {
       reserve: async ({ atMost, leaseMs }: Parameters<Budgets['reserve']>[0]) => {
         told.money.push({ atMost, leaseMs })
@@ -122,7 +122,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
   return { ...told, outcome }
 }
 
-const limitsOf = (models: Record<string, LimitsOf>, tenants: Record<string, LimitsOf> = {}) => ({
+const limitsOf = (models: Record<string, ScopeLimits>, tenants: Record<string, ScopeLimits> = {}) => ({
   settings: { limits: { models, tenants } },
 })
 const LIMITED = limitsOf({ small: { callsPerMinute: 9 } })

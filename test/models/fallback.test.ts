@@ -97,7 +97,7 @@ describe('another model of the chain is asked at once', () => {
   const elsewhere = (what: 'question' | 'model') =>
     new PermanentError('rejected', 'status 404', {
       elsewhere: what,
-      ...(what === 'model' ? { mend: 'model' as const } : {}),
+      ...(what === 'model' ? { operatorAction: 'model' as const } : {}),
     })
   const wait = (delayMs: number) => new RetryLaterError('rate-limited', 'status 429', { delayMs, costsAttempt: false })
 
@@ -117,7 +117,7 @@ describe('another model of the chain is asked at once', () => {
     ['of no other endpoint than there is', ['a/x', 'a/y'], ['a/x'], 'operator'],
   ])('%s', async (_, chain, asked, end) => {
     const { put, requests, calls } = setUp(
-      [new PermanentError('rejected', 'status 401', { elsewhere: 'endpoint', mend: 'key' }), reply()],
+      [new PermanentError('rejected', 'status 401', { elsewhere: 'endpoint', operatorAction: 'key' }), reply()],
       { roles: { default: chain }, endpointOf: (model) => model.slice(0, 1) },
     )
     await put().catch(() => undefined)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
-import type { Call } from '../../src/contracts/facts/case.ts'
+import type { ModelCall } from '../../src/contracts/facts/case.ts'
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { askContext } from '../../src/models/context.ts'
 import { withFormat } from '../../src/models/format.ts'
@@ -209,7 +209,7 @@ describe('a call that takes far longer than its stage does', () => {
   test('is given up and counted as timed out, and its place is free', async () => {
     let now = 0
     const hung: AbortSignal[] = []
-    const calls: Call[] = []
+    const calls: ModelCall[] = []
     const made = gateway({
       model: {
         async complete({ signal }) {

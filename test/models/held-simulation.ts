@@ -1,7 +1,7 @@
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { breaker, type Pass } from '../../src/models/breaker.ts'
 import { ModelAvoided } from '../../src/models/context.ts'
-import { holding } from '../../src/models/held.ts'
+import { outageHold } from '../../src/models/model-outage.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 /** How a model ends a call. */
@@ -10,8 +10,16 @@ export type End = 'answers' | 'fails' | 'hangs' | 'quota' | 'model'
 const ENDS = {
   fails: { outcome: 'unavailable', ms: 200, error: () => new RetryLaterError('unavailable', 'status 503') },
   hangs: { outcome: 'timeout', ms: 60_000, error: () => new RetryLaterError('timeout', 'no answer') },
-  quota: { outcome: 'operator', ms: 200, error: () => new PermanentError('rejected', 'status 429', { mend: 'quota' }) },
-  model: { outcome: 'operator', ms: 200, error: () => new PermanentError('rejected', 'status 404', { mend: 'model' }) },
+  quota: {
+    outcome: 'operator',
+    ms: 200,
+    error: () => new PermanentError('rejected', 'status 429', { operatorAction: 'quota' }),
+  },
+  model: {
+    outcome: 'operator',
+    ms: 200,
+    error: () => new PermanentError('rejected', 'status 404', { operatorAction: 'model' }),
+  },
 } as const
 
 /**
@@ -37,7 +45,7 @@ export function simulateHeld(given: {
     return seed / 2_147_483_648
   }
   const breakers = breaker({ settings: GATEWAY.breaker, clock: () => now, random })
-  const held = holding({ breakers, clock: () => now, random })
+  const held = outageHold({ breakers, clock: () => now, random })
   const totals = { answered: 0, failed: 0, tries: 0, calls: 0, lastAnswered: 0 }
   const start = now
   const later: { at: number; run: () => void }[] = []
@@ -73,7 +81,7 @@ export function simulateHeld(given: {
       askId: `case ${ask}/0/0.0`,
       last: tries + 1 >= attempts,
       deadline: Number.POSITIVE_INFINITY,
-      asker: asker(ask),
+      accountKey: asker(ask),
     }
     const beganAt = now
     const next = (thrown: unknown) => {
@@ -89,7 +97,7 @@ export function simulateHeld(given: {
       const end = ends(pass.model, (now - start) / 1_000, ask)
       if (end === 'answers')
         return after(answerMs, () => {
-          breakers.note(pass, 'answered', { asker: context.asker })
+          breakers.note(pass, 'answered', { accountKey: context.accountKey })
           held.answered(chain, context, beganAt)
           totals.answered++
           totals.lastAnswered = (now - start) / 1_000
@@ -98,22 +106,22 @@ export function simulateHeld(given: {
       const { outcome, ms, error } = ENDS[end]
       after(ms, () => {
         const thrown = error()
-        const mend = thrown instanceof PermanentError ? thrown.mend : undefined
-        breakers.note(pass, outcome, { asker: context.asker, mend, why: thrown.message })
+        const mend = thrown instanceof PermanentError ? thrown.operatorAction : undefined
+        breakers.note(pass, outcome, { accountKey: context.accountKey, action: mend, why: thrown.message })
         const others = left.filter((model) => model !== pass.model)
-        const turn = breakers.preferred(others.length === 0 ? chain : others, 1, context.asker)
+        const turn = breakers.preferred(others.length === 0 ? chain : others, 1, context.accountKey)
         if (mend !== undefined && others.length > 0 && turn.retryInMs === 0) return begin(turn.model, others)
         leaveSlot()
         next(thrown)
       })
     }
     const begin = (model: string, left: readonly string[]) => {
-      const allowed = breakers.allow(model, context.asker)
+      const allowed = breakers.allow(model, context.accountKey)
       if (allowed.ok) return call(allowed.pass, left)
       leaveSlot()
       next(new ModelAvoided('unavailable', 'no model', { delayMs: allowed.retryInMs, costsAttempt: false }))
     }
-    begin(breakers.preferred(chain, tries + 1, context.asker).model, chain)
+    begin(breakers.preferred(chain, tries + 1, context.accountKey).model, chain)
   }
 
   for (let ask = 0; ask < asks; ask++) after(begins(ask) * 1_000, () => inSlot(() => attempt(ask, 0)))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type AwayReason, PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import { type OutageReason, PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
 import { embedderRoles, lookups } from '../../src/models/lookups.ts'
 import { GATEWAY } from '../support/parts.ts'
@@ -18,7 +18,7 @@ function setUp() {
   let finds = 0
   const look = (error: Error | null, { caseId = 'c', last = false } = {}) =>
     held.look(
-      { caseId, asker: `case ${caseId}`, askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 },
+      { caseId, accountKey: `case ${caseId}`, askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 },
       async () => {
         finds++
         now += 100
@@ -28,9 +28,9 @@ function setUp() {
     )
   return { ...held, look, told, finds: () => finds, pass: (ms: number) => (now += ms) }
 }
-const refused = new PermanentError('rejected', 'embeddings: status 429', { mend: 'quota' })
+const refused = new PermanentError('rejected', 'embeddings: status 429', { operatorAction: 'quota' })
 const silent = new RetryLaterError('unavailable', 'status 503')
-const heldFor = (awaits: AwayReason) => ({ name: 'RetryLaterError', costsAttempt: false, awaits })
+const heldFor = (awaits: OutageReason) => ({ name: 'RetryLaterError', costsAttempt: false, awaits })
 
 test('an embedder that refuses is left alone but for a probe, is told as a model is, and answers again', async () => {
   const { look, told, finds, tick, pass } = setUp()

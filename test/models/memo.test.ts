@@ -8,7 +8,7 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { Memo } from '../../src/contracts/ports/memo.ts'
 import { askInTurn } from '../../src/models/ask.ts'
-import { askContext, type GivenAsk, type Settled } from '../../src/models/context.ts'
+import { type AskResult, askContext, type GivenAsk } from '../../src/models/context.ts'
 import { leases } from '../../src/models/lease.ts'
 import { sharingOf } from '../../src/models/memo.ts'
 import type { GatewayState, MemoSettings } from '../../src/models/parts.ts'
@@ -29,7 +29,7 @@ const question: Ask = {
   temperature: 0,
   maxTokens: 100,
 }
-type Paid = Omit<Settled, 'memo'>
+type Paid = Omit<AskResult, 'memo'>
 const FAKE: Paid = {
   answer: { answer: 'Fake' },
   raw: '{"answer": "Fake"}',

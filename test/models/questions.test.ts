@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { MemoEntry } from '../../src/contracts/ports/memo.ts'
-import type { Settled } from '../../src/models/context.ts'
+import type { AskResult } from '../../src/models/context.ts'
 import {
   askOf,
   entriesOf,
@@ -38,7 +38,7 @@ function capitals(words: readonly string[]): Ask<string[]> {
 const { batch: _, ...alone } = capitals(['one'])
 
 const questions = (ask: Ask) => questionsOf(ask, ask.batch?.texts ?? [ask.messages[0]?.content ?? ''])
-const paid = (answered: unknown, sent: number[] = [0]): Settled => ({
+const paid = (answered: unknown, sent: number[] = [0]): AskResult => ({
   answer: answered,
   raw: JSON.stringify(answered),
   model: 'm',
@@ -99,9 +99,9 @@ describe('what a call answered', () => {
 })
 
 /** The ask as it is settled by these answers and calls. */
-const settled = (ask: Ask, known: KnownAnswers, calls: Settled[], waitedMs = 0) =>
+const settled = (ask: Ask, known: KnownAnswers, calls: AskResult[], waitedMs = 0) =>
   settledOf(ask, { questions: questions(ask), known, paid: calls, waitedMs })
-const unsent = ({ sent: _, ...rest }: Settled) => rest
+const unsent = ({ sent: _, ...rest }: AskResult) => rest
 
 describe('how an ask is settled', () => {
   test('by one call about all of it: as the call was, and with nothing saved', () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
-import type { Call } from '../../src/contracts/facts/case.ts'
+import type { ModelCall } from '../../src/contracts/facts/case.ts'
 import type { BudgetSettings } from '../../src/contracts/ports/budgets.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import type { ModelReply, ModelRequest } from '../../src/contracts/ports/model.ts'
@@ -48,7 +48,7 @@ export function setUp(
   const requests: ModelRequest[] = []
   const ended: Events['call:ended'][] = []
   const told: object[] = []
-  const calls: Call[] = []
+  const calls: ModelCall[] = []
   let now = 0
   const made = gateway({
     model: {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Refused } from '../../src/contracts/ports/budgets.ts'
+import type { BudgetRefusal } from '../../src/contracts/ports/budgets.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
 
 function setUp() {
@@ -13,7 +13,7 @@ function setUp() {
   )
   return { ...budgets, told, pass: (ms: number) => (now += ms), degrade: () => (whenSpent = 'degrade') }
 }
-const refusal = (scope: Refused['scope'], change: Partial<Refused> = {}): Refused => ({
+const refusal = (scope: BudgetRefusal['scope'], change: Partial<BudgetRefusal> = {}): BudgetRefusal => ({
   granted: false,
   scope,
   unit: 'tokens',

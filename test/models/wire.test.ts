@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Answered } from '../../src/contracts/facts/ask.ts'
+import type { AnswerOrFailure } from '../../src/contracts/facts/ask.ts'
 import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
@@ -66,7 +66,7 @@ async function judged({ script, replies: repliesTo }: Stage, words: Words, unrea
   if (typeof answerTo !== 'function') throw new Error('replies by their ask are needed here')
   let step = run.next()
   for (let round = 0; !step.done; round++) {
-    const answers: Answered<unknown>[] = []
+    const answers: AnswerOrFailure<unknown>[] = []
     for (const [order, ask] of step.value.entries()) {
       const said = answerTo({ round, order, ask })
       if (ask.lookup !== undefined) answers.push({ ok: true, answer: ask.answer.parse(said), model: 'm' })

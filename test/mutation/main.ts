@@ -17,23 +17,24 @@ const PARTS: Readonly<Record<string, { readonly sources: string; readonly tests:
   recovery: { sources: 'src/recovery/*.ts', tests: 'test/recovery/*.test.ts' },
   protocols: {
     sources: 'src/protocols/*.ts',
-    tests: 'test/protocols/{prompts,make,said,score,unread,paper,counterspeech,hate,rumor,safety,settings}.test.ts',
+    tests: 'test/protocols/{prompts,make,said,score,truncation,paper,counterspeech,hate,rumor,safety,settings}.test.ts',
   },
   counterspeech: {
     sources: 'src/protocols/counterspeech/**/*.ts',
-    tests: 'test/protocols/{counterspeech,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests: 'test/protocols/{counterspeech,answer-forms,paper,said,score,truncation,settings}.test.ts',
   },
   hate: {
     sources: 'src/protocols/hate/**/*.ts',
-    tests: 'test/protocols/{hate,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests: 'test/protocols/{hate,answer-forms,paper,said,score,truncation,settings}.test.ts',
   },
   rumor: {
     sources: 'src/protocols/rumor/**/*.ts',
-    tests: 'test/protocols/{rumor*,brigading,near-identical,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests:
+      'test/protocols/{rumor*,comment-weights,near-identical,answer-forms,paper,said,score,truncation,settings}.test.ts',
   },
   safety: {
     sources: 'src/protocols/safety/**/*.ts',
-    tests: 'test/protocols/{safety,curation,answer-forms,paper,said,score,unread,settings}.test.ts',
+    tests: 'test/protocols/{safety,curation,answer-forms,paper,said,score,truncation,settings}.test.ts',
   },
 }
 

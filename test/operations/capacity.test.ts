@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { LimitsOf } from '../../src/contracts/ports/limits.ts'
+import type { ScopeLimits } from '../../src/contracts/ports/call-limits.ts'
 import type { UsedShare } from '../../src/contracts/ports/report.ts'
 import { usedCapacity } from '../../src/operations/capacity.ts'
 import { memoryBudgets } from '../../src/store/budget/memory.ts'
@@ -12,8 +12,11 @@ const lines = (all: readonly UsedShare[]) =>
 
 it('tells the used share of each limit and budget that is set, and nothing of those that are not', async () => {
   const limits = memoryLimits(clock)
-  const models: Record<string, LimitsOf> = { m: { callsPerMinute: 10, tokensPerMinute: 200 }, default: { inFlight: 4 } }
-  const tenants: Record<string, LimitsOf> = { t: { callsPerMinute: 2 } }
+  const models: Record<string, ScopeLimits> = {
+    m: { callsPerMinute: 10, tokensPerMinute: 200 },
+    default: { inFlight: 4 },
+  }
+  const tenants: Record<string, ScopeLimits> = { t: { callsPerMinute: 2 } }
   const budgets = budgetSettings({
     tenants: { t: { tokens: 1_000, usd: null } },
     total: { tokens: null, usd: 2, per: 3_600_000 },

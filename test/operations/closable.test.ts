@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { closable, type Keep } from '../../src/operations/closable.ts'
+import { type ClosableRegistrar, closable } from '../../src/operations/closable.ts'
 
 let closed: string[]
 const part = (name: string, failure?: string) => ({
@@ -8,7 +8,7 @@ const part = (name: string, failure?: string) => ({
     if (failure !== undefined) throw new Error(failure)
   },
 })
-function open(keep: Keep, failure?: string) {
+function open(keep: ClosableRegistrar, failure?: string) {
   closed = []
   keep(part('first'))
   keep(part('second', failure))

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { overdueCount, overdueUnread, type Waiting } from '../../src/operations/overdue.ts'
+import { overdueCount, overdueUnread, type WaitingWork } from '../../src/operations/overdue.ts'
 
 function counted() {
   const time = { now: 1_000_000 }
   const overdue = overdueCount(['rumor', 'hate'], 60_000, () => time.now)
-  const nothing: Waiting = { open: [], due: { count: 0, nextAgeMs: 0 }, outbox: { count: 0, oldestAgeMs: 0 } }
+  const nothing: WaitingWork = { open: [], due: { count: 0, nextAgeMs: 0 }, outbox: { count: 0, oldestAgeMs: 0 } }
   /** What is overdue `after` seconds later, as `PROTOCOL at PLACE: COUNT`, without what is 0. */
-  const look = (after: number, waiting: Partial<Waiting> = {}) => {
+  const look = (after: number, waiting: Partial<WaitingWork> = {}) => {
     time.now += after * 1_000
     return overdue
       .look({ ...nothing, ...waiting })

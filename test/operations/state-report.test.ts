@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from 'vitest'
 import type { Exporter } from '../../src/contracts/ports/exporter.ts'
-import type { StageBacklog } from '../../src/contracts/ports/queues.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
+import type { StageBacklog } from '../../src/contracts/ports/stage-queues.ts'
 import { stateReport } from '../../src/operations/state-report.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 

@@ -6,7 +6,7 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { noComments, noUsage, transcript, undecided } from '../../src/contracts/facts/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
-import { type Outgoing, RefusedRecord } from '../../src/contracts/ports/topic.ts'
+import { type OutgoingMessage, RefusedRecord } from '../../src/contracts/ports/topic.ts'
 import { askedThread } from '../../src/judging/threads/asked.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { ARRIVAL, DECISION_TOPICS, endOf, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
@@ -19,7 +19,7 @@ const SOON = { timeout: 8_000, interval: 5 }
 let limits: Record<string, number>
 let down: Set<string>
 /** Records by topic, as they stand there. */
-let stands: Outgoing[]
+let stands: OutgoingMessage[]
 let requests: number
 /** How often the publisher said that it has looked into the outbox. */
 let looks: number
@@ -28,7 +28,7 @@ let told: { 'publication:held': Events['publication:held'][]; 'message:dead': Ev
 let own: ReturnType<typeof publisher> | undefined
 
 const writer = {
-  async send(records: readonly Outgoing[]) {
+  async send(records: readonly OutgoingMessage[]) {
     requests++
     for (const topic of new Set(records.map((record) => record.topic))) {
       const part = records.filter((record) => record.topic === topic)

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { Blinds } from '../../src/console/blinds.ts'
-import type { Answer } from '../../src/console/page.ts'
+import { BlindReviews } from '../../src/console/blind-review.ts'
+import type { PageAnswer } from '../../src/console/page.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
 import type { RecordBatch } from '../../src/contracts/ports/record.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
@@ -42,7 +42,7 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
       kinds,
       style: '',
       canDecide: true,
-      blinds: new Blinds(Date.now),
+      blinds: new BlindReviews(Date.now),
       clock: Date.now,
       publicUrl: '',
     })
@@ -73,7 +73,7 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
         lastEventId: null,
         signal,
       }
-      const answer: Answer | undefined = await page?.answer({ ...asked, told: async () => true })
+      const answer: PageAnswer | undefined = await page?.answer({ ...asked, told: async () => true })
       expect(answer !== undefined && 'body' in answer && String(answer.body).length).toBeGreaterThan(500)
       took.push(performance.now() - begun)
     }

@@ -12,7 +12,7 @@ import { startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
-import type { AskedForAgain } from '../../src/recovery/judge-again.ts'
+import type { AgainReport } from '../../src/recovery/judge-again.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { commandIn } from '../support/command-in.ts'
 import { environmentOn, eventually, send, startService, tell, verdictsOf } from '../support/pipeline.ts'
@@ -117,7 +117,7 @@ it('200 verdicts without a label get one more revision each, though the command 
     const last = await commandIn(folder, args, environment)
     tell(`to its end: ${last.said}${last.out}`)
     expect(last.code).toBe(0)
-    const { outcomes } = JSON.parse(last.out) as AskedForAgain
+    const { outcomes } = JSON.parse(last.out) as AgainReport
     expect(Object.keys(outcomes).every((outcome) => outcome === 'due' || outcome === 'newer')).toBe(true)
     await eventually(async () => (await count(2)) === 2 * HALF, 60_000)
     const none = await commandIn(folder, args, environment)

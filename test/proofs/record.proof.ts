@@ -12,7 +12,7 @@ import type {
 } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
-import { weighed } from '../../src/protocols/weighed.ts'
+import { contestedness } from '../../src/protocols/contestedness.ts'
 import { database } from '../../src/record/postgres/connection.ts'
 import { postgresRecord, postgresRecordReader, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import { entriesOf } from '../../src/record/project.ts'
@@ -49,7 +49,7 @@ const SETTINGS = {
 const CONTEXT = {
   ofReplies: new Set<string>(),
   labels: new Map<string, Set<string>>(),
-  weigh: weighed,
+  weigh: contestedness,
   indexChars: 20_000,
   maxBytes: 2 ** 24,
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import type { Judged } from '../../src/protocols/kind.ts'
+import type { ConfidenceBasis } from '../../src/protocols/kind.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 
-function confidence(name: string, verdict: Judged): number | null | undefined {
+function confidence(name: string, verdict: ConfidenceBasis): number | null | undefined {
   return PROTOCOLS.find((kind) => kind.name === name)?.confidence?.(verdict)
 }
 

@@ -1,4 +1,4 @@
-import { type Answered, type Ask, keptAnswer } from '../../src/contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, keptAnswer } from '../../src/contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../src/contracts/facts/fence.ts'
 import { type SamplingRank, samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
@@ -45,7 +45,7 @@ export function drive(script: Script, replies: Replies): { asked: Asked[]; concl
   const asked: Asked[] = []
   let step = script.next()
   for (let round = 0; !step.done; round++) {
-    const answers = step.value.map((ask, order): Answered<unknown> => {
+    const answers = step.value.map((ask, order): AnswerOrFailure<unknown> => {
       const one = { round, order, ask }
       asked.push(one)
       return answered(one, replyTo(one, replies, asked.length - 1))
@@ -63,7 +63,7 @@ function replyTo(asked: Asked, replies: Replies, index: number): unknown {
   return replies[index]
 }
 
-function answered({ ask }: Asked, reply: unknown): Answered<unknown> {
+function answered({ ask }: Asked, reply: unknown): AnswerOrFailure<unknown> {
   if (reply instanceof Failed) return { ok: false, code: reply.code, detail: reply.detail }
   const [model, said] = reply instanceof By ? [reply.model, reply.reply] : [MODEL, reply]
   return { ok: true, answer: keptAnswer(ask).parse(said), model }

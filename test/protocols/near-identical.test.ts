@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { byTimeThenId, type Comment } from '../../src/contracts/facts/thread.ts'
-import { weigh } from '../../src/protocols/rumor/brigading.ts'
+import { weighComments } from '../../src/protocols/rumor/comment-weights.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import { bare } from '../../src/protocols/rumor/words.ts'
 
@@ -151,7 +151,7 @@ describe('copies in disguise', () => {
       utterance,
       score: scoreOf(comments.findIndex(({ id }) => id === utterance.comments[0]?.id)),
     }))
-    return weigh(scored, settings, byTimeThenId)
+    return weighComments(scored, settings, byTimeThenId)
   }
   const copies = (of: (salt: number) => string) => Array.from({ length: 12 }, (_, salt) => of(salt))
 

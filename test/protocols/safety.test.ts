@@ -8,7 +8,7 @@ import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { jsonSchema } from '../../src/models/format.ts'
 import { readAnswer } from '../../src/models/read-answer.ts'
-import { type Report, report } from '../../src/protocols/safety/answers.ts'
+import { report, type SafetyReport } from '../../src/protocols/safety/answers.ts'
 import { safety } from '../../src/protocols/safety/index.ts'
 import type { SafetySettings } from '../../src/protocols/safety/settings.ts'
 import { type Asked, calls, drive, Failed, filled, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
@@ -377,7 +377,7 @@ describe('the arbiter’s rules', () => {
     expect(run({}, { arbitrate: judged({ score: 0.1 }) }).ruling.label).toBe('unsafe')
   })
 
-  test.each<[Partial<Report> & { score: number }, string[]]>([
+  test.each<[Partial<SafetyReport> & { score: number }, string[]]>([
     [{ score: 0.05 }, ['arbitrate: the score 0.05 contradicts the label unsafe']],
     [{ rule: 'exoneration', label: 'safe', score: 0.95 }, ['arbitrate: the score 0.95 contradicts the label safe']],
     [{ score: 0.5 }, []],

@@ -8,7 +8,7 @@ import { fill } from '../../src/kit/understudy/json-schema.ts'
 import { withFormat } from '../../src/models/format.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
-import { changeOf, type Debated } from '../../src/protocols/rumor/material-change.ts'
+import { changeOf, type DebatedComments } from '../../src/protocols/rumor/material-change.ts'
 import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
 
 // What `preset: thrifty` changes, switch by switch: fewer calls, and the same needs of a benign label.
@@ -723,7 +723,7 @@ describe('rumor', () => {
   })
 
   test('a change is Jaccard’s distance by words, and whole where what matters most is another', () => {
-    const of = (support: string[], oppose: string[], rest: Partial<Debated> = {}): Debated => ({
+    const of = (support: string[], oppose: string[], rest: Partial<DebatedComments> = {}): DebatedComments => ({
       kind: 'objective',
       lead: 1,
       support: support.map((words, at) => [`s${at}`, words]),

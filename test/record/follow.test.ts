@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { RecordedTopic } from '../../src/contracts/ports/record.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
-import { weighed } from '../../src/protocols/weighed.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
+import { contestedness } from '../../src/protocols/contestedness.ts'
 import { type PartitionBounds, recording } from '../../src/record/follow.ts'
 import { memoryRecord } from '../../src/record/memory/record.ts'
 import { entriesOf } from '../../src/record/project.ts'
@@ -12,7 +12,7 @@ import { aVerdict } from '../support/verdicts.ts'
 const PROJECT = {
   ofReplies: new Set<string>(),
   labels: new Map<string, Set<string>>(),
-  weigh: weighed,
+  weigh: contestedness,
   indexChars: 1_000,
   maxBytes: 2 ** 20,
 }
@@ -22,7 +22,7 @@ const NAMES = new Map<string, RecordedTopic>([
   ['g.transcripts', 'transcripts'],
 ])
 
-const message = (topic: string, offset: number, value: unknown, timestamp = 0): Incoming => ({
+const message = (topic: string, offset: number, value: unknown, timestamp = 0): IncomingMessage => ({
   topic,
   partition: 0,
   offset: String(offset),
@@ -122,7 +122,7 @@ it('reads a topic that was made anew from its beginning', async () => {
 })
 
 it('a rebuilt record never held what was deleted, and goes on where the topics ended', async () => {
-  const topics = new Map<string, Incoming[]>([
+  const topics = new Map<string, IncomingMessage[]>([
     ['g.verdicts', [message('g.verdicts', 0, aVerdict(at(0), { rationale: 'secret' }), 1), verdictOf(1)]],
     ['g.transcripts', [message('g.transcripts', 0, aTranscript('rumor~p~r1', 'secret'), 1)]],
     ['g.posts', [message('g.posts', 0, { id: 'p', createdAt: at(0), deleted: true }, Date.parse(at(60)))]],

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { folded, gramsOf } from '../../src/record/grams.ts'
 import { reviewClaims } from '../../src/record/postgres/claims.ts'
-import { type Address, database, type Sql } from '../../src/record/postgres/connection.ts'
+import { type DatabaseAddress, database, type Sql } from '../../src/record/postgres/connection.ts'
 import { hashing } from '../../src/record/postgres/grams-key.ts'
 import { recordReads } from '../../src/record/postgres/reads.ts'
 import { postgresRecord, postgresRecordReader } from '../../src/record/postgres/record.ts'
@@ -23,7 +23,7 @@ const PASSWORD = 'canary4postgres'
 const postgres = await aPostgres({ password: PASSWORD, ...(certificates !== null && { tls: certificates }) })
 
 const HOUR = 3_600_000
-const open = (address: Address, more = {}) =>
+const open = (address: DatabaseAddress, more = {}) =>
   postgresRecord({
     address,
     keep: KEEP,
@@ -38,13 +38,13 @@ const aSchema = () => `record_${randomBytes(6).toString('hex')}`
 
 describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
   afterAll(() => postgres?.close())
-  const addressOf = (schema = aSchema(), more: Partial<Address> = {}): Address => {
+  const addressOf = (schema = aSchema(), more: Partial<DatabaseAddress> = {}): DatabaseAddress => {
     if (postgres === null) throw new Error('skipped')
     return postgres.address(schema, more)
   }
 
   /** All bytes of its tables and indexes, flushed; not its log, which is named in docs/record.md. */
-  async function written(address: Address): Promise<Buffer> {
+  async function written(address: DatabaseAddress): Promise<Buffer> {
     const db = database(address, 1)
     await db.run('CHECKPOINT')
     await db.close()

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { newCase } from '../../src/judging/engine/new-case.ts'
+import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/recovery/again-plan.ts'
 import { type AgainRun, judgeAgain } from '../../src/recovery/judge-again.ts'
-import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/recovery/undecided.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { threadTable } from '../../src/store/thread/memory-table.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, T0, thread } from '../contracts/samples.ts'
@@ -27,7 +27,7 @@ const TOPICS = {
 }
 const EVERYTHING: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 
-let topics: Map<string, Incoming[]>
+let topics: Map<string, IncomingMessage[]>
 let stores: ReturnType<typeof memoryStores>
 let now: number
 let plans: AgainPlan[]

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { router } from '../../src/judging/engine/routes.ts'
 import { recoverStore } from '../../src/recovery/recover.ts'
-import type { Run } from '../../src/recovery/run.ts'
+import type { RecoveryRun } from '../../src/recovery/run.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { HOUR, MINUTE, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { inputOver, intakeContext } from '../support/intake-context.ts'
@@ -26,7 +26,7 @@ const TOPICS = {
 const at = (ms: number) => new Date(ms).toISOString()
 
 /** What stands on each topic, all in one partition. */
-let topics: Map<string, Incoming[]>
+let topics: Map<string, IncomingMessage[]>
 let steps: string[]
 let stores: ReturnType<typeof memoryStores>
 
@@ -36,7 +36,7 @@ function put(topic: string, value: object, timestamp = T0): void {
   topics.set(topic, [...messages, { ...place, value: Buffer.from(JSON.stringify(value)) }])
 }
 
-function runOf(change: Partial<Run> = {}): Run {
+function runOf(change: Partial<RecoveryRun> = {}): RecoveryRun {
   const { threads, cases, outbox, marks } = stores
   // Whoever is shown the post as it came, without a text, fails here as the protocols do.
   const reader = protocolNamed('rumor', { accepts: ({ text, media = [] }) => text.trim() !== '' || media.length > 0 })
@@ -177,7 +177,7 @@ describe('a recovery', () => {
       const value = { subjectId: 'p', protocol: 'rumor', label, against, by: 'ann', why: 'Ticket 88.' }
       put('decisions', { ...value, at: at(NOW - HOUR + offset) }, NOW - HOUR + offset)
       const all = topics.get('decisions') ?? []
-      topics.set('decisions', [...all.slice(0, -1), { ...(all.at(-1) as Incoming), key: 'p' }])
+      topics.set('decisions', [...all.slice(0, -1), { ...(all.at(-1) as IncomingMessage), key: 'p' }])
     }
     const decidedSteps = async () => {
       await recoverStore(runOf())
@@ -235,7 +235,7 @@ describe('a recovery', () => {
       topics.set('verdicts', [])
       put('outcomes', outcome(0, 2))
       const { history } = runOf()
-      const cut: Run['history'] = {
+      const cut: RecoveryRun['history'] = {
         ...history,
         rangesOf: async (topic, since) =>
           topic === 'verdicts' ? new Map([[0, { from: 5n, to: 5n }]]) : history.rangesOf(topic, since),
@@ -294,7 +294,7 @@ describe('a recovery', () => {
       put('verdicts', decided(0, 2))
       put('outcomes', outcome(0, 2))
       const { history } = runOf()
-      const cut: Run['history'] = {
+      const cut: RecoveryRun['history'] = {
         ...history,
         rangesOf: async (topic, since) =>
           topic === 'proposals' ? new Map([[0, { from: 9n, to: 9n }]]) : history.rangesOf(topic, since),
@@ -327,7 +327,7 @@ describe('a recovery', () => {
       for (const [offset, label] of ['good', 'bad', 'good', 'bad'].entries()) decision(offset, label, offset)
       const ends = [{ outcome: 'noted' }, { outcome: 'late', last: 3 }, { outcome: 'stands', verdict: null }] as const
       let at = 0
-      const decide: Run['decide'] = async () => ends[at++] ?? { outcome: 'withdrawn', verdict: null }
+      const decide: RecoveryRun['decide'] = async () => ends[at++] ?? { outcome: 'withdrawn', verdict: null }
       expect(await recoverStore(runOf({ decide }))).toMatchObject({ decidedAgain: 2 })
     })
 
@@ -335,7 +335,7 @@ describe('a recovery', () => {
       decision(0)
       decision(1, 'bad', 2)
       let isOut = false
-      const decide: Run['decide'] = async ({ label }) => {
+      const decide: RecoveryRun['decide'] = async ({ label }) => {
         steps.push(`decide ${label}`)
         return isOut ? { outcome: 'stands', verdict: null } : { outcome: 'waiting' }
       }
@@ -451,7 +451,7 @@ describe('a recovery', () => {
     put('verdicts', verdictOn('new', NOW - HOUR))
     const said: string[] = []
     const run = runOf({ say: (line) => void said.push(line) })
-    const compacted: Run['history'] = {
+    const compacted: RecoveryRun['history'] = {
       ...run.history,
       read: (topic, ranges, take) =>
         run.history.read(topic, ranges, (messages) => take(topic === 'verdicts' ? messages.slice(1) : messages)),
@@ -464,7 +464,7 @@ describe('a recovery', () => {
 
 describe('a recovery for a group without offsets', () => {
   const unread = { committed: new Map(), alone: true }
-  const without = (change: Partial<Run> = {}) => runOf({ progress: async () => unread, ...change })
+  const without = (change: Partial<RecoveryRun> = {}) => runOf({ progress: async () => unread, ...change })
   beforeEach(() => {
     put('posts', { id: 'judged', text: 'just now', createdAt: at(NOW - 3 * HOUR) }, NOW - 3 * HOUR)
     put('posts', { id: 'waiting', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
@@ -516,7 +516,7 @@ describe('a recovery that the store interrupts', () => {
     const said: string[] = []
     const run = runOf({ say: (line) => void said.push(line) })
     let away = 2
-    const write: Run['marks']['write'] = async (all) => {
+    const write: RecoveryRun['marks']['write'] = async (all) => {
       if (away-- > 0) throw new Error('away')
       return run.marks.write(all)
     }
@@ -531,7 +531,8 @@ describe('a recovery that the store interrupts', () => {
     const said: string[] = []
     const run = runOf({ say: (line) => void said.push(line) })
     let restarts = 1
-    const release: Run['hold']['release'] = async (progress) => (restarts-- > 0 ? false : run.hold.release(progress))
+    const release: RecoveryRun['hold']['release'] = async (progress) =>
+      restarts-- > 0 ? false : run.hold.release(progress)
     await recoverStore({ ...run, hold: { ...run.hold, release } })
     expect(said).toEqual([expect.stringContaining('started anew')])
     expect(steps.filter((step) => step === 'hold' || step === 'release')).toEqual(['hold', 'hold', 'release'])
@@ -551,7 +552,7 @@ describe('two contents under one id', () => {
     put('verdicts', { ...verdictOn('p', NOW - HOUR), label: 'bad' })
     const given: boolean[] = []
     const run = runOf()
-    const restore: Run['store']['restore'] = async (ref, published) => {
+    const restore: RecoveryRun['store']['restore'] = async (ref, published) => {
       given.push(...[...published].map(({ contested }) => contested))
       return run.store.restore(ref, published)
     }
@@ -622,7 +623,7 @@ describe('what counts as accepted', () => {
 })
 
 describe('a forecast', () => {
-  const begun = (change: Partial<Run> = {}) =>
+  const begun = (change: Partial<RecoveryRun> = {}) =>
     recoverStore(runOf({ progress: async () => ({ committed: new Map(), alone: true }), upTo: 'nothing', ...change }))
 
   it('counts a post once, however often it was sent, and none from before the start time', async () => {
@@ -686,7 +687,7 @@ describe('what a recovery leaves', () => {
   it('is not known to be whole where one partition of the verdicts topic has lost its first records', async () => {
     put('verdicts', verdictOn('p', NOW - HOUR))
     const run = runOf()
-    const rangesOf: Run['history']['rangesOf'] = async (topic, since) => {
+    const rangesOf: RecoveryRun['history']['rangesOf'] = async (topic, since) => {
       const whole = await run.history.rangesOf(topic, since)
       return topic === 'verdicts' ? new Map([...whole, [1, { from: 3n, to: 3n }]]) : whole
     }

@@ -10,7 +10,7 @@ import { parse } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { auditEntry } from '../../src/contracts/facts/audit.ts'
-import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decisions.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { parseMessage } from '../../src/contracts/facts/message-json.ts'
 import {
   commentMessage,

@@ -6,7 +6,7 @@ import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { replayHeaders } from '../../src/app/commands/replayed.ts'
 import { deadLetter, postMessage } from '../../src/contracts/facts/messages.ts'
-import type { Incoming } from '../../src/contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { registerCodecs } from '../../src/stream/codecs.ts'
 import { MOST_HEADERS, MOST_OF_BATCH } from '../../src/stream/decoded-headers.ts'
 import { patchKafkaJs } from '../../src/stream/kafkajs-patches.ts'
@@ -73,7 +73,7 @@ describe('headers are read', () => {
     const [message] = await incoming(recordOf(names.flatMap((name) => [[name, '{"polluted": 1}'] as const])))
     expect(Object.entries(message?.headers ?? {})).toEqual(names.map((name) => [name, '{"polluted": 1}']))
     expect('polluted' in {}).toBe(false)
-    const { letter } = deadLetterOf({ ...(message as Incoming) }, { reason: 'invalid', detail: 'd' })
+    const { letter } = deadLetterOf({ ...(message as IncomingMessage) }, { reason: 'invalid', detail: 'd' })
     expect(JSON.parse(letter).headers).toMatchObject({ constructor: '{"polluted": 1}' })
   })
 

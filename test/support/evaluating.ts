@@ -6,9 +6,9 @@ import type { Model, ModelRequest } from '../../src/contracts/ports/model.ts'
 import type { Format } from '../../src/data-files/formats.ts'
 import { openRecording } from '../../src/data-files/recordings.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
-import { fill, type JsonSchema } from '../../src/kit/understudy/json-schema.ts'
+import { fill, type LooseSchema } from '../../src/kit/understudy/json-schema.ts'
 import { evaluate } from '../../src/lab/commands/eval/evaluation.ts'
-import type { Cell, DataSet } from '../../src/lab/evaluation/evaluation.ts'
+import type { DataSet, EvaluationCell } from '../../src/lab/evaluation/evaluation.ts'
 import { goldOf } from '../../src/lab/evaluation/gold.ts'
 import type { RowPlan } from '../../src/lab/evaluation/rows.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
@@ -53,7 +53,7 @@ export function standIn(say: (request: ModelRequest) => Record<string, unknown>)
     shown,
     async complete(request) {
       shown.push(request)
-      const text = JSON.stringify(fill(request.answer.schema as JsonSchema, { seed: 1, known: say(request) }))
+      const text = JSON.stringify(fill(request.answer.schema as LooseSchema, { seed: 1, known: say(request) }))
       return { text, finish: 'stop', model: 'stand-in', promptTokens: 100, cachedTokens: 0, completionTokens: 10 }
     },
   }
@@ -66,7 +66,7 @@ export async function evaluated(
   model: Model,
   rows: readonly RowPlan[],
   over: { kind?: ProtocolKind; library?: string; keepNearDuplicates?: boolean; folder?: string } = {},
-): Promise<Cell[]> {
+): Promise<EvaluationCell[]> {
   const shipped = loadSettings({})
   const library = { ...shipped.library, path: over.library ?? join(scratch(), 'library') }
   const recording = await openRecording(over.folder ?? scratch())

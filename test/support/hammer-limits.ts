@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import type { LimitScope, LimitSettings, LimitsOf } from '../../src/contracts/ports/limits.ts'
+import type { LimitScope, LimitSettings, ScopeLimits } from '../../src/contracts/ports/call-limits.ts'
 import { faultsOf, fullestOf, type Grant, meanUse, mostAtOnce } from './windows.ts'
 
 /** What one hammering process is told. */
@@ -29,7 +29,7 @@ export interface Hammered extends Grant {
 
 export interface Hit {
   readonly target: string
-  readonly limits: LimitsOf
+  readonly limits: ScopeLimits
   readonly calls: number
   readonly refunded: number
   readonly faults: readonly string[]
@@ -48,7 +48,7 @@ const PROGRAM = fileURLToPath(new URL('limit-hammering.ts', import.meta.url))
  */
 export async function hammerLimits(
   url: string,
-  given: { windowMs: number; seconds: number; limits: LimitsOf; askers: number },
+  given: { windowMs: number; seconds: number; limits: ScopeLimits; askers: number },
 ): Promise<Hit[]> {
   const { windowMs, limits, askers } = given
   const scale = windowMs / 60_000

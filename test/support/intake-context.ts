@@ -1,6 +1,6 @@
+import { backgroundErasures } from '../../consumers/background-erasures.ts'
 import { comments } from '../../consumers/comments.ts'
-import type { Input, IntakeContext, TopicHandler } from '../../consumers/intake.ts'
-import { laterErasures } from '../../consumers/later-erasures.ts'
+import type { IntakeContext, IntakeInput, TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { router } from '../../src/judging/engine/routes.ts'
 import type { memoryStores } from '../../src/store/memory-stores.ts'
@@ -22,7 +22,7 @@ export function intakeContext(
     maxReplies: 100,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     eraseAsked: (ref) => threads.dropAsked(ref),
-    erasures: laterErasures(async () => {}),
+    erasures: backgroundErasures(async () => {}),
     descriptions: () => [],
     clock: () => T0 + HOUR,
     report: () => {},
@@ -31,7 +31,7 @@ export function intakeContext(
 }
 
 /** Posts and comments of topics with these names. */
-export function inputOver(context: IntakeContext): Input {
+export function inputOver(context: IntakeContext): IntakeInput {
   return {
     handlers: new Map<string, TopicHandler>([
       ['posts', posts],

@@ -2,7 +2,7 @@
 // call it was granted to standard output, one a line.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Ticket } from '../../src/contracts/ports/limits.ts'
+import type { Ticket } from '../../src/contracts/ports/call-limits.ts'
 import { redisLimits } from '../../src/store/limit/redis.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import type { Hammered, Hammering } from './hammer-limits.ts'

@@ -5,8 +5,8 @@ import { noComments, type Ruling } from '../../src/contracts/facts/verdict.ts'
 import type { Script } from '../../src/judging/engine/script.ts'
 import { onePrompt } from '../../src/lab/baselines/one-prompt.ts'
 import { rowsBeside } from '../../src/lab/commands/eval/rows.ts'
-import { type Cell, cellOf, type DataSet } from '../../src/lab/evaluation/evaluation.ts'
-import type { Outcome } from '../../src/lab/evaluation/outcomes.ts'
+import { cellOf, type DataSet, type EvaluationCell } from '../../src/lab/evaluation/evaluation.ts'
+import type { ItemOutcome } from '../../src/lab/evaluation/outcomes.ts'
 import type { RowPlan } from '../../src/lab/evaluation/rows.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
@@ -95,7 +95,7 @@ function kindOf({ how }: RowPlan): ProtocolKind {
 const TOKEN = 4
 const PRICE = { prompt: 0.1e-6, completion: 0.5e-6 }
 
-function ended(script: Script, answer: (ask: Ask) => unknown): { ruling: Ruling; usage: Outcome['usage'] } {
+function ended(script: Script, answer: (ask: Ask) => unknown): { ruling: Ruling; usage: ItemOutcome['usage'] } {
   let [calls, sequence, prompt, completion] = [0, 0, 0, 0]
   let step = script.next()
   while (!step.done) {
@@ -115,7 +115,7 @@ function ended(script: Script, answer: (ask: Ask) => unknown): { ruling: Ruling;
 }
 
 /** All rows of `--rows thrifty`, judged by the planted model on so many items. */
-export function plantedCells(seed: string, count: number): { cells: Cell[]; items: PlantedItem[] } {
+export function plantedCells(seed: string, count: number): { cells: EvaluationCell[]; items: PlantedItem[] } {
   const items = Array.from({ length: count }, (_, at) => plantedItem(seed, at))
   const data: DataSet = {
     name: 'planted',
@@ -135,7 +135,7 @@ export function plantedCells(seed: string, count: number): { cells: Cell[]; item
       fence: plainFence,
       samplingRank: plainRank,
     })
-    const outcomes = items.map((item): Outcome => {
+    const outcomes = items.map((item): ItemOutcome => {
       const post = { id: item.id, text: `the words of ${item.id}`, createdAt: 0 }
       const { ruling, usage } = ended(protocol.script({ post, comments: [], leftOut: 0 }, null), answering(item))
       return {

@@ -1,4 +1,4 @@
-import { type Asking, type CalibrationSizes, calibrate } from '../../src/lab/calibration/calibrate.ts'
+import { type CalibrationModel, type CalibrationSizes, calibrate } from '../../src/lab/calibration/calibrate.ts'
 import { gainOn } from '../../src/lab/calibration/gain.ts'
 import { partsOf } from '../../src/lab/calibration/parts.ts'
 import type { RatedItem } from '../../src/lab/calibration/rated-item.ts'
@@ -33,7 +33,7 @@ const traitsIn = (text: string) => TRAITS.filter((trait) => text.includes(trait)
  * A stand-in for a model that knows no rule in advance: it scores by the traits that the steps name, with noise, and writes
  * steps from nothing but the examples or cases that it is shown: the trait that parts them best.
  */
-export function standInAsking(seed: string): Asking & { scored: string[] } {
+export function standInAsking(seed: string): CalibrationModel & { scored: string[] } {
   const scored: string[] = []
   const noiseOf = (key: string) => seededRandom(`${seed} ${key}`)
   return {

@@ -9,7 +9,7 @@ import {
   spawnServer,
   temporaryFolder,
 } from '../../src/kit/stack/servers/local-server.ts'
-import type { Address } from '../../src/record/postgres/connection.ts'
+import type { DatabaseAddress } from '../../src/record/postgres/connection.ts'
 import type { Certificates } from './certificates.ts'
 import { tell } from './pipeline.ts'
 
@@ -27,7 +27,7 @@ interface PostgresServer {
   /** Its files. */
   readonly folder: string
   /** The record in a schema of this name. */
-  address(schema: string, more?: Partial<Address>): Address
+  address(schema: string, more?: Partial<DatabaseAddress>): DatabaseAddress
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-import type { LimitsOf } from '../../src/contracts/ports/limits.ts'
+import type { ScopeLimits } from '../../src/contracts/ports/call-limits.ts'
 
 /** One call that was granted, and took place. */
 export interface Grant {
@@ -11,7 +11,7 @@ export interface Grant {
 }
 
 /** Every way in which these grants exceed the limits, recounted without regard to how they were made. */
-export function faultsOf(grants: readonly Grant[], windowMs: number, limits: LimitsOf): string[] {
+export function faultsOf(grants: readonly Grant[], windowMs: number, limits: ScopeLimits): string[] {
   const { callsPerMinute = Infinity, tokensPerMinute = Infinity, inFlight = Infinity } = limits
   const faults: string[] = []
   eachWindow(grants, windowMs, ({ at, calls, tokens }) => {
@@ -78,7 +78,7 @@ export function meanUse(
   grants: readonly Grant[],
   windowMs: number,
   span: { from: number; until: number },
-  limits: LimitsOf,
+  limits: ScopeLimits,
 ): number {
   const samples = 1_000
   let sum = 0

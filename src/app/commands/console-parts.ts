@@ -1,22 +1,22 @@
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { auditProducer } from '../../../producers/audit.ts'
-import { decisionsProducer } from '../../../producers/decisions.ts'
+import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { Terminal } from '../../cli/terminal.ts'
-import type { Standing } from '../../console/health.ts'
+import type { ServiceStatus } from '../../console/health.ts'
 import type { Audit } from '../../contracts/ports/audit.ts'
-import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import { closable, type Keep } from '../../operations/closable.ts'
+import { type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
-import type { Places } from '../../operations/standing/state.ts'
+import type { Places } from '../../operations/status/state.ts'
 import { recordReaderOf, reviewQueueOf } from '../../record/record-store.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
 import { consolePart, type Link } from '../composition/console.ts'
 import { commandRedis } from '../composition/redis.ts'
-import { standingPart } from '../composition/standing.ts'
+import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
 
 /** How long a decision's sender waits for what comes of it, in ms. */
@@ -46,7 +46,7 @@ export function consoleParts(
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const look = isAlone
       ? notConnected
-      : keep(await standingPart(settings, () => readingClient(settings, terminal), places, now)).look
+      : keep(await statusPart(settings, () => readingClient(settings, terminal), places, now)).look
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)
@@ -67,12 +67,12 @@ export function consoleParts(
   })
 }
 
-async function notConnected(): Promise<Standing> {
+async function notConnected(): Promise<ServiceStatus> {
   const unknown = { lag: null, firing: null, stages: null, openCases: null, due: null, outbox: null, paused: null }
   return { at: Date.now(), away: [], replicas: [], isConnected: false, ...unknown }
 }
 
-async function auditOf(settings: Settings, terminal: Terminal, keep: Keep): Promise<Audit> {
+async function auditOf(settings: Settings, terminal: Terminal, keep: ClosableRegistrar): Promise<Audit> {
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
   const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
@@ -80,8 +80,8 @@ async function auditOf(settings: Settings, terminal: Terminal, keep: Keep): Prom
 }
 
 /** Connects when somebody first decides: until then nothing of the service needs to be there. */
-function decidingOf(settings: Settings, terminal: Terminal, keep: Keep): Deciding {
-  let opened: Promise<Deciding> | null = null
+function decidingOf(settings: Settings, terminal: Terminal, keep: ClosableRegistrar): DecisionDesk {
+  let opened: Promise<DecisionDesk> | null = null
   const open = async () => {
     const kafka = await readingClient(settings, terminal)
     await makeTopics(kafka, settings)

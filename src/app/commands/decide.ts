@@ -1,19 +1,19 @@
 import { Option } from 'commander'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import { decisionsProducer } from '../../../producers/decisions.ts'
+import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { Command } from '../../cli/command.ts'
 import { positiveWhole, protocolName } from '../../cli/options.ts'
 import { printable, type Terminal } from '../../cli/terminal.ts'
-import { decisionMessage, MAX_WHY_CHARS } from '../../contracts/facts/decisions.ts'
+import { decisionMessage, MAX_WHY_CHARS } from '../../contracts/facts/decision-messages.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { TENANT_RULE, tenantName } from '../../contracts/facts/messages.ts'
 import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { verdict as verdictSchema } from '../../contracts/facts/verdict.ts'
-import type { Heard } from '../../contracts/ports/decisions.ts'
-import { scopeOfSubject } from '../../judging/engine/decided.ts'
+import type { DecisionReceipt } from '../../contracts/ports/decisions.ts'
+import { scopeOfSubject } from '../../judging/engine/decision-verdict.ts'
 import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { readOwn } from '../../recovery/inspection/read.ts'
@@ -38,7 +38,7 @@ export interface DecideOptions {
   readonly most: number
 }
 
-export interface DecideResult extends Heard {
+export interface DecideReport extends DecisionReceipt {
   readonly against: number
 }
 
@@ -46,7 +46,7 @@ export interface DecideResult extends Heard {
 const WAIT_MS = 15_000
 
 /** `gavel decide`: a person's verdict on one subject in place of the machines', or its withdrawal. */
-export const command: Command<DecideOptions, DecideResult> = {
+export const command: Command<DecideOptions, DecideReport> = {
   options: [
     new Option('--protocol <name>', 'the protocol whose verdict is replaced')
       .argParser(protocolName)
@@ -140,7 +140,7 @@ export const command: Command<DecideOptions, DecideResult> = {
 }
 
 /** Why nothing stands now that did not before; null if it does. */
-function failureOf(decided: Heard['decided'], of: string, against: number, withdraw: boolean): string | null {
+function failureOf(decided: DecisionReceipt['decided'], of: string, against: number, withdraw: boolean): string | null {
   if (decided === null)
     return `Nothing was heard of the decision ${of} within ${WAIT_MS / 1000} s. It is on its topic, and is carried out as soon as a service with the role intake reads it.`
   if (['stands', 'withdrawn', 'noted'].includes(decided.outcome)) return null

@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { endpointOf } from '../../models/openai/endpoints.ts'
-import type { LocalServer } from '../../models/openai/listed-models.ts'
+import type { LocalServerProgram } from '../../models/openai/listed-models.ts'
 import { FIRST, pasted } from './doctor-lines.ts'
 import type { ModelCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'
@@ -18,7 +18,7 @@ const FEWER =
   'long questions lose their beginning without any message, so that verdicts on them may be wrong, or they fail'
 
 /** How more room is given; the same for all models of a server. */
-const MORE: Readonly<Record<LocalServer, string>> = {
+const MORE: Readonly<Record<LocalServerProgram, string>> = {
   Ollama: `set OLLAMA_CONTEXT_LENGTH=${ENOUGH_CONTEXT} where Ollama is started (the environment of its service; in its app there is a slider), and start it anew`,
   'LM Studio': `load it anew: lms load NAME --context-length ${ENOUGH_CONTEXT}`,
   'llama.cpp': `start llama-server with --ctx-size ${ENOUGH_CONTEXT}; with --parallel N as many times that`,

@@ -10,7 +10,7 @@ import { NO_IMAGES } from '../../models/openai/learning.ts'
 import { contextFindings } from './doctor-context.ts'
 import { dialectFindings } from './doctor-dialects.ts'
 import { pasted } from './doctor-lines.ts'
-import { checkModels, type ModelCheck, type RoleCheck, toMend } from './model-checks.ts'
+import { checkModels, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
@@ -142,7 +142,7 @@ function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Se
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
   const names = endpointOf(settings, model)
-  const mend = toMend(role?.error ?? null)
+  const mend = operatorActionOf(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)
   if (role?.withImage === true && role.error !== null)
     return `If it can't look at images, name one that can:\n${pasted(`models.roles: { "${role.role}": ["ENDPOINT/MODEL"] }`)}`

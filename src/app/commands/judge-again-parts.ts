@@ -2,19 +2,19 @@ import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
-import type { AgainParts, Staging } from '../../recovery/judge-again.ts'
+import type { AgainParts, StagedThreads } from '../../recovery/judge-again.ts'
 import { memoryStores } from '../../store/memory-stores.ts'
 import { redisJudgeAgain } from '../../store/recovery/redis-judge-again.ts'
 import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { threadTable } from '../../store/thread/memory-table.ts'
-import { topicHistory, type Waiting } from '../../stream/bounded-reader.ts'
+import { type ReadingControl, topicHistory } from '../../stream/bounded-reader.ts'
 import type { KafkaClient } from '../../stream/client.ts'
 import { type IntakeParts, inputOf } from '../composition/intake.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { commandRedis } from '../composition/redis.ts'
 
 /** The parts of `gavel judge-again`. Throws an `OperatorError` if Redis or Kafka is not reachable. */
-export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: Waiting) {
+export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: ReadingControl) {
   return closable(async (keep): Promise<AgainParts> => {
     const topics = topicsOf(settings)
     const { client, keys, time, threads, cases } = keep(await commandRedis(settings))
@@ -46,7 +46,7 @@ function stagingOf(
   topics: Parameters<typeof inputOf>[1],
   parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'clock'>,
   linkReply: IntakeParts['threads']['linkReply'],
-): Staging {
+): StagedThreads {
   const table = threadTable()
   const { threads, cases, outbox } = memoryStores(parts.clock, table)
   const input = inputOf(settings, topics, {

@@ -6,8 +6,8 @@ import { counted, type Drawing, printable, type Terminal, table } from '../../cl
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { FAULTS, type Fault } from '../../contracts/facts/verdict.ts'
 import { StoreSuspended } from '../../contracts/ports/cases.ts'
-import { type AskedForAgain, judgeAgain } from '../../recovery/judge-again.ts'
-import type { AgainFilter, AgainPlan } from '../../recovery/undecided.ts'
+import type { AgainFilter, AgainPlan } from '../../recovery/again-plan.ts'
+import { type AgainReport, judgeAgain } from '../../recovery/judge-again.ts'
 import { judgeAgainParts } from './judge-again-parts.ts'
 import { mustExist } from './protocols/store.ts'
 import { readingClient } from './reading-client.ts'
@@ -27,7 +27,7 @@ export interface JudgeAgainOptions {
 const RATE = 5
 
 /** `gavel judge-again`: has the services judge again what ended without a label. */
-export const command: Command<JudgeAgainOptions, AskedForAgain> = {
+export const command: Command<JudgeAgainOptions, AgainReport> = {
   options: [
     new Option('--since <time>', 'only verdicts decided at or after this time (ISO 8601)').argParser(time),
     new Option('--until <time>', 'only verdicts decided at or before this time (ISO 8601)').argParser(time),
@@ -63,7 +63,7 @@ export async function runAgain(
   settings: Settings,
   { since, until, protocol, tenant, fault, reason, rate, dryRun = false }: JudgeAgainOptions,
   { json, terminal, signal }: { json: boolean; terminal: Terminal; signal: AbortSignal },
-): Promise<AskedForAgain> {
+): Promise<AgainReport> {
   const filter: AgainFilter = {
     since: since ?? null,
     until: until ?? null,
@@ -166,7 +166,7 @@ function rowOf({ reason, verdicts }: AgainPlan['byReason'][number]): [string, st
   return [printable(reason, 100), String(verdicts)]
 }
 
-function tellAsked({ dryRun, plan, outcomes, shortened }: AskedForAgain, terminal: Terminal): void {
+function tellAsked({ dryRun, plan, outcomes, shortened }: AgainReport, terminal: Terminal): void {
   if (dryRun) terminal.say('Nothing was changed.')
   if (dryRun || plan.verdicts === 0) return
   const { due = 0, newer = 0, deleted = 0, gone = 0, changed = 0 } = outcomes

@@ -15,7 +15,7 @@ import type { OwnReading } from '../../data-files/own-rows.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import { judgedTable, wordsIn } from './judging/judged-table.ts'
 import { judgingProgress } from './judging/judging-progress.ts'
-import { RUNS, type RunOf, runFolder } from './judging/kept-runs.ts'
+import { RUNS, type RunIdentity, runFolder } from './judging/kept-runs.ts'
 import { preparedLibrary } from './judging/prepared-library.ts'
 import { withInput } from './judging/standard-input.ts'
 import { otherModels } from './paper-models.ts'
@@ -123,7 +123,7 @@ export const command: Command<Options, JudgedCounts> = {
 }
 
 /** Where the answers of this run are kept; null where nothing can be, which is said. */
-async function keptIn(settings: Settings, of: RunOf, { terminal }: JudgeIo): Promise<string | null> {
+async function keptIn(settings: Settings, of: RunIdentity, { terminal }: JudgeIo): Promise<string | null> {
   try {
     return await runFolder(settings, of, terminal.say)
   } catch (error) {

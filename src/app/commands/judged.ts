@@ -5,7 +5,13 @@ import type { Terminal } from '../../cli/terminal.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
 import { linesOf, unreadable } from '../../data-files/lines.ts'
-import { type Argument, argumentOf, type Decided, type Judged, subjectKey } from '../../shelves/curator/feedback.ts'
+import {
+  argumentOf,
+  type FeedbackVerdict,
+  type JudgedVerdicts,
+  subjectKey,
+  type VerdictArgument,
+} from '../../shelves/curator/feedback.ts'
 import { readTopic } from '../../stream/bounded-reader.ts'
 
 /**
@@ -16,7 +22,7 @@ export function judgedTopics(
   kafka: Kafka,
   topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
   terminal: Pick<Terminal, 'progress' | 'say'>,
-): Judged {
+): JudgedVerdicts {
   /** Records with these keys, parsed as JSON; the others are skipped unparsed. */
   async function scan(topic: string, keys: ReadonlySet<string>, signal: AbortSignal, take: (json: unknown) => void) {
     let read = 0
@@ -73,7 +79,7 @@ export async function eachLine<Line>(
  * Verdicts and transcripts from a file as `gavel judge --json --transcript` writes it; each call reads the file again.
  * Lines that are neither are reported to `bad`. Throws an `OperatorError` if the file can't be read.
  */
-export function judgedFile(file: string, bad: (line: number) => void): Judged {
+export function judgedFile(file: string, bad: (line: number) => void): JudgedVerdicts {
   const scan = (signal: AbortSignal, told: (line: number) => void, take: (read: z.infer<typeof judgedLine>) => void) =>
     eachLine(file, judgedLine, { signal, take, bad: told })
   return {
@@ -105,7 +111,7 @@ function newestOf(subjects: ReadonlySet<string>) {
       if (one.final && subjects.has(key) && (before === undefined || before.revision <= one.revision))
         newest.set(key, one)
     },
-    all(): ReadonlyMap<string, Decided> {
+    all(): ReadonlyMap<string, FeedbackVerdict> {
       return new Map(
         [...newest].map(([key, { id, subjectId, label, restored }]) => [
           key,
@@ -117,9 +123,9 @@ function newestOf(subjects: ReadonlySet<string>) {
 }
 
 /** Keeps the parts of these verdicts' transcripts that can be learnt from. */
-function argumentsOf(of: readonly Decided[]) {
+function argumentsOf(of: readonly FeedbackVerdict[]) {
   const ids = new Set(of.map(({ id }) => id))
-  const all = new Map<string, Argument | null>()
+  const all = new Map<string, VerdictArgument | null>()
   return {
     take(json: unknown) {
       const read = transcript.safeParse(json)

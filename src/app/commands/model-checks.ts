@@ -7,7 +7,7 @@ import { DEFAULT_ENDPOINT, placeOf } from '../../contracts/facts/model-name.ts'
 import type { Model, ModelReply, Tier } from '../../contracts/ports/model.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
 import { dialectsOf, modelsOfEndpoints } from '../../models/openai/endpoints.ts'
-import type { Lesson } from '../../models/openai/learning.ts'
+import type { DialectLesson } from '../../models/openai/learning.ts'
 import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../../models/openai/listed-models.ts'
 import { readReply } from '../../models/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
@@ -40,7 +40,7 @@ export interface RoleCheck {
 export interface ModelCheck {
   readonly model: string
   readonly roles: readonly RoleCheck[]
-  readonly lessons: readonly Lesson[]
+  readonly lessons: readonly DialectLesson[]
   readonly priced: boolean
   /** The date on which its endpoint switches it off, where its list of models says so. */
   readonly shutdown: string | null
@@ -52,7 +52,7 @@ export interface ModelCheck {
 
 /** Asks each model of each role one tiny question in the role's own form, and reads the answer like any other. */
 export async function checkModels(settings: Settings, signal: AbortSignal): Promise<ModelCheck[]> {
-  const lessons: Lesson[] = []
+  const lessons: DialectLesson[] = []
   const model = modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) })
   const questions = roleQuestions(settings)
   const names = [...new Set(questions.flatMap(({ models }) => models))]
@@ -169,7 +169,7 @@ async function stopsThinking(
   const others = Object.entries(set).filter(([pattern]) => pattern !== name)
   const dialects = Object.fromEntries([...others, [name, { ...entryOf(set, name), effort: 'none' }]])
   const there = { ...settings, models: { ...settings.models, dialects } }
-  const refused = new Set<Lesson['parameter']>()
+  const refused = new Set<DialectLesson['parameter']>()
   const model = modelsOfEndpoints(there, { learnt: ({ parameter }) => refused.add(parameter) })
   const role = await checkRole(there, model, name, asked)
   return role.why === null && !hasThought(role) && !refused.has('effort') && !refused.has('temperature')
@@ -196,8 +196,8 @@ async function listedOf(
 }
 
 /** Whether an error says that somebody has to mend the account, the key or the settings. */
-export function toMend(error: Error | null): PermanentError['mend'] {
-  return error instanceof PermanentError ? error.mend : undefined
+export function operatorActionOf(error: Error | null): PermanentError['operatorAction'] {
+  return error instanceof PermanentError ? error.operatorAction : undefined
 }
 
 function highestOf(answer: unknown): number {

@@ -23,7 +23,7 @@ interface ProduceOptions extends OwnReading {
   readonly maxPause: number
 }
 
-export interface Produced {
+export interface ProduceResult {
   readonly sent: number
   readonly posts: number
   readonly comments: number
@@ -37,7 +37,7 @@ export interface Produced {
 const NAMED = 20
 
 /** `gavel produce`: sends a file's messages to Kafka, at the requested pace. */
-export const command: Command<ProduceOptions, Produced> = {
+export const command: Command<ProduceOptions, ProduceResult> = {
   options: [
     formatOption(),
     ...repliesReadingOptions(),
@@ -84,7 +84,7 @@ export async function produce(
   { file, format, reading = {} }: { file: string; format: Format; reading?: OwnReading },
   pace: Pace,
   io: { terminal: Terminal; signal: AbortSignal },
-): Promise<Produced> {
+): Promise<ProduceResult> {
   const { clientId, compression } = settings.kafka
   const kafka = kafkaClient(settings.kafka, clientId, (name, event) => {
     if (name === 'error' && 'error' in event) io.terminal.say(String(event.error))

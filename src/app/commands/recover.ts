@@ -4,14 +4,14 @@ import type { Command } from '../../cli/command.ts'
 import { time } from '../../cli/options.ts'
 import { counted, printable, type Terminal } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
-import type { Expected } from '../../recovery/forecast.ts'
-import { type Restored, recoverStore } from '../../recovery/recover.ts'
-import type { Run } from '../../recovery/run.ts'
+import type { ExpectedVerdicts } from '../../recovery/forecast.ts'
+import { type RecoveryResult, recoverStore } from '../../recovery/recover.ts'
+import type { RecoveryRun } from '../../recovery/run.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
 import { readingClient } from './reading-client.ts'
 import { recoveryParts } from './recovery-parts.ts'
 
-export interface Recovered extends Restored {
+export interface RecoverResult extends RecoveryResult {
   readonly seconds: number
 }
 
@@ -23,7 +23,7 @@ interface RecoverOptions {
 }
 
 /** `gavel recover`: restores what Redis has lost, and says what that was. */
-export const command: Command<RecoverOptions, Recovered> = {
+export const command: Command<RecoverOptions, RecoverResult> = {
   options: [
     new Option(
       '--since <time>',
@@ -52,9 +52,9 @@ export const command: Command<RecoverOptions, Recovered> = {
  */
 export async function recover(
   settings: Settings,
-  options: { since: number | null; upTo?: Run['upTo']; dryRun: boolean },
+  options: { since: number | null; upTo?: RecoveryRun['upTo']; dryRun: boolean },
   io: { terminal: Terminal; signal: AbortSignal },
-): Promise<Recovered> {
+): Promise<RecoverResult> {
   const { terminal, signal } = io
   const { since, upTo = null, dryRun } = options
   const began = performance.now()
@@ -90,7 +90,10 @@ const AHEAD_MS = 60_000
  * The times as they were understood: one without a zone is this machine's. Throws an `OperatorError` for one that is still to
  * come: it would count as taken whatever was lost.
  */
-export function understood({ since, upTo = null }: Pick<Run, 'since'> & { upTo?: Run['upTo'] }, now: number): string[] {
+export function understood(
+  { since, upTo = null }: Pick<RecoveryRun, 'since'> & { upTo?: RecoveryRun['upTo'] },
+  now: number,
+): string[] {
   const until = typeof upTo === 'number' ? upTo : null
   for (const [option, at] of [['--since', since] as const, ['--up-to', until] as const])
     if (at !== null && at > now + AHEAD_MS)
@@ -117,7 +120,7 @@ function iso(at: number): string {
 }
 
 /** The result in words. */
-export function tellRecovered(done: Recovered, options: { json: boolean }, io: { terminal: Terminal }): void {
+export function tellRecovered(done: RecoverResult, options: { json: boolean }, io: { terminal: Terminal }): void {
   const { terminal } = io
   if (options.json) {
     terminal.out(JSON.stringify(done))
@@ -151,7 +154,7 @@ export function tellRecovered(done: Recovered, options: { json: boolean }, io: {
 const MOST_NAMED = 10
 const MOST_ID_CHARS = 200
 
-function tellContested({ contested, dryRun }: Recovered, terminal: Terminal): void {
+function tellContested({ contested, dryRun }: RecoverResult, terminal: Terminal): void {
   if (contested.length === 0) return
   const more = contested.length > MOST_NAMED ? ' …' : ''
   const named = `${contested
@@ -163,7 +166,7 @@ function tellContested({ contested, dryRun }: Recovered, terminal: Terminal): vo
   )
 }
 
-function tellForecast({ forecast, unknownOffsets, dryRun }: Recovered, terminal: Terminal): void {
+function tellForecast({ forecast, unknownOffsets, dryRun }: RecoverResult, terminal: Terminal): void {
   if (forecast === null) return
   const { first, again } = forecast
   if (unknownOffsets) {
@@ -177,14 +180,14 @@ function tellForecast({ forecast, unknownOffsets, dryRun }: Recovered, terminal:
   terminal.out(`${expected(first)} ${judged} for the first time, ${expected(again)} again`)
 }
 
-function expected({ verdicts, costUsd }: Expected): string {
+function expected({ verdicts, costUsd }: ExpectedVerdicts): string {
   return `${counted(verdicts, 'verdict')} (about $${costUsd.toFixed(2)})`
 }
 
 const PROGRESS_EVERY = 1_000
 
 /** Shows each thousandth of each reading. */
-export function telling(terminal: Pick<Terminal, 'progress'>): Run['told'] {
+export function telling(terminal: Pick<Terminal, 'progress'>): RecoveryRun['told'] {
   const counts = new Map<string, number>()
   return (what, messages, of) => {
     const before = counts.get(what) ?? 0

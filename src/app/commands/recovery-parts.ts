@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
-import { decider } from '../../judging/engine/decide.ts'
+import { decisionHandler } from '../../judging/engine/decision-handler.ts'
 import { retractionOf } from '../../judging/engine/retraction.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
@@ -13,7 +13,7 @@ import { isUnanswered } from '../../store/redis/connect.ts'
 import { redisIncarnation } from '../../store/redis/incarnation.ts'
 import { refusalOf } from '../../store/redis/refusals.ts'
 import { knownSecretOf, secretOf } from '../../store/redis/shared-key.ts'
-import { topicHistory, type Waiting } from '../../stream/bounded-reader.ts'
+import { type ReadingControl, topicHistory } from '../../stream/bounded-reader.ts'
 import type { KafkaClient } from '../../stream/client.ts'
 import { groupProgress, positionsOf, setOffsets } from '../../stream/offsets.ts'
 import { inputOf } from '../composition/intake.ts'
@@ -38,7 +38,7 @@ export function outageOf(error: unknown): string | null {
 export function recoveryParts(
   settings: Settings,
   connectKafka: () => Promise<KafkaClient>,
-  { allAgain, dryRun, ...waiting }: Waiting & { readonly allAgain: boolean; readonly dryRun: boolean },
+  { allAgain, dryRun, ...waiting }: ReadingControl & { readonly allAgain: boolean; readonly dryRun: boolean },
 ) {
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
@@ -72,7 +72,7 @@ export function recoveryParts(
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
       store: { ...store, end: store.forget, noteDeleted: erasures.note },
-      decide: decider({ decisions, threads, protocols, routes, clock, report: () => {} }),
+      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report: () => {} }),
       hold: {
         hold: incarnation.suspend,
         setRevisionsComplete: incarnation.setComplete,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Settings } from '../../../config/schema.ts'
-import type { Answered, Ask } from '../../contracts/facts/ask.ts'
+import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
@@ -120,7 +120,7 @@ function firstAsks(protocol: Protocol): Map<string, Ask> {
   return found
 }
 
-function answerTo(ask: Ask, index: number): Answered<unknown> {
+function answerTo(ask: Ask, index: number): AnswerOrFailure<unknown> {
   if (ask.lookup !== undefined) {
     const shelves = ask.lookup.shelves.map((shelf) => ({ shelf, neighbours: [], problem: 'a check' }))
     return { ok: true, answer: { shelves, weak: null }, model: 'check' }

@@ -8,7 +8,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { dependenciesAnswer } from '../../operations/dependencies.ts'
 import { fileWatch } from '../../operations/file-watch.ts'
-import { DEFAULT_ROLES, fingerprint, identityOf, ROLES, type Role } from '../../operations/identity.ts'
+import { DEFAULT_ROLES, fingerprint, identityOf, type ProcessRole, ROLES } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { changedSettings } from '../../operations/reloading.ts'
 import { isLoopbackAddress } from '../../platform/http.ts'
@@ -20,7 +20,7 @@ import { consoleParts } from './console-parts.ts'
 const FORCE_AFTER_MS = 1_000
 
 interface Options {
-  readonly roles: readonly Role[]
+  readonly roles: readonly ProcessRole[]
   readonly waitForDependencies?: true
   readonly watch?: true
 }
@@ -54,7 +54,7 @@ function ownFolders({ protocols }: Settings): string[] {
 
 /** The service in these roles, until it is told to stop; a hangup has it read its settings again. Resolves when everything is closed. */
 export async function runService(
-  roles: readonly Role[],
+  roles: readonly ProcessRole[],
   { waitForDependencies: waits, watch }: { waitForDependencies?: true | undefined; watch?: true | undefined },
   given: Pick<Invocation, 'settings' | 'stopped' | 'terminal' | 'reread' | 'onHangup' | 'settingsFile'>,
 ): Promise<void> {
@@ -82,7 +82,7 @@ export async function runService(
 
 async function untilStopped(
   settings: Settings,
-  roles: readonly Role[],
+  roles: readonly ProcessRole[],
   given: { stopped: Promise<unknown>; terminal: Terminal; readAnew: () => Settings; changes: Changes },
 ): Promise<void> {
   const { stopped, terminal, readAnew, changes } = given
@@ -130,7 +130,7 @@ function keptChanges(): Changes {
  */
 async function onceAnswered(
   first: Settings,
-  roles: readonly Role[],
+  roles: readonly ProcessRole[],
   given: { stopped: Promise<unknown>; changes: Changes; readAnew: () => Settings },
 ): Promise<Settings | null> {
   const { stopped, changes, readAnew } = given
@@ -161,7 +161,7 @@ interface Known {
 }
 
 /** What there is now, if it is good; else what there was. Either is said. */
-function readWhileWaiting(known: Known, roles: readonly Role[], readAnew: () => Settings): Known {
+function readWhileWaiting(known: Known, roles: readonly ProcessRole[], readAnew: () => Settings): Known {
   const { settings } = known
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
   try {
@@ -180,7 +180,7 @@ const WAITS_ON =
   'It goes on waiting with the settings that it had: mend what is named, and reload again. docs/reload.md'
 
 /** Throws an `OperatorError` if a judge could ask no model. */
-function mustBeAskable(settings: Settings, roles: readonly Role[]): void {
+function mustBeAskable(settings: Settings, roles: readonly ProcessRole[]): void {
   const unasked = roles.includes('judge') ? modelsWithoutKey(settings) : []
   if (unasked.length > 0 && unasked.length < modelsInUse(settings).length)
     throw new OperatorError(
@@ -193,7 +193,7 @@ function mustBeAskable(settings: Settings, roles: readonly Role[]): void {
 }
 
 /** The console in the process of a service; if it can't open, the service is stopped. */
-async function consoleBeside(app: App, settings: Settings, roles: readonly Role[], terminal: Terminal) {
+async function consoleBeside(app: App, settings: Settings, roles: readonly ProcessRole[], terminal: Terminal) {
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
   const report: Report = (name, event) => log(name, event)
   try {

@@ -1,4 +1,4 @@
-import type { Span, Tone } from '../../cli/drawing.ts'
+import type { Tone, TonedText } from '../../cli/drawing.ts'
 import { type Drawing, paragraph, printable } from '../../cli/terminal.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Verdict } from '../../contracts/facts/verdict.ts'
@@ -35,7 +35,7 @@ export function verdictLine(of: Verdict, words = ''): Drawing {
     ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,
   )
   const label = of.label === null ? (entryOf(WITHOUT_LABEL, of.decidedBy) ?? 'scored') : printable(of.label, 30)
-  const parts: Span[] = [
+  const parts: TonedText[] = [
     `${printable(of.id, 60)}${final}`,
     { text: label, tone: toneOf(of) },
     `by ${of.decidedBy}`,
@@ -45,6 +45,6 @@ export function verdictLine(of: Verdict, words = ''): Drawing {
     ...(degraded === '' ? [] : [{ text: `[${degraded}]`, tone: 'warning' as const }]),
     ...(words === '' ? [] : [{ text: `"${printable(words, 60)}"`, tone: 'faint' as const }]),
   ]
-  const at: Span = { text: `${printable(of.timing.decidedAt, 30)}  `, tone: 'faint' }
+  const at: TonedText = { text: `${printable(of.timing.decidedAt, 30)}  `, tone: 'faint' }
   return paragraph(at, ...parts.flatMap((part, at) => (at === 0 ? [part] : ['  ', part])))
 }

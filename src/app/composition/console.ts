@@ -1,26 +1,26 @@
 import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
-import { Blinds } from '../../console/blinds.ts'
+import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
-import { decidePage } from '../../console/decide.ts'
+import { decisionPage } from '../../console/decision-page.ts'
 import { readAssets, runbooksIn, styleOf } from '../../console/files.ts'
-import { servedAs } from '../../console/gate.ts'
-import { healthPage, type Standing } from '../../console/health.ts'
-import { Disturbing } from '../../console/lists.ts'
+import { healthPage, type ServiceStatus } from '../../console/health.ts'
+import { DisturbingSubjects } from '../../console/lists.ts'
 import { livePages } from '../../console/live.ts'
 import { openIdProvider } from '../../console/openid.ts'
+import { auditedQueue, auditedRecord } from '../../console/read-audit.ts'
+import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
 import { searchPage } from '../../console/search.ts'
-import { notedQueue, notedRecord } from '../../console/seen.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { networksOf, type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
-import { Arriving } from '../../console/stream.ts'
+import { RecordStream } from '../../console/stream.ts'
 import { verdictPages } from '../../console/verdict.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Audit } from '../../contracts/ports/audit.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
@@ -49,9 +49,9 @@ export function consolePart(
     record: RecordReader
     queue: ReviewQueue
     /** How the service stands now. */
-    look: () => Promise<Standing>
+    look: () => Promise<ServiceStatus>
     /** null: nobody decides here. */
-    decide: Deciding | null
+    decide: DecisionDesk | null
     /** Keeps who saw and did what; null: this console is its owner's alone. */
     audit: Audit | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
@@ -64,16 +64,16 @@ export function consolePart(
   },
 ) {
   const { look, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
-  const [record, queue] = [notedRecord(parts.record), notedQueue(parts.queue)]
+  const [record, queue] = [auditedRecord(parts.record), auditedQueue(parts.queue)]
   const { session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
     const kinds = sayingsForPeople(everyProtocol(settings))
     const assets = readAssets()
     const style = styleOf(assets)
     const sessions = new Sessions(session, clock)
-    const arriving = new Arriving(record)
-    const blinds = new Blinds(clock)
-    const lists = { kinds, disturbing: new Disturbing(kinds) }
+    const arriving = new RecordStream(record)
+    const blinds = new BlindReviews(clock)
+    const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
     const { claimFor } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
     const closing = new AbortController()
@@ -103,8 +103,8 @@ export function consolePart(
         ...(decide === null
           ? []
           : [
-              decidePage({ record, kinds, blinds, deciding: decide, clock }),
-              ...reviewPages({ queue, record, kinds, blinds, deciding: decide, clock, claimFor }),
+              decisionPage({ record, kinds, blinds, decisionDesk: decide, clock }),
+              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, claimFor }),
             ]),
       ],
     })

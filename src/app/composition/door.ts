@@ -1,14 +1,14 @@
 import type { Settings } from '../../../config/schema.ts'
 import { type Topics, topicsByMessage } from '../../../config/topics.ts'
 import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
-import type { StoreWatch } from '../../../consumers/store-watch.ts'
-import { decisionsProducer } from '../../../producers/decisions.ts'
+import type { RedisGuard } from '../../../consumers/redis-guard.ts'
+import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
-import type { Answers, Asking } from '../../contracts/ports/answers.ts'
+import type { Answers, VerdictRequests } from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { Deciding } from '../../contracts/ports/decisions.ts'
+import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
 import { decisionsRoute } from '../../door/decisions.ts'
@@ -20,7 +20,7 @@ import { messagesRoute } from '../../door/messages.ts'
 import { moderationsRoute } from '../../door/moderations.ts'
 import { perspectiveRoutes } from '../../door/perspective.ts'
 import { unreadable } from '../../door/problem.ts'
-import { SCORE_PROMPTS, type Scorer, scorer } from '../../door/scoring/score-text.ts'
+import { SCORE_PROMPTS, scorer, type TextScorer } from '../../door/scoring/score-text.ts'
 import { sending } from '../../door/sending.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
 import { openKeyFile } from '../../door/server/key-file.ts'
@@ -42,7 +42,7 @@ import { groupAdmin } from '../../stream/group-admin.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
 import { openerOf } from './intake.ts'
 import { promptsOf } from './make-protocols.ts'
-import type { Parts } from './parts.ts'
+import type { ServiceParts } from './parts.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -56,7 +56,7 @@ export function servedDoor(
   settings: Settings,
   parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
-    Pick<Parts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
+    Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
 ) {
   const { redis, redisAnswers, kafka, topics, signals, gateway, secret, ...judging } = parts
   const { threads, cases, loops, clock, report } = judging
@@ -83,7 +83,7 @@ export function servedDoor(
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
         subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
-        deciding: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
+        decisionDesk: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
     )
     return { doorPort: opened.doorPort, kafkaAnswers }
@@ -100,12 +100,12 @@ export function doorPart(
     /** What intake is paused by. */
     signals: readonly (() => Promise<PressureSignal>)[]
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
-    asking: Asking
+    asking: VerdictRequests
     answers: Answers
     /** What is known of streamed subjects. */
     subjects: Omit<SubjectParts, 'report'>
     /** Decides in a person's name; null where nobody carries that out. */
-    deciding: Deciding | null
+    decisionDesk: DecisionDesk | null
     /** Scores single texts. */
     scoring: ReturnType<typeof scoringPart>
     /** Whether this is known not to answer now. */
@@ -115,7 +115,8 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, scoring, subjects, deciding, isAway, loops, clock, report } = parts
+  const { writer, topics, signals, asking, answers, scoring, subjects, decisionDesk, isAway, loops, clock, report } =
+    parts
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
@@ -138,10 +139,12 @@ export function doorPart(
     const { fetch } = door({
       settings: settings.door,
       routes: [
-        messagesRoute({ ...given, decisionsTopic: deciding === null ? null : topics.decisions }),
+        messagesRoute({ ...given, decisionsTopic: decisionDesk === null ? null : topics.decisions }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
-        ...(deciding === null ? [] : [decisionsRoute({ deciding, withinMs, clock, waiting, waitingPerTenant })]),
+        ...(decisionDesk === null
+          ? []
+          : [decisionsRoute({ decisionDesk, withinMs, clock, waiting, waitingPerTenant })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           debate: debateOf(judging),
@@ -181,8 +184,10 @@ export function doorPart(
 export function askingPart(
   settings: Settings,
   parts: Parameters<typeof openerOf>[1] &
-    Pick<Parts, 'memo' | 'answers' | 'protocols' | 'samplingRank' | 'loops'> & { watch: Pick<StoreWatch, 'problem'> },
-): Asking {
+    Pick<ServiceParts, 'memo' | 'answers' | 'protocols' | 'samplingRank' | 'loops'> & {
+      watch: Pick<RedisGuard, 'problem'>
+    },
+): VerdictRequests {
   const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
   const opener = openerOf(settings, { ...stream, onlyAsked: true })
   const mayOpen = () => watch.problem === null
@@ -205,7 +210,7 @@ export function askingPart(
 export function scoringPart(
   settings: Settings,
   { gateway, secret, clock }: { gateway: Pick<Gateway, 'ask'>; secret: string; clock: Clock },
-): { readonly scorer: Scorer; readonly promptsHash: string } {
+): { readonly scorer: TextScorer; readonly promptsHash: string } {
   const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
   const fence = fences(secret, settings.fences)
   return {

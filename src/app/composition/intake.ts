@@ -1,23 +1,23 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
+import { backgroundErasures } from '../../../consumers/background-erasures.ts'
 import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { comments } from '../../../consumers/comments.ts'
 import { counterspeech } from '../../../consumers/counterspeech.ts'
-import { decisionsConsumer } from '../../../consumers/decisions.ts'
+import { decisionsConsumer } from '../../../consumers/decision-consumer.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
-import { type Input, type IntakeContext, intake, type TopicHandler } from '../../../consumers/intake.ts'
-import { laterErasures } from '../../../consumers/later-erasures.ts'
+import { type IntakeContext, type IntakeInput, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { posts } from '../../../consumers/posts.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { decider } from '../../judging/engine/decide.ts'
-import { commentEraser } from '../../judging/engine/erase.ts'
+import { commentEraser } from '../../judging/engine/comment-erasure.ts'
+import { decisionHandler } from '../../judging/engine/decision-handler.ts'
 import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../judging/engine/open.ts'
 import { subjectEraser } from '../../judging/engine/retraction.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
-import type { Parts } from './parts.ts'
+import type { ServiceParts } from './parts.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
@@ -35,8 +35,8 @@ const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 export function intakePart(
   settings: Settings,
   parts: IntakeParts &
-    Pick<Parts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
-      opener: Opener
+    Pick<ServiceParts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
+      opener: OpenerLoop
       /** What intake is paused by. */
       signals: readonly (() => Promise<PressureSignal>)[]
     },
@@ -54,7 +54,7 @@ export function intakePart(
     loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
     const input = inputOf(settings, topics, parts)
-    const taking = intake({ reader, ...input, marks, store: watch, handled: opening.wake })
+    const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
@@ -79,7 +79,7 @@ export function inputOf(
   settings: Settings,
   topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
   parts: IntakeParts,
-): Input {
+): IntakeInput {
   const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
   const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
   return {
@@ -98,7 +98,7 @@ export function inputOf(
       links,
       clock,
       report,
-      erasures: laterErasures(commentEraser({ ...parts, settings })),
+      erasures: backgroundErasures(commentEraser({ ...parts, settings })),
       checkpoints: settings.checkpoints,
       rules: threadRules(settings, samplingRank),
       limits: settings.intake,
@@ -125,12 +125,12 @@ export function openerOf(
     orphanLetter: orphanLetters(parts.report),
   })
 }
-export type Opener = ReturnType<typeof openerOf>
+export type OpenerLoop = ReturnType<typeof openerOf>
 
 /** Reads what people decide, and carries it out. */
 export function decisionsPart(
   settings: Settings,
-  parts: Pick<Parts, 'redis' | 'kafka' | 'topics' | 'protocols' | 'routes' | 'watch' | 'clock' | 'report'>,
+  parts: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'protocols' | 'routes' | 'watch' | 'clock' | 'report'>,
 ) {
   const { redis, kafka, topics, protocols, routes, watch, clock, report } = parts
   return closable(async (keep) => {
@@ -143,7 +143,7 @@ export function decisionsPart(
       clock,
       report,
       store: watch,
-      decide: decider({ decisions, threads, protocols, routes, clock, report }),
+      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report }),
       reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
     })
     await consumer.start()

@@ -3,18 +3,18 @@ import type { Settings } from '../../../config/schema.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { DeadlineSettings } from '../../judging/engine/deadline.ts'
-import { eraser } from '../../judging/engine/eraser.ts'
+import { erasureLoop } from '../../judging/engine/erasure-loop.ts'
+import { shownCaseCleaner } from '../../judging/engine/exposed-cases.ts'
 import { judge } from '../../judging/engine/judge.ts'
 import { reconciler } from '../../judging/engine/reconcile.ts'
 import { stagesOf } from '../../judging/engine/script.ts'
-import { shownCaseCleaner } from '../../judging/engine/shown-cases.ts'
-import { unworkedCases } from '../../judging/engine/unworked.ts'
+import { attendCases } from '../../judging/engine/unattended.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import { callsDrain } from '../../operations/closable.ts'
 import { bullQueues } from '../../store/queue/workers.ts'
-import type { Parts } from './parts.ts'
+import type { ServiceParts } from './parts.ts'
 
-interface JudgingParts extends Pick<Parts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
+interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
   readonly holding?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'look'>
@@ -28,7 +28,7 @@ export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingPart
 }
 
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
-export function startJudging(settings: Settings, parts: JudgingParts & Pick<Parts, 'queues' | 'loops'>): void {
+export function startJudging(settings: Settings, parts: JudgingParts & Pick<ServiceParts, 'queues' | 'loops'>): void {
   const { protocols, cases, queues, clock, report, loops } = parts
   const work = judgeOf(settings, { ...parts, holding: settings.cases })
   queues.work(work)
@@ -38,13 +38,13 @@ export function startJudging(settings: Settings, parts: JudgingParts & Pick<Part
   loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
   const worked = protocols.map(({ name }) => name)
   const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
-  loops.start('unworked cases', everyMs, unworkedCases(unworked))
+  loops.start('unworked cases', everyMs, attendCases(unworked))
 }
 
 /** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
 export function queuesPart(
   settings: Settings,
-  { redis, protocols, clock, report }: Pick<Parts, 'redis' | 'protocols' | 'clock' | 'report'>,
+  { redis, protocols, clock, report }: Pick<ServiceParts, 'redis' | 'protocols' | 'clock' | 'report'>,
 ) {
   const queues = bullQueues({
     connection: redis.working,
@@ -63,13 +63,13 @@ const LOOK_MS = 250
 export function startErasing(
   settings: Settings,
   parts: Pick<
-    Parts,
+    ServiceParts,
     'threads' | 'cases' | 'memo' | 'erasures' | 'library' | 'protocols' | 'queues' | 'loops' | 'clock' | 'report'
   >,
 ): void {
   const { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report } = parts
   const clean = shownCaseCleaner({ threads, cases, memo, owners: erasures, protocols, clock, settings })
-  const erase = eraser({
+  const erase = erasureLoop({
     erasures,
     library,
     clean,

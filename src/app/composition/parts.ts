@@ -1,5 +1,5 @@
 import type { Topics } from '../../../config/topics.ts'
-import type { StoreWatch } from '../../../consumers/store-watch.ts'
+import type { RedisGuard } from '../../../consumers/redis-guard.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
@@ -7,8 +7,8 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Erasures } from '../../contracts/ports/erasures.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
-import type { StageQueues } from '../../contracts/ports/queues.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import type { StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type { StreamMarks, ThreadStore } from '../../contracts/ports/threads.ts'
 import type { Router } from '../../judging/engine/routes.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
@@ -18,7 +18,7 @@ import type { KafkaClient } from '../../stream/client.ts'
 import type { RedisPart } from './redis.ts'
 
 /** What a service is made of: each part says which of the others it is given. */
-export interface Parts {
+export interface ServiceParts {
   readonly redis: RedisPart
   readonly kafka: KafkaClient
   readonly topics: Topics
@@ -34,7 +34,7 @@ export interface Parts {
   readonly library: Library
   readonly gateway: Gateway
   readonly queues: StageQueues
-  readonly watch: StoreWatch
+  readonly watch: RedisGuard
   readonly loops: Loops
   readonly clock: Clock
   readonly report: Report

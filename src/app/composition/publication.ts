@@ -20,7 +20,7 @@ import { version } from '../../platform/package-folder.js'
 import { fencedOutbox } from '../../store/outbox/redis-fenced.ts'
 import { beginAtEnds } from '../../stream/offsets.ts'
 import { webhookSender } from '../../stream/webhook-sender.ts'
-import type { Parts } from './parts.ts'
+import type { ServiceParts } from './parts.ts'
 
 /**
  * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what
@@ -28,7 +28,7 @@ import type { Parts } from './parts.ts'
  */
 export function publicationPart(
   settings: Settings,
-  parts: Pick<Parts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+  parts: Pick<ServiceParts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
 ) {
   const { redis, protocols, kafka, topics, loops, clock, report } = parts
   return closable(async (keep) => {
@@ -59,7 +59,7 @@ function traceparents({ traces, name }: Pick<Settings, 'traces' | 'name'>): Trac
  */
 function tracesPart(
   settings: Settings,
-  deps: Pick<Parts, 'kafka' | 'topics' | 'threads' | 'protocols' | 'clock' | 'report'>,
+  deps: Pick<ServiceParts, 'kafka' | 'topics' | 'threads' | 'protocols' | 'clock' | 'report'>,
 ) {
   const { kafka, topics, threads, protocols, clock } = deps
   const { name: gavel, traces, intake } = settings
@@ -110,7 +110,7 @@ export function hookingOf(
 /** Sends verdicts to the receivers that the settings name; where they name none, nothing is looked for. */
 export function webhooksPart(
   { webhooks: settings }: Settings,
-  { webhooks, loops, clock, report }: { webhooks: Webhooks } & Pick<Parts, 'loops' | 'clock' | 'report'>,
+  { webhooks, loops, clock, report }: { webhooks: Webhooks } & Pick<ServiceParts, 'loops' | 'clock' | 'report'>,
 ): Closable {
   if (Object.keys(settings.to).length === 0) return { close: async () => {} }
   const work = delivering({ webhooks, hooks: settings.to, settings, clock, report, send: webhookSender(settings) })

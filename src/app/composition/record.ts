@@ -4,10 +4,10 @@ import { recordConsumer } from '../../../consumers/record.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
 import { closable } from '../../operations/closable.ts'
-import { weighed } from '../../protocols/weighed.ts'
+import { contestedness } from '../../protocols/contestedness.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
-import type { Parts } from './parts.ts'
+import type { ServiceParts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
@@ -16,7 +16,7 @@ const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordPart(
   settings: Settings,
-  { kafka, topics, loops, clock, report }: Pick<Parts, 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+  { kafka, topics, loops, clock, report }: Pick<ServiceParts, 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
 ) {
   return closable(async (keep) => {
     const store = keep(await recordStoreOf(settings))
@@ -51,7 +51,7 @@ export function projectOf(settings: Settings): ProjectContext {
   return {
     ofReplies: ofReplies(protocols),
     labels: new Map(protocols.map((one) => [one.name, new Set(labelsForPeople(one))])),
-    weigh: weighed,
+    weigh: contestedness,
     indexChars: record.indexChars,
     maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN_BYTES),
   }

@@ -3,7 +3,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { ageOfNextDue, backlogSignals } from '../../../consumers/backpressure.ts'
 import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
-import { storeWatch } from '../../../consumers/store-watch.ts'
+import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
@@ -13,9 +13,9 @@ import { endpointOf } from '../../models/openai/endpoints.ts'
 import { shortDrain } from '../../models/time-limits.ts'
 import { broadcast } from '../../operations/broadcast.ts'
 import { boundSettings, boundsSet, usedCapacity } from '../../operations/capacity.ts'
-import { type Closable, closable, type Keep } from '../../operations/closable.ts'
+import { type Closable, type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { healthOf, redisWatch } from '../../operations/health.ts'
-import { identityOf, needsSecret, type Role } from '../../operations/identity.ts'
+import { identityOf, needsSecret, type ProcessRole } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { activity, type Loops, namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
@@ -64,7 +64,7 @@ export interface App {
  */
 export async function startApp(
   settings: Settings,
-  roles: readonly Role[],
+  roles: readonly ProcessRole[],
   overrides: Overrides = {},
   /** Reads the settings anew. Throws an `OperatorError` that names every fault. */
   read: () => Settings = () => settings,
@@ -131,9 +131,9 @@ interface AssembleParts {
  */
 async function assemble(
   settings: Settings,
-  roles: readonly Role[],
+  roles: readonly ProcessRole[],
   { model, report, read, listen, isStopping }: AssembleParts,
-  keep: Keep,
+  keep: ClosableRegistrar,
 ) {
   let page: Closable | null = null
   // First, so that it closes last: a stop can be watched to its end.
@@ -278,7 +278,7 @@ function startRedisWatches(
   settings: Settings,
   { redis, loops, report }: { redis: RedisPart; loops: Loops; report: Report },
 ) {
-  const watch = storeWatch({
+  const watch = redisGuard({
     incarnation: redis.incarnation,
     memoryShare: () => memoryShare(redis.failFast),
     whyItWaits: () => whyItWaits(redis.failFast),

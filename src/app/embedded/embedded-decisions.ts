@@ -1,10 +1,10 @@
 import type { Settings } from '../../../config/schema.ts'
-import { decisionsConsumer } from '../../../consumers/decisions.ts'
-import { decisionsProducer } from '../../../producers/decisions.ts'
+import { decisionsConsumer } from '../../../consumers/decision-consumer.ts'
+import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import type { Outbox } from '../../contracts/ports/cases.ts'
-import type { Deciding, DecisionStore } from '../../contracts/ports/decisions.ts'
-import { type DecideContext, decider } from '../../judging/engine/decide.ts'
-import { memoryTopics, type Outgoing } from '../../store/memory-topics.ts'
+import type { DecisionDesk, DecisionStore } from '../../contracts/ports/decisions.ts'
+import { type DecisionContext, decisionHandler } from '../../judging/engine/decision-handler.ts'
+import { type KeyedValue, memoryTopics } from '../../store/memory-topics.ts'
 
 /** How long the door waits for what comes of a decision, in ms. */
 const WAIT_MS = 15_000
@@ -17,12 +17,12 @@ export async function embeddedDecisions(
     outbox,
     recorded,
     ...parts
-  }: DecideContext & {
+  }: DecisionContext & {
     decisions: Pick<DecisionStore, 'decide' | 'tell' | 'told'>
     outbox: Pick<Outbox, 'putDeadLetters'>
-    recorded: (topic: string, message: Outgoing) => Promise<void>
+    recorded: (topic: string, message: KeyedValue) => Promise<void>
   },
-): Promise<{ deciding: Deciding; take(decision: Outgoing): Promise<unknown>; close(): Promise<void> }> {
+): Promise<{ decisionDesk: DecisionDesk; take(decision: KeyedValue): Promise<unknown>; close(): Promise<void> }> {
   const { decisions, clock, report } = parts
   const { reader, send } = memoryTopics(clock)
   const consumer = decisionsConsumer({
@@ -32,11 +32,11 @@ export async function embeddedDecisions(
     clock,
     report,
     reader,
-    decide: decider(parts),
-    store: { onceWhole: (start) => start(), untilStored: async (work) => void (await work()) },
+    decide: decisionHandler(parts),
+    store: { whenRecovered: (start) => start(), untilStored: async (work) => void (await work()) },
   })
   await consumer.start()
-  const deciding = decisionsProducer({
+  const decisionDesk = decisionsProducer({
     writer: {
       async place({ topic, key, value }) {
         const one = { key: key === null ? null : String(key), value: Buffer.from(value) }
@@ -49,5 +49,5 @@ export async function embeddedDecisions(
     told: decisions.told,
     waitMs: WAIT_MS,
   })
-  return { deciding, take: (decision) => send(topic, [decision]), close: () => consumer.close() }
+  return { decisionDesk, take: (decision) => send(topic, [decision]), close: () => consumer.close() }
 }

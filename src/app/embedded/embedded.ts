@@ -16,9 +16,9 @@ import { namedLoops } from '../../operations/loop.ts'
 import { stepsOf } from '../../record/follow.ts'
 import { memoryRecord } from '../../record/memory/record.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
-import { memoryQueues } from '../../store/case/memory-queues.ts'
+import { memoryQueues } from '../../store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../store/memory-stores.ts'
-import { memoryTopics, type Outgoing } from '../../store/memory-topics.ts'
+import { type KeyedValue, memoryTopics } from '../../store/memory-topics.ts'
 import { askingPart, doorPart, scoringPart } from '../composition/door.ts'
 import { gatewayOf, memoryGatewayStores } from '../composition/gateway.ts'
 import { inputOf, openerOf } from '../composition/intake.ts'
@@ -65,14 +65,14 @@ export function startEmbedded(
       },
       close: async () => {},
     }
-    let decided: (decision: Outgoing) => Promise<unknown> = async () => {}
+    let decided: (decision: KeyedValue) => Promise<unknown> = async () => {}
     const taken = new Set([topics.posts, topics.comments, topics.counterspeech])
 
     const record = keep(memoryRecord({ ...settings.record, ...settings.review }))
     const [named, project] = [recordedTopics(topics), projectOf(settings)]
     const ends = new Map<string, number>()
     /** Takes a message into the record, by which GET /v1/subjects tells what stands. */
-    async function recorded(topic: string, message: Outgoing): Promise<void> {
+    async function recorded(topic: string, message: KeyedValue): Promise<void> {
       const of = named.get(topic)
       if (of === undefined) return
       const at = ends.get(topic) ?? 0
@@ -114,7 +114,7 @@ export function startEmbedded(
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
     const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
-    const { deciding, take } = keep(
+    const { decisionDesk, take } = keep(
       await embeddedDecisions(settings, topics.decisions, {
         decisions,
         threads,
@@ -141,7 +141,7 @@ export function startEmbedded(
         report,
         isAway: () => false,
         subjects: { threads, cases, decisions, record: async () => record },
-        deciding,
+        decisionDesk,
       }),
     )
     keep(loops)

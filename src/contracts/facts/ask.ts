@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { type Found, found } from './library.ts'
+import { found, type SearchResult } from './library.ts'
 import type { ChatMessage } from './verdict.ts'
 
 /**
@@ -41,7 +41,7 @@ export interface Ask<Answer = unknown> {
   /** Set if the library is asked instead of a model. */
   readonly lookup?: Lookup
   /** Set if this is many small questions, asked together to save calls. */
-  readonly batch?: Batch<Answer>
+  readonly batch?: AskBatch<Answer>
   /**
    * Set if it is about comments: the ids of those asked about, in the order of their numbers in the question, and then of
    * other comments whose words stand beside them.
@@ -54,7 +54,7 @@ export interface Ask<Answer = unknown> {
  * been asked alone, so that its answer is found whatever it is asked together with; an answer about one item has the
  * same type.
  */
-export interface Batch<Answer> {
+export interface AskBatch<Answer> {
   readonly count: number
   /**
    * The words of each item. Asked alone, two items are the same question if their words and the questions without any
@@ -87,12 +87,12 @@ export interface Lookup {
 }
 
 /** An ask to the library. Its role is `library` and it costs no model call. */
-export function lookup(stage: string, wanted: Lookup): Ask<Found> {
+export function lookup(stage: string, wanted: Lookup): Ask<SearchResult> {
   return { stage, role: 'library', messages: [], answer: found, temperature: 0, maxTokens: 0, lookup: wanted }
 }
 
 /** How an ask ended: an answer that fits its schema and the model that gave it, or the code of its failure. */
-export type Answered<Answer> =
+export type AnswerOrFailure<Answer> =
   | {
       readonly ok: true
       readonly answer: Answer
@@ -110,6 +110,6 @@ export function keptAnswer<Answer>({ answer, kept = answer }: Pick<Ask<Answer>, 
 }
 
 /** A failure in words, for `degraded`. */
-export function failure({ code, detail }: Extract<Answered<unknown>, { ok: false }>): string {
+export function failure({ code, detail }: Extract<AnswerOrFailure<unknown>, { ok: false }>): string {
   return `${code} (${detail})`
 }

@@ -1,5 +1,5 @@
 import type { Ask } from './ask.ts'
-import type { StepsUsed } from './steps.ts'
+import type { UsedSteps } from './steps.ts'
 
 /** What is rated: a reply, and the hateful statement that it answers. */
 export interface RatedText {
@@ -13,7 +13,7 @@ export interface RatedExample extends RatedText {
 }
 
 /** A text that the scorer rated otherwise than people did. */
-export interface Misrated extends RatedExample {
+export interface MisratedExample extends RatedExample {
   readonly score: number
 }
 
@@ -29,7 +29,7 @@ export interface Calibration {
   readonly aspect: CalibratedAspect
   /** The steps that it scores by today, and what they are; undefined if it has none. */
   readonly stepsNow: string | undefined
-  readonly sourceNow: StepsUsed['source']
+  readonly sourceNow: UsedSteps['source']
   /** A model's steps as one text, as a file holds them. */
   textOf(steps: readonly string[]): string
   /** The score of one text by these steps; `expected` is its mean by probabilities, where that is wanted and there are some. */
@@ -45,7 +45,7 @@ export interface Calibration {
   /** Figure 6: better steps, from those on which score and ratings differ most. */
   refine(
     steps: string,
-    worst: readonly Misrated[],
+    worst: readonly MisratedExample[],
     how: { temperature: number | null; draw: string },
   ): Ask<{ readonly steps: string[] }>
 }

@@ -69,10 +69,10 @@ export const call = z.object({
   /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */
   filtered: z.object({ model: z.string(), found: z.array(filtered) }).optional(),
 })
-export type Call = z.infer<typeof call>
+export type ModelCall = z.infer<typeof call>
 
 /** The total usage of these calls. */
-export function usageOf(calls: readonly Call[]): Usage {
+export function usageOf(calls: readonly ModelCall[]): Usage {
   return calls.map(({ spent }) => ({ ...noUsage(), ...spent, calls: 1 })).reduce(addUsage, noUsage())
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** What a cut left out: `left` of the `of` characters that a text had. */
 export const cutAway = z.object({ left: z.int(), of: z.int() })
-export type CutAway = z.infer<typeof cutAway>
+export type TextCut = z.infer<typeof cutAway>
 
 /** The part of a text that is kept. */
 export interface KeptText {
@@ -26,19 +26,19 @@ export function cut(text: string, most: number, place?: number): KeptText {
 }
 
 /** A text as a cut of it begins: padding squeezed. */
-export interface Squeezed {
+export interface SqueezedText {
   readonly squeezed: string
   /** Characters of padding that are gone. */
   readonly padding: number
 }
 
-export function squeeze(text: string): Squeezed {
+export function squeeze(text: string): SqueezedText {
   const squeezed = withoutPadding(text.toWellFormed())
   return { squeezed, padding: text.length - squeezed.length }
 }
 
 /** {@link cut}, of a text that is longer than `most` and was squeezed before. */
-export function cutSqueezed({ squeezed, padding }: Squeezed, most: number, place?: number): KeptText {
+export function cutSqueezed({ squeezed, padding }: SqueezedText, most: number, place?: number): KeptText {
   const squeezeMark = padding === 0 ? '' : `\n[squeezed: ${padding} characters of padding]`
   const bound = Math.max(0, most - squeezeMark.length)
   if (squeezed.length <= bound) return { text: `${squeezed}${squeezeMark}`, left: 0 }

@@ -1,4 +1,4 @@
-import type { Filtered } from './filtered.ts'
+import type { FilterRefusal } from './filtered.ts'
 
 /** Why an ask, a case or a message could not be finished. A closed list: these are values of metric labels. */
 export const FAILURE_CODES = [
@@ -24,12 +24,12 @@ export const CALL_OUTCOMES = ['answered', 'error', ...FAILURE_CODES] as const
 export type CallOutcome = (typeof CALL_OUTCOMES)[number]
 
 /** What the operator has to mend before an endpoint answers. */
-export const TO_MEND = ['quota', 'key', 'permission', 'model'] as const
-export type ToMend = (typeof TO_MEND)[number]
+export const OPERATOR_ACTIONS = ['quota', 'key', 'permission', 'model'] as const
+export type OperatorAction = (typeof OPERATOR_ACTIONS)[number]
 
 /** Why a model is left alone: the operator has something to mend, or it does not answer. */
-export const AWAY_REASONS = [...TO_MEND, 'unreachable'] as const
-export type AwayReason = (typeof AWAY_REASONS)[number]
+export const AWAY_REASONS = [...OPERATOR_ACTIONS, 'unreachable'] as const
+export type OutageReason = (typeof AWAY_REASONS)[number]
 
 /** Trying again never helps. */
 export class PermanentError extends Error {
@@ -38,23 +38,23 @@ export class PermanentError extends Error {
   /** Set if another model may do better: with this question, or because this model, or its endpoint, answers none at all. */
   readonly elsewhere: 'question' | 'model' | 'endpoint' | undefined
   /** Of a `content-filter`: what the filter found, if it says so. */
-  readonly filtered: readonly Filtered[]
+  readonly filtered: readonly FilterRefusal[]
   /** Set if the question has nothing to do with it: the account, the key or the settings are refused. */
-  readonly mend: ToMend | undefined
+  readonly operatorAction: OperatorAction | undefined
   constructor(
     code: FailureCode,
     message: string,
     options: ErrorOptions & {
       elsewhere?: 'question' | 'model' | 'endpoint' | undefined
-      filtered?: readonly Filtered[]
-      mend?: ToMend | undefined
+      filtered?: readonly FilterRefusal[]
+      operatorAction?: OperatorAction | undefined
     } = {},
   ) {
     super(message, options)
     this.code = code
     this.elsewhere = options.elsewhere
     this.filtered = options.filtered ?? []
-    this.mend = options.mend
+    this.operatorAction = options.operatorAction
   }
 }
 
@@ -88,11 +88,11 @@ export class RetryLaterError extends Error {
    */
   readonly costsAttempt: boolean
   /** Set if the ask is held until a model of its chain answers again, by why none does: that does not count towards its case's deadline. */
-  readonly awaits: AwayReason | undefined
+  readonly awaits: OutageReason | undefined
   constructor(
     code: FailureCode,
     message: string,
-    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: AwayReason; cause?: unknown } = {},
+    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: OutageReason; cause?: unknown } = {},
   ) {
     super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
     this.code = code

@@ -7,7 +7,7 @@ export const filtered = z.object({
   /** Absent if the endpoint gives none. */
   severity: z.string().optional(),
 })
-export type Filtered = z.infer<typeof filtered>
+export type FilterRefusal = z.infer<typeof filtered>
 
 /** The closed list of categories for metrics: what several endpoints name, all others, and what was not named. */
 export const FILTER_CATEGORIES = [
@@ -23,7 +23,7 @@ export const FILTER_CATEGORIES = [
 export type FilterCategory = (typeof FILTER_CATEGORIES)[number]
 
 /** Each category of the closed list that a filter found, once; `unnamed` if it named none. */
-export function filterCategories(found: readonly Filtered[]): FilterCategory[] {
+export function filterCategories(found: readonly FilterRefusal[]): FilterCategory[] {
   if (found.length === 0) return ['unnamed']
   return [...new Set(found.map(({ category }) => FILTER_CATEGORIES.find((known) => known === category) ?? 'other'))]
 }

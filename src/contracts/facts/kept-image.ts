@@ -7,7 +7,7 @@ const SCHEME = 'kept:'
 const LONGEST = 1_024
 
 /** A post with the images that its addresses held kept beside it. */
-export interface SetAside {
+export interface PostWithImages {
   readonly post: Post
   /** The data: addresses of the images, each once, by their hashes. */
   readonly images: readonly { readonly hash: string; readonly url: string }[]
@@ -17,7 +17,7 @@ export interface SetAside {
  * Sets a post's large images aside: a case is written and read a dozen times until its verdict, and an image may be most of a
  * megabyte. Equal images have equal addresses, and an edit that changes an image changes its address.
  */
-export function setAside(post: Post): SetAside {
+export function setAside(post: Post): PostWithImages {
   if (post.media === undefined) return { post, images: [] }
   const images = new Map<string, string>()
   const media = post.media.map((medium) => {

@@ -37,14 +37,14 @@ export const found = z.object({
   /** Why the neighbours are weak, in words, if the embedder does not know the text's language. */
   weak: z.string().nullable(),
 })
-export type Found = z.infer<typeof found>
+export type SearchResult = z.infer<typeof found>
 
 /** An item that was found, and the owner whose content it is: it goes when its owner is deleted. */
 export const shownItem = z.object({ shelf: z.string(), id: z.string(), owner: z.string() })
 export type ShownItem = z.infer<typeof shownItem>
 
 /** What was found, without these items. */
-export function withoutItems(answer: unknown, items: readonly ShownItem[]): Found {
+export function withoutItems(answer: unknown, items: readonly ShownItem[]): SearchResult {
   const { shelves, ...rest } = found.parse(answer)
   const left = shelves.map((looked) => {
     const gone = new Set(items.filter(({ shelf }) => shelf === looked.shelf).map(({ id }) => id))
@@ -62,7 +62,7 @@ export function withoutItems(answer: unknown, items: readonly ShownItem[]): Foun
 const MOST_NAMED = 8
 
 /** Why shelves had nothing to show, in words: what is wrong with several of them alike is said once. */
-export function problemsOf(shelves: Found['shelves']): string[] {
+export function problemsOf(shelves: SearchResult['shelves']): string[] {
   const troubled = shelves.flatMap(({ shelf, problem }) => (problem === null ? [] : [{ shelf, problem }]))
   const alike = Map.groupBy(troubled, ({ shelf, problem }) => problem.replaceAll(`"${shelf}"`, ''))
   return [...alike.values()].flatMap(([first, ...others]) => {
@@ -75,7 +75,7 @@ export function problemsOf(shelves: Found['shelves']): string[] {
 }
 
 /** That some of what was found is not shown, in words; null if all of it is. */
-export function withdrawnIn({ shelf, withdrawn = 0 }: Found['shelves'][number]): string | null {
+export function withdrawnIn({ shelf, withdrawn = 0 }: SearchResult['shelves'][number]): string | null {
   if (withdrawn === 0) return null
   return `${withdrawn} found on the shelf "${shelf}", learnt from subjects one of which has been deleted since`
 }

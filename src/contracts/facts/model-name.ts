@@ -1,5 +1,5 @@
 import { entryOf } from './entry-of.ts'
-import type { AwayReason } from './errors.ts'
+import type { OutageReason } from './errors.ts'
 
 /** The endpoint of models that name none: `openai` in the settings. */
 export const DEFAULT_ENDPOINT = 'default'
@@ -45,7 +45,7 @@ export interface EndpointNames {
 }
 
 /** What to do about a model that can't be asked; `setting` is the one that names it. */
-export function remedyFor(reason: AwayReason, { url, key }: EndpointNames, setting = 'models.roles'): string {
+export function remedyFor(reason: OutageReason, { url, key }: EndpointNames, setting = 'models.roles'): string {
   switch (reason) {
     case 'quota':
       return `Add credit to the account, raise its limit, or name another model in ${setting}.`

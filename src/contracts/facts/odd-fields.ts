@@ -24,7 +24,7 @@ export function isWords({ field }: OddField): boolean {
 }
 
 /** Odd fields in words, for `degraded`. */
-export function toldOdd(odd: readonly OddField[] = []): string[] {
+export function describeOddFields(odd: readonly OddField[] = []): string[] {
   return odd.map(({ field, why }) => `${field}: ${why}`)
 }
 

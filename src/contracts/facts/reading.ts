@@ -7,7 +7,7 @@ interface ReadSide {
 }
 
 /** How people read a protocol's verdicts and debates: what its words and numbers mean, and what the stages of its transcripts are. */
-export interface Reading {
+export interface ReadingGuide {
   /** By label, what it means, in a sentence; the labels of people as well. */
   readonly labels?: Readonly<Record<string, string>>
   /** By rule that its judge may name, what it means, in a sentence. */

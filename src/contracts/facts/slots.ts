@@ -56,13 +56,13 @@ export interface FairSlots {
    * Waits for a slot, runs `task`, frees the slot; `waited` says whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
    */
-  run<Result>(whose: Whose, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>
+  run<Result>(whose: SlotOwner, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>
   /** How many tasks wait under the name, and how many of them for this part. */
-  waiting(whose: Whose): { readonly ofName: number; readonly ofPart: number }
+  waiting(whose: SlotOwner): { readonly ofName: number; readonly ofPart: number }
 }
 
 /** Whose task it is. */
-export interface Whose {
+export interface SlotOwner {
   readonly name: string
   /** One of many under the name. */
   readonly part: string
@@ -74,12 +74,12 @@ interface Share {
   last: number
 }
 
-interface Part extends Share {
+interface SlotPart extends Share {
   readonly waiting: Set<() => void>
 }
 
-interface Named extends Share {
-  readonly parts: Map<string, Part>
+interface NamedShare extends Share {
+  readonly parts: Map<string, SlotPart>
 }
 
 /**
@@ -87,12 +87,12 @@ interface Named extends Share {
  * fewest, then had one least recently, and there to the part by the same rule.
  */
 export function fairSlots(limits: { readonly all: number; readonly each: number; readonly ofPart: number }): FairSlots {
-  const names = new Map<string, Named>()
+  const names = new Map<string, NamedShare>()
   let [busy, given] = [0, 0]
 
   const neediest = <Of extends Share>(all: readonly Of[]): Of | undefined =>
     all.toSorted((one, other) => one.busy - other.busy || one.last - other.last)[0]
-  const mayHave = (part: Part) => part.waiting.size > 0 && part.busy < limits.ofPart
+  const mayHave = (part: SlotPart) => part.waiting.size > 0 && part.busy < limits.ofPart
 
   function next(): void {
     while (busy < limits.all) {
@@ -112,12 +112,12 @@ export function fairSlots(limits: { readonly all: number; readonly each: number;
     }
   }
 
-  const find = ({ name, part }: Whose) => names.get(name)?.parts.get(part)
+  const find = ({ name, part }: SlotOwner) => names.get(name)?.parts.get(part)
 
-  function acquire(whose: Whose, signal: AbortSignal): Promise<boolean> {
+  function acquire(whose: SlotOwner, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
-      const named = names.get(whose.name) ?? { busy: 0, last: 0, parts: new Map<string, Part>() }
+      const named = names.get(whose.name) ?? { busy: 0, last: 0, parts: new Map<string, SlotPart>() }
       names.set(whose.name, named)
       const own = named.parts.get(whose.part) ?? { busy: 0, last: 0, waiting: new Set() }
       named.parts.set(whose.part, own)
@@ -138,7 +138,7 @@ export function fairSlots(limits: { readonly all: number; readonly each: number;
     })
   }
 
-  function forgetIdle({ name, part }: Whose): void {
+  function forgetIdle({ name, part }: SlotOwner): void {
     const named = names.get(name)
     const own = named?.parts.get(part)
     if (own?.busy === 0 && own.waiting.size === 0) named?.parts.delete(part)

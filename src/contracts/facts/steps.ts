@@ -18,7 +18,7 @@ export const stepsUsed = z.object({
   ratings: z.string().optional(),
   date: z.string().optional(),
 })
-export type StepsUsed = z.infer<typeof stepsUsed>
+export type UsedSteps = z.infer<typeof stepsUsed>
 
 /** What the comment at the beginning of a file of calibrated steps says, by name and in order. */
 export type StepsHeader = readonly (readonly [name: string, value: string])[]

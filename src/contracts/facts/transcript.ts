@@ -1,4 +1,4 @@
-import { cutSqueezed, type Squeezed, squeeze } from './cut.ts'
+import { cutSqueezed, type SqueezedText, squeeze } from './cut.ts'
 import { jsonOf } from './json-of.ts'
 import type { Transcript } from './verdict.ts'
 
@@ -17,7 +17,11 @@ const SLACK = 200
 const SHORTEST = 100
 
 /** What may be shortened, each text once. */
-function textsOf(value: unknown, name = '', found = new Map<string, Squeezed>()): ReadonlyMap<string, Squeezed> {
+function textsOf(
+  value: unknown,
+  name = '',
+  found = new Map<string, SqueezedText>(),
+): ReadonlyMap<string, SqueezedText> {
   if (typeof value === 'string') {
     if (value.length > SHORTEST && !IDS.has(name) && !found.has(value)) found.set(value, squeeze(value))
   } else if (typeof value === 'object' && value !== null)

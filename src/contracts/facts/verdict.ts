@@ -4,11 +4,11 @@ import { stepsUsed } from './steps.ts'
 
 /** How machines reach a ruling; a deletion rules as well. */
 export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
-export type RuledBy = (typeof RULED_BY)[number]
+export type RulingSource = (typeof RULED_BY)[number]
 
 /** All ways to a verdict. No script can claim to be a person. */
 export const DECIDED_BY = [...RULED_BY, 'human'] as const
-export type DecidedBy = (typeof DECIDED_BY)[number]
+export type VerdictSource = (typeof DECIDED_BY)[number]
 
 /**
  * Whose fault it is that a verdict is degraded: `ours`, Gavel's or its operator's (a deadline, a budget, load, a library that
@@ -278,7 +278,7 @@ export const ruled = z.object({
     'Calls that belong to no turn: of an earlier run, or of a case that was given up.',
   ),
 })
-export type Ruled = z.infer<typeof ruled>
+export type RulingSummary = z.infer<typeof ruled>
 
 export const transcript = z.object({
   schema: z.literal(1),

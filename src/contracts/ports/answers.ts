@@ -1,7 +1,7 @@
 import type { Comment, Post } from '../facts/thread.ts'
 
 /** A client's request for a verdict, apart from the stream. */
-export interface Asked {
+export interface VerdictRequest {
   /** `id` is the client's: the request is erased when the stream's subject of this id is deleted. With `hateSpeech` it is a reply. */
   readonly post: Post
   readonly comments: readonly Comment[]
@@ -12,7 +12,7 @@ export interface Asked {
 }
 
 /** The outcome of a request. Except for `asked`, nothing of it is kept. */
-export type AskedOutcome =
+export type VerdictRequestOutcome =
   /** Until `until`, ms since 1970, the answer can be read under this id. */
   | { readonly kind: 'asked'; readonly id: string; readonly until: number; readonly protocols: readonly string[] }
   /** The stream's subject of that id has been deleted. */
@@ -22,9 +22,9 @@ export type AskedOutcome =
   | { readonly kind: 'unjudged'; readonly protocols: readonly string[]; readonly judging: readonly string[] }
 
 /** Has posts judged that a client asks about. Each is a request of its own: asked again, it is another one. */
-export interface Asking {
+export interface VerdictRequests {
   /** Resolves when it is durable. Throws `StoreSuspended` while the store can't be trusted. */
-  ask(tenant: string, asked: Asked): Promise<AskedOutcome>
+  ask(tenant: string, asked: VerdictRequest): Promise<VerdictRequestOutcome>
   /** Its client has gone and has no address of it: calls made for it alone are stopped, and nothing is kept. */
   leave(tenant: string, id: string): Promise<void>
   /** The same where a client asks for it. False if this tenant has no such request. */
@@ -32,7 +32,7 @@ export interface Asking {
 }
 
 /** The verdicts on one request so far. */
-export interface Answer {
+export interface VerdictAnswer {
   /** The client's id of the post or reply. */
   readonly subjectId: string
   readonly protocols: readonly string[]
@@ -60,7 +60,7 @@ export interface Answers {
     readonly transcript: string
   }): Promise<boolean>
   /** Null if this tenant has no such request, or it has been forgotten. Without `transcripts` it has none of them. */
-  read(tenant: string, request: string, options?: { readonly transcripts?: boolean }): Promise<Answer | null>
+  read(tenant: string, request: string, options?: { readonly transcripts?: boolean }): Promise<VerdictAnswer | null>
   /** Resolves when the request may have another answer or was dropped, at `signal`, and after a second at the latest. */
   changed(request: string, signal: AbortSignal): Promise<void>
   /** Tells every process that the request was dropped. May be lost, and is never waited for. */

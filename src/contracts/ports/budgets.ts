@@ -53,7 +53,7 @@ export interface Purchase {
   readonly leaseMs: number
 }
 
-export interface Refused {
+export interface BudgetRefusal {
   readonly granted: false
   readonly scope: BudgetScope
   readonly unit: BudgetUnit
@@ -63,7 +63,7 @@ export interface Refused {
 }
 
 /** `unlimited`: no budget counts the call, which need not be settled. */
-export type Reserved = { readonly granted: true; readonly unlimited?: true } | Refused
+export type ReserveOutcome = { readonly granted: true; readonly unlimited?: true } | BudgetRefusal
 
 /** An account's balance. */
 export interface Balance {
@@ -84,7 +84,7 @@ export interface Balance {
  */
 export interface Budgets {
   /** Takes the bound from every account of the call at once, or from none. If several refuse, returns the longest wait. */
-  reserve(purchase: Purchase): Promise<Reserved>
+  reserve(purchase: Purchase): Promise<ReserveOutcome>
   /**
    * Replaces the bound by the real usage, once: the first settlement counts. Usage above the bound is booked in full.
    * `unknown`, with nothing changed, for a ticket that was never granted or whose accounts are closed.

@@ -1,5 +1,5 @@
-import type { Call, CaseRecord, Journal, JournalEntry } from '../facts/case.ts'
-import type { DecisionOutcome, Review } from '../facts/decisions.ts'
+import type { CaseRecord, Journal, JournalEntry, ModelCall } from '../facts/case.ts'
+import type { DecisionOutcome, Review } from '../facts/decision-messages.ts'
 
 /** A case as its worker sees it. */
 export interface TakenCase {
@@ -13,7 +13,7 @@ export interface TakenCase {
   readonly lostCalls: readonly LostCall[]
 }
 
-export interface LostCall extends Call {
+export interface LostCall extends ModelCall {
   /** The key of the ask that it was made for. */
   readonly key: string
 }
@@ -64,28 +64,28 @@ export type KnownCase = Pick<TakenCase, 'run' | 'record' | 'journal'>
 export type CaseSubject = Pick<CaseRecord, 'protocol' | 'tenant' | 'subjectId' | 'kind'>
 
 /** The outcome of an answer, and how many answers the journal has. */
-export interface Journaled {
+export interface JournalResult {
   readonly outcome: 'stored' | 'exists' | 'stale' | 'deleted'
   readonly answers: number
 }
 
 /** The verdict above a proposal. */
-export interface Above {
+export interface OverridingVerdict {
   readonly id: string
   readonly label: string | null
 }
 
 /** The end of a case. */
-export interface CaseEnd extends Written {
+export interface CaseEnd extends VerdictTexts {
   /** Its ruling's. */
   readonly label: string | null
-  readonly proposal: (above: Above) => Written
+  readonly proposal: (above: OverridingVerdict) => VerdictTexts
   readonly carry: string | null
   readonly again?: boolean
 }
 
 /** Both as JSON. */
-export interface Written {
+export interface VerdictTexts {
   readonly verdict: string
   readonly transcript: string
 }
@@ -128,7 +128,7 @@ export interface CaseStore {
    * If the entry shows content of subjects, it is noted that this case, of `shownTo`, was shown it
    * (`Erasures.shownTo`); if one of them has been deleted, nothing is done: `deleted`.
    */
-  answer(caseId: string, run: number, key: string, entry: JournalEntry, shownTo?: CaseSubject): Promise<Journaled>
+  answer(caseId: string, run: number, key: string, entry: JournalEntry, shownTo?: CaseSubject): Promise<JournalResult>
   /** Records calls that were made and brought no answer. */
   loseCalls(caseId: string, calls: readonly LostCall[]): Promise<void>
   /**
@@ -184,7 +184,7 @@ export type OutboxEntry =
   | { readonly id: string; readonly kind: 'unknown'; readonly json: string }
 
 /** What a publisher still has to send. */
-export interface StillToSend {
+export interface UnsentEntries {
   readonly sendable: readonly OutboxEntry[]
   /**
    * These wait: their cases are withheld, and they may be on their topic, as they were tried, or another publisher has had them; or
@@ -207,7 +207,7 @@ export interface Outbox {
    * Of entries that this publisher has had for a while, those that may still be sent, and those that wait to be erased. The others
    * are not sent by it: they were erased meanwhile, or are held back as `next` does it, or the outbox has them no more.
    */
-  stillToSend(entries: readonly OutboxEntry[], tried: ReadonlySet<string>): Promise<StillToSend>
+  stillToSend(entries: readonly OutboxEntry[], tried: ReadonlySet<string>): Promise<UnsentEntries>
   /** A heartbeat: this publisher is still sending these entries. */
   heartbeat(publisher: string, ids: readonly string[]): Promise<void>
   /** Acknowledged by Kafka: the entries are removed, and their subjects may open the next revision. */

@@ -1,14 +1,14 @@
-import type { DecisionMessage } from '../facts/decisions.ts'
+import type { DecisionMessage } from '../facts/decision-messages.ts'
 import type { DeadLetterReason } from '../facts/messages.ts'
 import type { ThreadRef } from '../facts/thread.ts'
-import type { Written } from './cases.ts'
-import type { Place } from './threads.ts'
+import type { VerdictTexts } from './cases.ts'
+import type { MessagePlace } from './threads.ts'
 
 /** A person's decision, as it stands on its topic. */
-export interface Decision {
+export interface HumanDecision {
   readonly ref: ThreadRef
   readonly protocol: string
-  readonly place: Place
+  readonly place: MessagePlace
   /** The part that a repeat shares with it. A lost acknowledgement puts a repeat on the topic at another place. */
   readonly same: string
   /** It takes the human verdict back; else it gives a label. */
@@ -23,7 +23,7 @@ export interface Decision {
 }
 
 /** The data from which a human verdict is written. */
-export interface DecidedOn {
+export interface DecisionBasis {
   /** The part of its ids before their number. */
   readonly scope: string
   readonly number: number
@@ -39,7 +39,7 @@ export interface DecidedOn {
  * The outcome of a decision. `late`: against a revision that is no longer the last; `unknown`: its subject is not known;
  * `noted`: a second opinion. `verdict` is the id of the one that it brought about, null if the subject is judged anew.
  */
-export type Decided =
+export type DecisionResult =
   | { readonly outcome: 'stands' | 'withdrawn'; readonly verdict: string | null }
   | { readonly outcome: 'late'; readonly last: number }
   | { readonly outcome: 'duplicate' | 'deleted' | 'unknown' | 'noted' }
@@ -73,9 +73,9 @@ export interface DecidedRevision {
   /** That verdict, until it is published. */
   readonly deciding: string | null
   /** Where the last decision stood that was handled. */
-  readonly last: Place | undefined
+  readonly last: MessagePlace | undefined
   /** The outcome of that one, and the part that its repeats share with it. */
-  readonly became: { readonly same: string; readonly decided: Decided } | undefined
+  readonly became: { readonly same: string; readonly decided: DecisionResult } | undefined
   /** The reviews that were requested beneath it. */
   readonly asked: readonly string[]
   /** The machines' last ruling beneath it, JSON. */
@@ -89,46 +89,46 @@ export interface DecisionStore {
    * again if the subject changes meanwhile. Throws `StoreSuspended`.
    */
   decide(
-    decision: Decision,
+    decision: HumanDecision,
     scope: string,
     now: number,
-    write: (on: DecidedOn) => LabelledVerdict | null,
-  ): Promise<Decided>
+    write: (on: DecisionBasis) => LabelledVerdict | null,
+  ): Promise<DecisionResult>
   /** The outcome of a decision, kept for an hour; null if there is none yet. */
-  told(of: string): Promise<Decided | null>
+  told(of: string): Promise<DecisionResult | null>
   /** Tells what came of one that was not carried out. */
-  tell(of: string, decided: Decided): Promise<void>
+  tell(of: string, decided: DecisionResult): Promise<void>
   /** The number of a protocol's last published verdict, as long as the store knows it; else 0. */
   published(ref: ThreadRef, protocol: string): Promise<number>
   /** By protocol. */
   decided(ref: ThreadRef): Promise<ReadonlyMap<string, DecidedVerdict>>
 }
 
-export interface LabelledVerdict extends Written {
+export interface LabelledVerdict extends VerdictTexts {
   readonly label: string | null
 }
 
 /** Carries out a decision as it was read from its place, or says why it can't be one. */
-export type Decide = (message: DecisionMessage, place: Place) => Promise<Decided>
+export type DecisionHandler = (message: DecisionMessage, place: MessagePlace) => Promise<DecisionResult>
 
 /** A decision's name: its place on its topic. */
-export function decisionName({ partition, offset }: Pick<Place, 'partition' | 'offset'>): string {
+export function decisionName({ partition, offset }: Pick<MessagePlace, 'partition' | 'offset'>): string {
   return `${partition}@${offset}`
 }
 
 /** The outcome of a decision. */
-export interface Heard {
+export interface DecisionReceipt {
   /** Its PARTITION@OFFSET on its topic. */
   readonly of: string
   /** Null where nothing was heard in time: it is carried out as soon as a service reads it. */
-  readonly decided: Decided | null
+  readonly decided: DecisionResult | null
 }
 
 /** Decides in a person's name: sends a decision, and waits for what comes of it. */
-export interface Deciding {
+export interface DecisionDesk {
   /**
    * Whoever calls this has checked the message by its schema, and who `by` is. Rejects if it is not known whether the decision
    * stands on its topic; the same message may be sent again, and counts once.
    */
-  decide(message: DecisionMessage, signal: AbortSignal): Promise<Heard>
+  decide(message: DecisionMessage, signal: AbortSignal): Promise<DecisionReceipt>
 }

@@ -1,7 +1,7 @@
 import type { ThreadRef } from '../facts/thread.ts'
 
 /** A case that was shown content of some subject. */
-export interface ShownCase {
+export interface ExposedCase {
   readonly ref: ThreadRef
   readonly protocol: string
   readonly caseId: string
@@ -45,9 +45,9 @@ export interface Erasures extends DeletedOwners {
   /** Owners of whose content cases were shown something, those first that have waited longest. */
   inCases(limit: number): Promise<readonly string[]>
   /** Some of the cases that were shown content of the owner, and are not cleaned. */
-  shownTo(owner: string, limit: number): Promise<readonly ShownCase[]>
+  shownTo(owner: string, limit: number): Promise<readonly ExposedCase[]>
   /** These cases hold nothing more of the owner; with the last of them the owner no longer waits. Returns how many are left. */
-  casesCleaned(owner: string, cases: readonly ShownCase[]): Promise<number>
+  casesCleaned(owner: string, cases: readonly ExposedCase[]): Promise<number>
   /** Lets withheld cases go on, those first that have waited longest; returns their ids. */
   release(limit: number): Promise<readonly string[]>
   /** Forgets owners that were erased everywhere longer than `keepMs` ago. */

@@ -2,7 +2,7 @@ import type { ThreadRef } from '../facts/thread.ts'
 import type { RememberedThread } from './threads.ts'
 
 /** A protocol whose last revision of a subject is to be judged again, and that revision's number. */
-export interface AskedAgain {
+export interface AgainRequest {
   readonly protocol: string
   readonly revision: number
   /** It judges threads: what expired with a thread's comments is not judged by it. */
@@ -14,7 +14,7 @@ export interface AskedAgain {
  * `deleted`: the subject was. `forgotten`: the store does not hold what the protocol reads. `changed`: the thread is no longer
  * as the caller read it.
  */
-export type JudgedAgain = 'due' | 'newer' | 'deleted' | 'forgotten' | 'changed'
+export type AgainOutcome = 'due' | 'newer' | 'deleted' | 'forgotten' | 'changed'
 
 /** A protocol's last revision of a thread, and the version of the thread that counts as seen by it. */
 export interface KnownRevision {
@@ -27,7 +27,7 @@ export interface KnownRevision {
 /** Steps that only `gavel judge-again` takes. Each is atomic; taken again they open no second revision. */
 export interface JudgeAgainStore {
   /** Makes a thread due for these protocols; the outcome of each, in order. */
-  ask(ref: ThreadRef, asked: readonly AskedAgain[], now: number): Promise<readonly JudgedAgain[]>
+  ask(ref: ThreadRef, asked: readonly AgainRequest[], now: number): Promise<readonly AgainOutcome[]>
   /** Before a forgotten thread's messages are read: what is deleted from it from now on keeps it from being revived. */
   watch(refs: readonly ThreadRef[]): Promise<void>
   /**
@@ -38,12 +38,12 @@ export interface JudgeAgainStore {
   revive(
     thread: RememberedThread,
     again: {
-      readonly asked: readonly AskedAgain[]
+      readonly asked: readonly AgainRequest[]
       readonly known: readonly KnownRevision[]
       readonly readVersion: number | null
     },
     now: number,
-  ): Promise<readonly JudgedAgain[]>
+  ): Promise<readonly AgainOutcome[]>
   /**
    * The turn of so many verdicts, at a rate: in how many ms they may be asked for. All runs take their turns one after the
    * other, so that several at a time ask for no more than one of them would.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Lookup } from '../facts/ask.ts'
-import type { Found, ShownItem } from '../facts/library.ts'
+import type { SearchResult, ShownItem } from '../facts/library.ts'
 import { normalized } from '../facts/normalized.ts'
 import type { SubjectKind } from '../facts/thread.ts'
 
@@ -78,7 +78,7 @@ export interface LoggedChange extends Change {
 }
 
 /** Where a proposal came from. */
-export interface Provenance {
+export interface ProposalProvenance {
   readonly tenant: string
   readonly subjectId: string
   readonly kind: SubjectKind
@@ -98,7 +98,7 @@ export interface NewProposal {
   readonly metadata: Readonly<Record<string, string>>
   /** The text of the case, if different from `text`; stored only as a hash. */
   readonly caseText?: string
-  readonly provenance: Provenance
+  readonly provenance: ProposalProvenance
 }
 
 /** A precedent in quarantine: lookups don't find it before it is approved. */
@@ -129,7 +129,7 @@ export interface ShelvedItem extends Precedent {
 }
 
 /** The thing that an id names. */
-export interface Traced {
+export interface TracedItems {
   readonly precedents: readonly Precedent[]
   readonly standing: readonly ShelvedItem[]
   readonly proposals: readonly Proposal[]
@@ -160,7 +160,7 @@ export interface Room {
 }
 
 /** The changes of proposals. */
-export interface Proposing {
+export interface ProposalChanges {
   readonly proposed: readonly Proposal[]
   /** How many existed already, in whatever state. */
   readonly unchanged: number
@@ -169,10 +169,10 @@ export interface Proposing {
 }
 
 /** The result of a search; `shown` are its items that are some subject's content. */
-export type FoundFor = Found & { readonly shown?: readonly ShownItem[] }
+export type SubjectSearchResult = SearchResult & { readonly shown?: readonly ShownItem[] }
 
 /** The erased items of subjects. */
-export interface Forgotten {
+export interface ErasedItems {
   /** How many proposals and shown items. */
   readonly erased: number
   /** The owners of whose content anything was there, also in the history alone. */
@@ -222,7 +222,11 @@ export interface Library {
    * are the same if they differ only in case, width, white space, invisible characters or image marks, or because one
    * was cut. Content of deleted subjects is not found either. Never throws for a shelf that is missing, empty or of another embedder: `problem` names it.
    */
-  find(wanted: Search, subject: SubjectRef, signal: AbortSignal): Promise<FoundFor & { readonly tokens: number }>
+  find(
+    wanted: Search,
+    subject: SubjectRef,
+    signal: AbortSignal,
+  ): Promise<SubjectSearchResult & { readonly tokens: number }>
   /**
    * Begins to load what the first search of these shelves needs, if one of them exists; resolves when it has begun. Never
    * throws: a search does.
@@ -250,7 +254,7 @@ export interface Library {
    * Finds where the items are that the id names: a precedent (as verdicts name it), a proposal or a change. Throws an
    * `OperatorError` if it can be neither.
    */
-  trace(id: string): Promise<Traced>
+  trace(id: string): Promise<TracedItems>
   /**
    * Takes one item off its shelf, by its own id or its proposal's: what it had replaced returns, its proposals are
    * rejected. Throws an `OperatorError` if it is nowhere, or at several places and `where` does not select one.
@@ -269,7 +273,7 @@ export interface Library {
    * Puts proposals in quarantine. An author of a tenant may have only a set number on one shelf, pending and approved
    * together; and an author or a tenant may propose only a set number within a set time, whatever happened to them.
    */
-  propose(proposals: readonly NewProposal[]): Promise<Proposing>
+  propose(proposals: readonly NewProposal[]): Promise<ProposalChanges>
   /** How many more this author may propose, by each limit: checked before a model is paid for a proposal. */
   room(proposer: Proposer): Promise<readonly Room[]>
   /** Whether the subject was deleted lately: nothing of it is proposed, nor asked about. */
@@ -288,7 +292,7 @@ export interface Library {
    * or change whose files are damaged holds up no other. Repeatable; with `again` it was done before, for this library or
    * another copy of it, so long ago that nothing of theirs is under way any more.
    */
-  forget(owners: readonly string[], again?: 'again'): Promise<Forgotten>
+  forget(owners: readonly string[], again?: 'again'): Promise<ErasedItems>
   close(): Promise<void>
 }
 

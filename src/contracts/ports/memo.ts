@@ -11,7 +11,7 @@ export interface MemoEntry {
   readonly completionTokens: number
 }
 
-export type Looked =
+export type MemoLookup =
   | { readonly state: 'known'; readonly entry: MemoEntry }
   /** The asker may ask the question, as long as its lease is alive. */
   | { readonly state: 'mine' }
@@ -29,7 +29,7 @@ export interface Memo {
    * For each question: its answer, or the right to ask, or that another asker is asking. An answer that is found is also
    * linked to this subject.
    */
-  look(keys: readonly string[], asker: string, leaseMs: number, subject: ThreadRef): Promise<readonly Looked[]>
+  look(keys: readonly string[], asker: string, leaseMs: number, subject: ThreadRef): Promise<readonly MemoLookup[]>
   /**
    * Stores answers and ends their leases. False, with nothing stored, for a question whose expired lease another asker
    * has taken, or that was forgotten meanwhile.

@@ -1,5 +1,5 @@
 import type { Trial } from '../facts/errors.ts'
-import type { Filtered } from '../facts/filtered.ts'
+import type { FilterRefusal } from '../facts/filtered.ts'
 import type { ChatMessage, Remark } from '../facts/verdict.ts'
 
 /** The tiers that a call can ask for. `flex`: at half the price, slower, and turned away while there is no room. */
@@ -58,7 +58,7 @@ export interface ModelReply {
   readonly remarks?: readonly Remark[] | undefined
   readonly finish: 'stop' | 'length' | 'refusal' | 'content-filter'
   /** For a `content-filter`: the filter's findings, if it gives them. */
-  readonly filtered?: readonly Filtered[] | undefined
+  readonly filtered?: readonly FilterRefusal[] | undefined
   /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */

@@ -48,7 +48,7 @@ export interface RulingMark {
 }
 
 /** Who wrote a subject, in which language, as its message says, and how it begins, at most `ROW_WORDS` characters. */
-export interface Shown {
+export interface SubjectPreview {
   readonly author: string | null
   readonly lang: string | null
   readonly begins: string
@@ -68,7 +68,7 @@ export interface TranscriptEntry {
   /** The words of the subject and its comments; null if it has no snapshot of them, as that of a retraction. */
   readonly words: string | null
   /** How a list shows the subject; null as `words`. */
-  readonly shown: Shown | null
+  readonly shown: SubjectPreview | null
   /** When the first question of it was asked, ms since 1970; null if none was. */
   readonly askedAt: number | null
   /** The broker's time, ms since 1970. */
@@ -81,7 +81,7 @@ export interface TranscriptEntry {
  * for a second look; feedback.
  */
 export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback'] as const
-export interface SaidEntry {
+export interface NoteEntry {
   readonly what: 'said'
   readonly said: (typeof SAID)[number]
   readonly subject: ThreadRef
@@ -128,7 +128,7 @@ export interface UnreadEntry {
 export type Entry =
   | RulingEntry
   | TranscriptEntry
-  | SaidEntry
+  | NoteEntry
   | DeletionEntry
   | CommentDeletionEntry
   | QuoteEntry
@@ -151,7 +151,7 @@ export interface RecordBatch {
  * `applied`: rows and position are durable, together. `behind`: the record had all of it. `gap`: it begins behind the record's
  * position, and nothing of it was taken.
  */
-export type Applied = 'applied' | 'behind' | 'gap'
+export type ApplyOutcome = 'applied' | 'behind' | 'gap'
 
 /** Which verdicts; all that is set must fit. */
 export interface RecordFilter {
@@ -222,7 +222,7 @@ export interface Arrivals {
 }
 
 export interface RecordedWord {
-  readonly said: SaidEntry['said']
+  readonly said: NoteEntry['said']
   readonly id: string
   readonly protocol: string
   readonly label: string | null
@@ -304,7 +304,7 @@ export interface RecordReader {
 export interface RecordStore extends RecordReader {
   /** Takes another name: its group begins at the beginning of each partition, and the record skips what it has. */
   rename(): Promise<string>
-  apply(batch: RecordBatch): Promise<Applied>
+  apply(batch: RecordBatch): Promise<ApplyOutcome>
   /** The partition was made anew: reading begins at its beginning, which is noted as a hole. */
   restart(topic: RecordedTopic, partition: number): Promise<void>
   /** The next offset of each partition, by `topic/partition`. */

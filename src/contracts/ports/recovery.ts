@@ -1,5 +1,5 @@
 import type { ThreadRef } from '../facts/thread.ts'
-import type { Place } from './threads.ts'
+import type { MessagePlace } from './threads.ts'
 import type { GroupProgress } from './topic.ts'
 
 /** A published revision, as the store keeps it. */
@@ -14,7 +14,7 @@ export interface PublishedRevision {
 }
 
 /** The last human decision on a subject in a protocol, as it was published. */
-export interface CarriedOut {
+export interface PublishedEffect {
   readonly protocol: string
   /** The id of the verdict that it brought about; null if the subject was judged anew. */
   readonly verdict: string | null
@@ -25,7 +25,7 @@ export interface CarriedOut {
   readonly label: string | null
   readonly of: string
   readonly by: string
-  readonly place: Place
+  readonly place: MessagePlace
   /** The part that its repeats share with it; null if unknown. */
   readonly same: string | null
   /** The reviews that were requested. */
@@ -50,7 +50,7 @@ export interface RecoveryStore {
     published: Iterable<Pick<PublishedRevision, 'protocol' | 'revision'>>,
   ): Promise<unknown>
   /** Puts what people decided of a thread beside it again, where the store does not know as much. */
-  restoreDecided(ref: ThreadRef, carriedOut: readonly CarriedOut[]): Promise<unknown>
+  restoreDecided(ref: ThreadRef, carriedOut: readonly PublishedEffect[]): Promise<unknown>
   /** Notes that a subject was deleted, so that shelves and cases lose what they hold of it. */
   noteDeleted(ref: ThreadRef): Promise<unknown>
   /** Notes that this revision has seen all of the thread's `version`; does nothing if either has changed meanwhile. */

@@ -1,11 +1,11 @@
 import type { DialectTrait } from '../facts/dialect.ts'
-import type { AwayReason, CallOutcome } from '../facts/errors.ts'
-import type { Filtered } from '../facts/filtered.ts'
+import type { CallOutcome, OutageReason } from '../facts/errors.ts'
+import type { FilterRefusal } from '../facts/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../facts/messages.ts'
 import type { Verdict } from '../facts/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
-import type { Decided } from './decisions.ts'
-import type { LimitKind } from './limits.ts'
+import type { LimitKind } from './call-limits.ts'
+import type { DecisionResult } from './decisions.ts'
 import type { RecordSize } from './record.ts'
 import type { ReviewState } from './review.ts'
 
@@ -57,7 +57,7 @@ export function sourceOf(place: ErrorPlace): ErrorSource {
 
 /** Why an endpoint's word on its usage is not taken: there is none, or it is more than ten times what the call can use. */
 export const UNMETERED = ['missing', 'beyond'] as const
-export type Unmetered = (typeof UNMETERED)[number]
+export type UnmeteredReason = (typeof UNMETERED)[number]
 
 /** How an attempt at an ask ended; `stale`: its case had moved on without it. */
 export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
@@ -110,7 +110,7 @@ export interface WaitingCount {
 
 /** Where something waits longer than the objective allows: unread, as a thread that is due, an open case, or an unpublished record. */
 export const OVERDUE_AT = ['kafka', 'due', 'open', 'outbox'] as const
-export type OverdueAt = (typeof OVERDUE_AT)[number]
+export type OverduePlace = (typeof OVERDUE_AT)[number]
 
 /**
  * How a request at the door ended: `refused` by a fault of its own, `busy` for what others do, `away` because something that it needs does not
@@ -206,7 +206,7 @@ export interface Events {
   /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
   'job:lapsed': ManyIds & { queue: string; jobs: number }
   /** An endpoint's filter refused a question, or stopped its answer. */
-  'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly Filtered[] }
+  'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly FilterRefusal[] }
   /** A call to a model ended. */
   'call:ended': Ids & {
     protocol: string
@@ -220,13 +220,13 @@ export interface Events {
     thinkingTokens: number
     costUsd: number
     /** Why tokens and cost are an estimate; absent where the endpoint's word is taken. */
-    unmetered?: Unmetered
+    unmetered?: UnmeteredReason
   }
   /**
    * An endpoint does not say what its calls to this model use, or says what can't be: budgets book the most that each can use,
    * and verdicts an estimate. Said once an hour.
    */
-  'model:unmetered': { model: string; why: Unmetered }
+  'model:unmetered': { model: string; why: UnmeteredReason }
   /** A shelf of the library was searched for a case; `found`: it had something to show. */
   'shelf:searched': Ids & { protocol: string; shelf: string; found: boolean }
   /** Questions, or items of a batch, were answered from the memo; and the tokens that their answers had cost. */
@@ -241,11 +241,11 @@ export interface Events {
   'budget:spent': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; renewsInSeconds: number; advice: string }
   'budget:renewed': { scope: BudgetScope; unit: BudgetUnit; tenant?: string; afterSeconds: number }
   /** A model's circuit breaker changed its state; and why the model is, or was, left alone. */
-  'breaker:changed': { model: string; to: BreakerState; reason: AwayReason }
+  'breaker:changed': { model: string; to: BreakerState; reason: OutageReason }
   /** This process leaves a model alone, or does so for another reason; `why`: what its last failed call said. */
-  'model:away': { model: string; reason: AwayReason; why: string; advice: string }
+  'model:away': { model: string; reason: OutageReason; why: string; advice: string }
   /** A model that was left alone answers again, and has gone on to for a while: from when to when it was away. */
-  'model:answers': { model: string; reason: AwayReason; since: string; until: string; afterSeconds: number }
+  'model:answers': { model: string; reason: OutageReason; since: string; until: string; afterSeconds: number }
   /** A proposal was acknowledged by Kafka. */
   'proposal:published': { protocol: string; differs: boolean }
   /** A request for a review was. */
@@ -253,7 +253,7 @@ export interface Events {
   /** How long ago the decision arrived that a partition waits to carry out, in seconds; 0 where none waits. */
   'decision:waits': { partition: number; seconds: number }
   /** A decision was handled. */
-  'decision:handled': { protocol: string; outcome: Decided['outcome'] | 'opinion'; overrules: boolean }
+  'decision:handled': { protocol: string; outcome: DecisionResult['outcome'] | 'opinion'; overrules: boolean }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   /**
@@ -324,7 +324,7 @@ export interface Events {
     outbox: number
     due: number
     clockLagSeconds: number | null
-    overdue: readonly { readonly protocol: string; readonly at: OverdueAt; readonly count: number }[]
+    overdue: readonly { readonly protocol: string; readonly at: OverduePlace; readonly count: number }[]
     tenants: ReadonlyMap<string, number>
   }
   /** The used shares of limits and budgets, if there are any. */
@@ -365,7 +365,7 @@ export interface Events {
   /** A dependency that does not answer is waited for; its name and its error. */
   'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
   /** Much waits for its verdict for longer than the objective allows, by where it waits; and then little does again, `left`. */
-  'service:behind': { overdue: Readonly<Record<OverdueAt, number>>; advice: string }
+  'service:behind': { overdue: Readonly<Record<OverduePlace, number>>; advice: string }
   'service:caught-up': { since: string; afterSeconds: number; mostOverdue: number; left: number }
   /** A budget in dollars and models that have no price, which the settings take for free. */
   'service:unpriced': { detail: string; advice: string }

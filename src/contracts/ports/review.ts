@@ -51,7 +51,7 @@ export interface QueueFilter {
  * `claimed`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
  * their own verdict; `many`: they hold `MOST_CLAIMS` others; `gone`: nothing like this waits.
  */
-export type Claimed =
+export type ReviewReservation =
   | { readonly outcome: 'claimed'; readonly item: ReviewItem }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
   | { readonly outcome: 'own' | 'many' | 'gone' }
@@ -96,7 +96,7 @@ export interface ReviewQueue {
     filter: QueueFilter & { readonly for: string },
     until: number,
     now: number,
-  ): Promise<Claimed>
+  ): Promise<ReviewReservation>
   /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
   release(item: string, by: string, anyone: boolean, now: number): Promise<boolean>
   state(): Promise<ReviewState>

@@ -1,7 +1,7 @@
 import type { Post, ThreadRef } from '../facts/thread.ts'
 
 /** A protocol that judges a subject, as far as intake needs it. */
-export interface Judging {
+export interface JudgingProtocol {
   readonly name: string
   /** A thread is judged at its checkpoints; a post or reply by itself, at once. */
   readonly subject: 'thread' | 'post' | 'reply'
@@ -12,5 +12,5 @@ export type GivenVerdicts = Pick<ReadonlyMap<string, unknown>, 'has'>
 
 /** Decides which protocols judge a subject, whatever its number of comments. Sampling never leaves out those in `given`. */
 export interface Routes {
-  of(ref: ThreadRef, post: Post, given?: GivenVerdicts): readonly Judging[]
+  of(ref: ThreadRef, post: Post, given?: GivenVerdicts): readonly JudgingProtocol[]
 }

@@ -3,7 +3,7 @@ import type { Outcome } from '../facts/messages.ts'
 import type { Comment, Post, ThreadRef } from '../facts/thread.ts'
 
 /** Where a message came from, and its bytes, which are kept only while its post is missing. */
-export interface Origin extends Place {
+export interface Origin extends MessagePlace {
   readonly topic: string
   /** Base64; empty if the thread had no room for the comment. */
   readonly raw: string
@@ -12,7 +12,7 @@ export interface Origin extends Place {
 }
 
 /** A message's position in its topic. */
-export interface Place {
+export interface MessagePlace {
   readonly partition: number
   readonly offset: string
   /** The broker's timestamp, ms since 1970. */
@@ -26,7 +26,7 @@ export type CommentChange =
     | { readonly kind: 'deleted'; readonly id: string; readonly createdAt: number }
   ) & {
     /** Its position in its topic, if known. */
-    readonly place?: Place
+    readonly place?: MessagePlace
     /** How far the stream had come when it was read, ms of event time, if known: its post is waited for from then on. */
     readonly reached?: number | undefined
   }
@@ -68,7 +68,7 @@ export interface Arrival {
   /** Some protocol judges the post by itself, at once. */
   readonly atOnce: boolean
   /** The post's position in its topic, if known. */
-  readonly place?: Place
+  readonly place?: MessagePlace
 }
 
 /**
@@ -154,7 +154,7 @@ export interface ThreadWeight {
 }
 
 /** A thread as messages alone make it, by its rules (`Thread` in src/judging/threads/thread.ts), without anything judged. */
-export interface SaidThread {
+export interface MessageThread {
   readonly ref: ThreadRef
   /** By id: the kept comments; null for a deleted comment. */
   readonly comments: ReadonlyMap<string, Comment | null>
@@ -172,18 +172,18 @@ export interface SaidThread {
   readonly deletions: number
   readonly countStage: number
   /** The positions of the last post and of the last comment that changed something, if they are known. */
-  readonly postPlace: Place | undefined
-  readonly commentPlace: Place | undefined
+  readonly postPlace: MessagePlace | undefined
+  readonly commentPlace: MessagePlace | undefined
 }
 
 /** A thread that was made from its messages elsewhere. */
-export interface RememberedThread extends SaidThread {
+export interface RememberedThread extends MessageThread {
   readonly post: Post
   readonly postOnly: boolean
 }
 
 /** The data of a request that are kept beside its thread. */
-export interface AskedThread {
+export interface RequestThread {
   readonly thread: RememberedThread
   /** The stream's subject of the id under which its client asked: the request is erased with it. */
   readonly subject: ThreadRef
@@ -249,7 +249,7 @@ export interface ThreadStore {
    * Writes the thread of a request whole, due at once, and the answer that it will have, in one step; nothing of it, if the
    * stream's subject has been deleted. Throws `StoreSuspended` while the store can't be trusted.
    */
-  putAsked(asked: AskedThread, now: number): Promise<'asked' | 'deleted'>
+  putAsked(asked: RequestThread, now: number): Promise<'asked' | 'deleted'>
   /**
    * Erases a request's thread with its cases, their journals and unpublished verdicts, and its answer, of which it is known until
    * then that it was erased. False if nothing is known of the request. Repeatable.

@@ -1,5 +1,5 @@
 /** One Kafka message. */
-export interface Incoming {
+export interface IncomingMessage {
   readonly topic: string
   readonly partition: number
   readonly offset: string
@@ -19,10 +19,10 @@ export interface Range {
 }
 
 /** Consecutive messages of one partition; empty if its offsets hold no messages, such as transaction markers. */
-export interface Batch {
+export interface MessageBatch {
   readonly topic: string
   readonly partition: number
-  readonly messages: readonly Incoming[]
+  readonly messages: readonly IncomingMessage[]
   /** The offset that was asked for; what lies before its first message holds none. Absent where that is not known. */
   readonly from?: string
   /** The offset to commit once they are handled: after the last of them, and after any transaction markers. */
@@ -42,17 +42,21 @@ export interface Position {
  * Begins work that a message means beyond its own step. The offset of its batch is committed only after it; no other batch
  * waits for it. It may be begun again if it rejects.
  */
-export type Later = (work: () => Promise<unknown>) => void
+export type BackgroundRunner = (work: () => Promise<unknown>) => void
 
 /** Says that work on messages goes on: one may mean any amount of it. Rejects if this reader is no longer the one to do it. */
 export type Heartbeat = () => Promise<void>
 
 /** Handles a batch; sends a heartbeat between the steps of a long one. */
-export type HandleBatch = (batch: Batch, heartbeat: Heartbeat, later: Later) => Promise<void>
+export type HandleBatch = (
+  batch: MessageBatch,
+  heartbeat: Heartbeat,
+  runInBackground: BackgroundRunner,
+) => Promise<void>
 
 /**
  * Reads topics as one member of a group. A batch's offset is committed only after `handle` has resolved, and the work that it
- * began `later`; if one of them rejects, or the process dies, the batch is read again. A reader that has died replaces itself.
+ * began `runInBackground`; if one of them rejects, or the process dies, the batch is read again. A reader that has died replaces itself.
  */
 export interface TopicReader {
   start(handle: HandleBatch): Promise<void>
@@ -73,7 +77,7 @@ export interface TopicHistory {
   read(
     topic: string,
     ranges: ReadonlyMap<number, Range>,
-    take: (messages: readonly Incoming[]) => Promise<void> | void,
+    take: (messages: readonly IncomingMessage[]) => Promise<void> | void,
   ): Promise<void>
 }
 
@@ -85,7 +89,7 @@ export interface GroupProgress {
   readonly alone: boolean
 }
 
-export interface Outgoing {
+export interface OutgoingMessage {
   readonly topic: string
   readonly key: string | Buffer | null
   readonly value: string | Buffer
@@ -105,13 +109,13 @@ export class RefusedRecord extends Error {
  * `RefusedRecord` if it never will be.
  */
 export interface TopicWriter {
-  send(records: readonly Outgoing[]): Promise<void>
+  send(records: readonly OutgoingMessage[]): Promise<void>
   close(): Promise<void>
 }
 
 /** Writes one record, and tells where it stands. After a lost acknowledgement it may stand there once more, before that. */
 export interface PlacingWriter {
-  place(record: Outgoing): Promise<Pick<Incoming, 'partition' | 'offset'>>
+  place(record: OutgoingMessage): Promise<Pick<IncomingMessage, 'partition' | 'offset'>>
 }
 
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const

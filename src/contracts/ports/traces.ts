@@ -33,15 +33,15 @@ export interface TraceEvent {
  * How a collector answered. `accepted`: it has it all, but for so many that it `rejected` for good. `again`: it may take it later, not
  * before `delayMs`. `refused`: it never will.
  */
-export type Sent =
+export type ExportOutcome =
   | { readonly end: 'accepted'; readonly rejected: number; readonly why: string }
   | { readonly end: 'again'; readonly delayMs: number; readonly why: string }
   | { readonly end: 'refused'; readonly why: string }
 
 /** Where traces go. A call ends within a set time; what was sent twice has the same ids. */
 export interface TraceSink {
-  sendSpans(spans: readonly TraceSpan[], signal: AbortSignal): Promise<Sent>
-  sendEvents(events: readonly TraceEvent[], signal: AbortSignal): Promise<Sent>
+  sendSpans(spans: readonly TraceSpan[], signal: AbortSignal): Promise<ExportOutcome>
+  sendEvents(events: readonly TraceEvent[], signal: AbortSignal): Promise<ExportOutcome>
 }
 
 /** The trace contexts that messages of a subject came with: the newest of them. They outlive no thread. */

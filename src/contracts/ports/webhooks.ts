@@ -24,7 +24,7 @@ export interface Delivery {
 }
 
 /** A delivery that this process has to itself until its lease ends. */
-export interface Claimed {
+export interface LeasedDelivery {
   /** The same at each try: receivers know a repeat by it. */
   readonly id: string
   readonly token: string
@@ -38,7 +38,7 @@ export interface Claimed {
 /** How a try ended. `again`: at this time, ms since 1970; `park`: nobody tries it again unless told to, and why. */
 export type TryEnd = 'sent' | { readonly again: number } | { readonly park: string }
 
-export interface Parked {
+export interface ParkedDelivery {
   readonly id: string
   readonly hook: string
   readonly verdictId: string
@@ -60,11 +60,11 @@ export interface Webhooks {
    */
   put(all: readonly Delivery[]): Promise<void>
   /** Heads of the hook's lanes that are due, for this process alone during the lease. */
-  take(hook: string, limit: number, leaseMs: number): Promise<readonly Claimed[]>
+  take(hook: string, limit: number, leaseMs: number): Promise<readonly LeasedDelivery[]>
   /** False, with nothing done, if the lease has passed to another. */
-  settle(claim: Pick<Claimed, 'id' | 'token'>, end: TryEnd): Promise<boolean>
+  settle(claim: Pick<LeasedDelivery, 'id' | 'token'>, end: TryEnd): Promise<boolean>
   /** Longest parked first. */
-  parked(limit: number): Promise<readonly Parked[]>
+  parked(limit: number): Promise<readonly ParkedDelivery[]>
   /** `superseded`: its lane has something newer that was sent, is queued or parked. `erased`: its content is gone. */
   retry(id: string): Promise<'queued' | 'superseded' | 'erased' | 'unknown'>
   /** `oldestMs`: for how long the longest has waited, parked ones apart; null if none waits. */
@@ -81,7 +81,7 @@ export interface Receiver {
 }
 
 /** The outcome of a try: an HTTP status; null if there was no answer; `refused` if it was not sent, and never will be. */
-export interface Tried {
+export interface TryResult {
   readonly status: number | null | 'refused'
   readonly why: string
   /** How long the receiver wants to be left alone, in ms. */
@@ -92,4 +92,4 @@ export interface Tried {
 export type SendWebhook = (
   to: Receiver,
   message: { readonly id: string; readonly body: string; readonly at: number },
-) => Promise<Tried>
+) => Promise<TryResult>

@@ -22,7 +22,7 @@ export function piecesOf(text: string, most: number): string[] {
 }
 
 /** Where a part of a text stands, in UTF-16 code units: `end` is behind its last. */
-export interface Part {
+export interface TextPiece {
   readonly begin: number
   readonly end: number
 }
@@ -33,8 +33,8 @@ const MOST_PARTS = 30
 const segmenter = new Intl.Segmenter('en', { granularity: 'sentence' })
 
 /** The sentences of a text in order, without the space around them. Together they hold all of it but space. */
-export function sentencesOf(text: string): Part[] {
-  const sentences: Part[] = []
+export function sentencesOf(text: string): TextPiece[] {
+  const sentences: TextPiece[] = []
   for (const { segment, index } of segmenter.segment(text)) {
     const begin = index + segment.length - segment.trimStart().length
     const end = index + segment.trimEnd().length

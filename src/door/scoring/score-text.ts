@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Ask } from '../../contracts/facts/ask.ts'
-import type { Call } from '../../contracts/facts/case.ts'
+import type { ModelCall } from '../../contracts/facts/case.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
@@ -13,7 +13,7 @@ import { askContext } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Prompts } from '../../protocols/prompts.ts'
 import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
-import type { Part } from './pieces.ts'
+import type { TextPiece } from './pieces.ts'
 import { piecesOf } from './pieces.ts'
 
 /** Raised when the prompts, the schemas or the fences of scores change: scores of two versions are not to be compared. */
@@ -39,7 +39,7 @@ export interface ScoringSettings {
 }
 
 /** A text to be scored, and for whom. */
-export interface Scored {
+export interface TextToScore {
   readonly text: string
   /** What it answers, the oldest first. */
   readonly context?: readonly string[]
@@ -57,19 +57,19 @@ export interface Scored {
 }
 
 /** Why there is no score. */
-export type Unscored = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
+export type NoScoreReason = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
 
 export class NoScore extends Error {
   override readonly name = 'NoScore'
-  readonly why: Unscored
-  constructor(why: Unscored, cause: unknown) {
+  readonly why: NoScoreReason
+  constructor(why: NoScoreReason, cause: unknown) {
     super(why, { cause })
     this.why = why
   }
 }
 
 /** Scores and the model that gave them. */
-export interface Score<Answer> {
+export interface ModelScores<Answer> {
   readonly scores: Answer
   readonly model: string
 }
@@ -78,15 +78,18 @@ export interface Score<Answer> {
  * Scores single texts, some with images, each by one call; of a text that is too long for one question each piece by one, and the
  * highest counts. Rejects with a `NoScore`.
  */
-export interface Scorer {
+export interface TextScorer {
   /** Longest time for one score, in ms. */
   readonly withinMs: number
   /** How many calls it takes to score this text. */
   calls(text: string): number
-  attributes(text: Scored): Promise<Score<z.infer<typeof attributesAnswer>>>
+  attributes(text: TextToScore): Promise<ModelScores<z.infer<typeof attributesAnswer>>>
   /** The attributes of each of these parts of the text, in their order. */
-  sentences(text: Scored, parts: readonly Part[]): Promise<Score<z.infer<ReturnType<typeof sentencesAnswer>>>>
-  categories(text: Scored): Promise<Score<z.infer<typeof categoriesAnswer>>>
+  sentences(
+    text: TextToScore,
+    parts: readonly TextPiece[],
+  ): Promise<ModelScores<z.infer<ReturnType<typeof sentencesAnswer>>>>
+  categories(text: TextToScore): Promise<ModelScores<z.infer<typeof categoriesAnswer>>>
 }
 
 export function scorer(parts: {
@@ -97,7 +100,7 @@ export function scorer(parts: {
   readonly maxChars: number
   readonly settings: ScoringSettings
   readonly clock: Clock
-}): Scorer {
+}): TextScorer {
   const { gateway, prompts, fence, maxChars, settings, clock } = parts
   const { atOnce } = settings
   // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
@@ -105,18 +108,18 @@ export function scorer(parts: {
   const system = prompts.get('system').render()
 
   async function score<Answer>(
-    given: Scored,
+    given: TextToScore,
     messages: readonly ChatMessage[],
     answer: z.ZodType<Answer>,
     maxTokens = TOKENS,
-  ): Promise<Score<Answer>> {
+  ): Promise<ModelScores<Answer>> {
     const { tenant, part, remember } = given
     const content = JSON.stringify([given.text, given.images ?? []])
     const late = AbortSignal.timeout(settings.timeout)
     const signal = AbortSignal.any([given.signal, late])
     const wanted = AbortSignal.any([signal, given.gone])
     const deadline = clock() + settings.timeout
-    const calls: Call[] = []
+    const calls: ModelCall[] = []
     let isImageAwaited = false
     const context = {
       ask: {
@@ -175,9 +178,9 @@ export function scorer(parts: {
 
   /** Nothing of a text goes unread: it is as bad as the worst of its pieces. */
   async function scoreAll<Answer extends Readonly<Record<string, unknown>>>(
-    given: Scored,
-    ask: (piece: Scored) => Promise<Score<Answer>>,
-  ): Promise<Score<Answer>> {
+    given: TextToScore,
+    ask: (piece: TextToScore) => Promise<ModelScores<Answer>>,
+  ): Promise<ModelScores<Answer>> {
     // Images belong to the text as a whole: they are shown once.
     const { images: _, ...written } = given
     const pieces = piecesOf(given.text, most).flatMap(whole)
@@ -187,7 +190,8 @@ export function scorer(parts: {
     return { ...score, scores }
   }
 
-  const contextOf = ({ context = [] }: Scored) => context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
+  const contextOf = ({ context = [] }: TextToScore) =>
+    context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
 
   return {
     withinMs: settings.timeout,
@@ -251,7 +255,7 @@ const LEAST_CHARS = 200
 /** Longest answers. */
 const [TOKENS, TOKENS_A_SENTENCE] = [400, 80]
 
-function whyOf(code: string, { images }: Pick<Scored, 'images'>): Unscored {
+function whyOf(code: string, { images }: Pick<TextToScore, 'images'>): NoScoreReason {
   // A model that takes none refuses the question.
   if (code === 'rejected' && images !== undefined) return 'image'
   switch (code) {

@@ -33,11 +33,11 @@ interface From {
 export interface DoorServerParts {
   fetch(request: Request, from: From): Promise<Response>
   /** The body of an answer to what can't be read as a request, and its type. */
-  refuse(problem: Unread): { readonly type: string; readonly body: string }
+  refuse(problem: UnreadableReason): { readonly type: string; readonly body: string }
 }
 
 /** Why something can't be read as a request. */
-export type Unread = keyof typeof STATUS_OF
+export type UnreadableReason = keyof typeof STATUS_OF
 const STATUS_OF = {
   'bad-request': 400,
   'dot-segment': 400,
@@ -80,7 +80,7 @@ export async function serveDoor(
       },
     },
   )
-  const respondUnread = (outgoing: ServerResponse, problem: Unread) => {
+  const respondUnread = (outgoing: ServerResponse, problem: UnreadableReason) => {
     const { type, body } = refuse(problem)
     outgoing.writeHead(STATUS_OF[problem], { 'content-type': type, connection: 'close' }).end(body)
   }
@@ -148,7 +148,7 @@ const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 /** A segment that whoever reads the address resolves: before this port it may mean another path than behind it. */
 const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i
 
-const FAULTS: ReadonlyMap<string, Unread> = new Map([
+const FAULTS: ReadonlyMap<string, UnreadableReason> = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'slow-request'],
   ['HPE_HEADER_OVERFLOW', 'headers'],
 ])
@@ -158,7 +158,7 @@ function endFaulty(
   socket: Socket,
   connection: Connection,
   latest: Exchange,
-  problem: Unread,
+  problem: UnreadableReason,
   refusal: () => string,
 ): void {
   const { incoming, outgoing } = latest
@@ -171,12 +171,12 @@ function endFaulty(
 }
 
 /** Refuses what can't be read. A parser that only waited too long would go on reading: a request that was refused would be carried out. */
-function end(socket: Socket, problem: Unread, refusal: string): void {
+function end(socket: Socket, problem: UnreadableReason, refusal: string): void {
   socket.end(refusal)
   if (problem === 'slow-request') socket.destroySoon()
 }
 
-function rawAnswer(problem: Unread, refuse: DoorServerParts['refuse']): string {
+function rawAnswer(problem: UnreadableReason, refuse: DoorServerParts['refuse']): string {
   const { type, body } = refuse(problem)
   const status = STATUS_OF[problem]
   const head = [

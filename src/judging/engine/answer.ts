@@ -1,23 +1,23 @@
 import type { Ask, Lookup } from '../../contracts/facts/ask.ts'
-import { type Call, type CaseRecord, type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
+import { type CaseRecord, type JournalEntry, type ModelCall, usageOf } from '../../contracts/facts/case.ts'
 import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import { noUsage, requestIn } from '../../contracts/facts/verdict.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import { msSince } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
-import type { Attempt, AttemptEnd, StagedAsk } from '../../contracts/ports/queues.ts'
-import { type AskContext, askContext, type GivenAsk, type Settled } from '../../models/context.ts'
+import type { Attempt, AttemptEnd, StagedAsk } from '../../contracts/ports/stage-queues.ts'
+import { type AskContext, type AskResult, askContext, type GivenAsk } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import type { Deadlines } from './deadline.ts'
 import { failedAttempt } from './failed-attempt.ts'
-import type { LargeCases, Use } from './large-cases.ts'
-import { Closed, type Located, type LocateParts, locate, withheld } from './locate.ts'
+import { type FindQuestionParts, findQuestion, type OpenQuestion, QuestionClosed, withheld } from './find-question.ts'
+import type { LargeCases, LargeCaseTurn } from './large-cases.ts'
 import { callsFor } from './lost-calls.ts'
 import type { Pacing } from './pacing.ts'
 
-export interface AnswerParts extends LocateParts {
+export interface AnswerParts extends FindQuestionParts {
   readonly cases: Pick<CaseStore, 'peek' | 'isOpen' | 'isWithheld' | 'answer' | 'loseCalls'>
   readonly gateway: Pick<Gateway, 'ask'>
   readonly library: Pick<Library, 'find' | 'embedder'>
@@ -49,17 +49,17 @@ export async function answer(parts: AnswerParts, attempt: Attempt): Promise<Atte
   answering.add(id)
   const startedAt = clock()
   report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
-  let use: Use | null = null
-  const { unwanted, end: endWatch } = unwantedOf(parts, caseId)
+  let turn: LargeCaseTurn | null = null
+  const { cancelled, end: endWatch } = cancellationOf(parts, caseId)
   try {
-    use = await large.use(caseId, scripts.of(caseId)?.subjectCharacters)
-    let end = use === null ? noRoom() : null
-    while (end === null) end = await answerFound(parts, attempt, startedAt, unwanted)
+    turn = await large.takeTurn(caseId, scripts.of(caseId)?.subjectCharacters)
+    let end = turn === null ? noRoom() : null
+    while (end === null) end = await answerFound(parts, attempt, startedAt, cancelled)
     const outcome = end.end === 'done' ? end.outcome : 'retry'
     report('ask:ended', { protocol, stage, seconds: (clock() - startedAt) / 1000, outcome, caseId, key })
     return end
   } finally {
-    use?.end()
+    turn?.end()
     endWatch()
     answering.delete(id)
   }
@@ -71,14 +71,14 @@ function noRoom(): AttemptEnd {
 }
 
 /** For an ask of a request apart from the stream: aborts when that was dropped. */
-function unwantedOf(
+function cancellationOf(
   { answers }: Pick<AnswerParts, 'answers'>,
   caseId: string,
-): { readonly unwanted?: AbortSignal; end(): void } {
+): { readonly cancelled?: AbortSignal; end(): void } {
   const asked = requestIn(caseId)
   if (asked === null || answers === undefined) return { end() {} }
   const dropped = new AbortController()
-  return { unwanted: dropped.signal, end: answers.onDropped(asked.request, () => dropped.abort()) }
+  return { cancelled: dropped.signal, end: answers.onDropped(asked.request, () => dropped.abort()) }
 }
 
 /** Null if the question turned out to be closed: then it is found anew. */
@@ -86,24 +86,24 @@ async function answerFound(
   parts: AnswerParts,
   attempt: Attempt,
   startedAt: number,
-  unwanted: AbortSignal | undefined,
+  cancelled: AbortSignal | undefined,
 ): Promise<AttemptEnd | null> {
   const { cases, gateway, scripts, pace, deadlines, clock } = parts
   const { caseId, key, heldMs } = attempt
-  const found = await locate(parts, attempt)
+  const found = await findQuestion(parts, attempt)
   if ('end' in found) return found
-  const calls: Call[] = []
+  const calls: ModelCall[] = []
   let deadline = found.record.deadline
-  const write = (settled: Settled) =>
+  const write = (settled: AskResult) =>
     journal(parts, attempt, found, entryOf(found.ask, calls, settled, { startedAt, heldMs }))
   const isAnswered = pace.countAsk()
   try {
     deadline = await deadlines.of(found.record)
-    const context = contextOf(attempt, found, { deadline, unwanted, calls })
+    const context = contextOf(attempt, found, { deadline, cancelled, calls })
     const { lookup } = context.ask
     return await write(lookup === undefined ? await gateway.ask(context) : await lookUp(parts, context, lookup))
   } catch (error) {
-    if (error instanceof Closed) {
+    if (error instanceof QuestionClosed) {
       // Read from the store, it is found as it stands.
       scripts.forget(caseId)
       return null
@@ -122,8 +122,8 @@ async function answerFound(
 /** The attempt's context, the same for everything between here and the model. */
 function contextOf(
   { protocol, caseId, run, key, number, last, signal }: Attempt,
-  { ask, record, remember, mayAsk }: Located,
-  around: Pick<GivenAsk, 'deadline' | 'unwanted' | 'calls'>,
+  { ask, record, remember, mayAsk }: OpenQuestion,
+  around: Pick<GivenAsk, 'deadline' | 'cancelled' | 'calls'>,
 ): AskContext {
   return askContext({
     ask,
@@ -152,11 +152,11 @@ async function lookUp(
   { library, lookups, clock, report }: AnswerParts,
   context: AskContext,
   wanted: Lookup,
-): Promise<Settled> {
+): Promise<AskResult> {
   const { subject, protocol, caseId, signal } = context
   const { tenant, postId: id, kind } = subject
   await context.mayAsk?.()
-  async function find(): Promise<Settled> {
+  async function find(): Promise<AskResult> {
     const started = clock()
     const { tokens, shown, ...found } = await library.find(wanted, { tenant, id, kind }, signal)
     for (const { shelf, neighbours } of found.shelves)
@@ -179,7 +179,7 @@ async function lookUp(
 async function journal(
   { cases, scripts }: AnswerParts,
   staged: StagedAsk,
-  { record, answersInRound }: Located,
+  { record, answersInRound }: OpenQuestion,
   entry: JournalEntry,
 ): Promise<AttemptEnd> {
   const { caseId, run, key } = staged
@@ -197,8 +197,8 @@ async function journal(
 
 function entryOf(
   ask: Ask,
-  calls: readonly Call[],
-  settled: Settled,
+  calls: readonly ModelCall[],
+  settled: AskResult,
   around: { readonly startedAt: number; readonly heldMs: number },
 ): JournalEntry {
   const { usage } = settled

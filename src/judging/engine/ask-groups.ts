@@ -1,5 +1,5 @@
 import type { TakenCase } from '../../contracts/ports/cases.ts'
-import type { AskGroup } from '../../contracts/ports/queues.ts'
+import type { AskGroup } from '../../contracts/ports/stage-queues.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
-import type { Answers, Asked, AskedOutcome, Asking } from '../../contracts/ports/answers.ts'
+import type { Answers, VerdictRequest, VerdictRequestOutcome, VerdictRequests } from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
@@ -21,7 +21,7 @@ export function asking(deps: {
   readonly settings: { readonly keepAnswers: number; readonly keepMemo: number }
   /** Opens what is due, once something was asked. */
   readonly wake: () => void
-}): Asking {
+}): VerdictRequests {
   const { threads, memo, answers, rules, clock, settings, wake } = deps
 
   return {
@@ -45,7 +45,7 @@ export function asking(deps: {
       const put = await threads.putAsked({ thread, subject, protocols: names, webhook, until }, now)
       if (put === 'deleted') return { kind: 'deleted' }
       wake()
-      return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies AskedOutcome
+      return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies VerdictRequestOutcome
     },
     async leave(tenant, id) {
       if (await threads.dropAsked({ tenant, postId: id, kind: 'asked' })) await answers.tellDropped(id)
@@ -65,7 +65,7 @@ export function asking(deps: {
 function judgesOf(
   { protocols, routes }: { protocols: readonly Protocol[]; routes: Router },
   subject: ThreadRef,
-  asked: Pick<Asked, 'protocols'> & { post: Post; comments: readonly Comment[] },
+  asked: Pick<VerdictRequest, 'protocols'> & { post: Post; comments: readonly Comment[] },
 ): { judges: readonly Protocol[]; unjudged: readonly string[] } {
   if (asked.protocols === null) return { judges: routes.at(subject, asked.post, asked.comments.length), unjudged: [] }
   const judges = protocols.filter((one) => asked.protocols?.includes(one.name) && mayBeAsked(one, asked.post))

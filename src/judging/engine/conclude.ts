@@ -1,4 +1,10 @@
-import { type Call, type CaseRecord, type Journal, type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
+import {
+  type CaseRecord,
+  type Journal,
+  type JournalEntry,
+  type ModelCall,
+  usageOf,
+} from '../../contracts/facts/case.ts'
 import { cut } from '../../contracts/facts/cut.ts'
 import type { FilteredQuestions } from '../../contracts/facts/filtered.ts'
 import { fitted } from '../../contracts/facts/transcript.ts'
@@ -9,18 +15,18 @@ import {
   FAULTS,
   type RecordedMessage,
   type Remark,
-  type Ruled,
   type Ruling,
+  type RulingSummary,
   type Turn,
   type Verdict,
 } from '../../contracts/facts/verdict.ts'
 import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
-import { proposalOf } from './decided.ts'
+import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 
 /** Everything that is known of a case when its script has ended. */
-export interface Ended {
+export interface EndedCase {
   readonly record: CaseRecord
   readonly ruling: Ruling
   readonly asked: readonly KeyedAsk[]
@@ -40,7 +46,7 @@ function degradedComments({ comments }: Pick<CaseRecord, 'comments'>): string[] 
   return [...(rekeyed === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
 }
 
-export function verdictOf(ended: Ended): Verdict {
+export function verdictOf(ended: EndedCase): Verdict {
   const { record, ruling, asked, journal, decidedAt } = ended
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
@@ -109,7 +115,7 @@ function bounded(ruling: Ruling): Ruling {
 const MAX_FILTERED = 50
 
 /** What endpoints' filters refused, by stage and model, in the order in which it was asked. */
-function filteredOf({ asked, journal, lostCalls }: Ended): Pick<Verdict, 'filtered'> {
+function filteredOf({ asked, journal, lostCalls }: EndedCase): Pick<Verdict, 'filtered'> {
   const refused = asked.flatMap(({ key, ask }) => {
     const { stage, about = [], batch } = ask
     const alone = (batch?.count ?? 1) === 1 ? about.slice(0, 1) : []
@@ -187,7 +193,7 @@ function criticalPath(asked: readonly KeyedAsk[], journal: Journal): { modelMs: 
 
 /** What an ended case leaves to be published: its verdict, or the proposal that it is beneath a person's. */
 export function endOf(
-  ended: Ended,
+  ended: EndedCase,
   sent: Parameters<typeof transcriptOf>[1],
   maxBytes: number,
 ): Pick<CaseEnd, 'label' | 'verdict' | 'transcript' | 'proposal'> {
@@ -206,7 +212,7 @@ export function endOf(
  * if it would be longer, the longest texts are shortened, and `cut` says so.
  */
 export function transcriptOf(
-  ended: Ended,
+  ended: EndedCase,
   sent: (asked: KeyedAsk, entry: JournalEntry) => ChatMessage[],
   maxBytes: number,
   ruled = verdictOf(ended),
@@ -245,7 +251,7 @@ export function transcriptOf(
 const MAX_LOST_CALLS = 500
 
 /** What a transcript says of its verdict. */
-function ruledOf(ended: Ended, ruled: Verdict): Ruled {
+function ruledOf(ended: EndedCase, ruled: Verdict): RulingSummary {
   const { protocol, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = ruled
   const inTurns = new Set(ended.asked.map(({ key }) => key))
   const lost = ended.lostCalls.filter(({ key }) => !inTurns.has(key))
@@ -266,7 +272,7 @@ function ruledOf(ended: Ended, ruled: Verdict): Ruled {
   }
 }
 
-function recordedCall({ id, outcome, model, startedAt, ms, spent }: Call): Turn['calls'][number] {
+function recordedCall({ id, outcome, model, startedAt, ms, spent }: ModelCall): Turn['calls'][number] {
   const { estimated: _, ...counted } = spent ?? {}
   return { id, outcome, model, startedAt: iso(startedAt), ms, ...counted }
 }

@@ -1,11 +1,11 @@
 import { type FailureCode, PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import { noUsage } from '../../contracts/facts/verdict.ts'
-import type { Attempt, AttemptEnd } from '../../contracts/ports/queues.ts'
-import type { Settled } from '../../models/context.ts'
+import type { Attempt, AttemptEnd } from '../../contracts/ports/stage-queues.ts'
+import type { AskResult } from '../../models/context.ts'
 
 /** What follows from an attempt that threw: the ask fails, it is retried, or the error is unexpected. */
 type FailedAttempt =
-  | { readonly next: 'fail'; readonly settled: Settled }
+  | { readonly next: 'fail'; readonly settled: AskResult }
   | { readonly next: 'retry'; readonly end: Exclude<AttemptEnd, { end: 'done' }> }
   | { readonly next: 'throw' }
 
@@ -30,7 +30,7 @@ export function failedAttempt(
   return { next: 'retry', end: { end: 'again', why } }
 }
 
-function failed(code: FailureCode, detail: string): Settled {
+function failed(code: FailureCode, detail: string): AskResult {
   return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
 }
 

@@ -1,7 +1,7 @@
 import { undecided } from '../../contracts/facts/verdict.ts'
 import { type CaseStore, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { type Ended, endOf } from './conclude.ts'
+import { type EndedCase, endOf } from './conclude.ts'
 import { callsIn } from './lost-calls.ts'
 
 interface GiveUpParts {
@@ -28,7 +28,7 @@ export async function giveUp(
   })
   if (taken === null || !mayEnd(taken)) return false
   const { record, epoch, journal, lostCalls } = taken
-  const ended: Ended = {
+  const ended: EndedCase = {
     record,
     journal,
     asked: [],

@@ -3,25 +3,25 @@ import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
-import type { Advance, Work } from '../../contracts/ports/queues.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import type { Advance, Work } from '../../contracts/ports/stage-queues.ts'
 import { withFormat } from '../../models/format.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import { type AnswerParts, answer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
-import { type Ended, endOf, faithfully } from './conclude.ts'
+import { hasWaited } from './comment-erasure.ts'
+import { type EndedCase, endOf, faithfully } from './conclude.ts'
 import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
-import { hasWaited } from './erase.ts'
 import { type LargeCases, largeCases } from './large-cases.ts'
 import { callsIn } from './lost-calls.ts'
 import { type Pacing, pacing } from './pacing.ts'
-import { type Pending, pendingAsks } from './pending.ts'
+import { type PendingAsks, pendingAsks } from './pending.ts'
 import { prepared } from './prepared.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
 import type { Protocol } from './script.ts'
-import { isHandedBack, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
+import { isLeftToOtherVersion, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
 
 export interface JudgeSettings {
@@ -60,7 +60,7 @@ interface JudgeContext extends JudgeParts {
  * `answer` answers one ask of a round and journals the result; `pending` says what a case waits for. Every step may be
  * repeated, in any process, at any time.
  */
-export function judge(parts: JudgeParts): Work & { readonly pending: Pending } {
+export function judge(parts: JudgeParts): Work & { readonly pending: PendingAsks } {
   const scripts = waitingScripts(parts.clock)
   const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
   const { holding } = parts
@@ -87,53 +87,54 @@ const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
 async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
   const { cases, scripts, pace, large } = context
-  const waiting = scripts.of(caseId)
-  if (waiting === undefined) {
-    const putOff = pace.putOff(share)
-    if (putOff > 0) return { next: 'later', delayMs: putOff * (1 + 3 * Math.random()) }
+  const waitingScript = scripts.of(caseId)
+  if (waitingScript === undefined) {
+    const delayMs = pace.delayFor(share)
+    if (delayMs > 0) return { next: 'later', delayMs: delayMs * (1 + 3 * Math.random()) }
     await pace.begin(share)
   }
-  const length = waiting?.subjectCharacters ?? (await cases.recordLength(caseId))
-  if (waiting === undefined) pace.weigh(share, length)
-  const use = await large.use(caseId, length)
-  if (use === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
+  const length = waitingScript?.subjectCharacters ?? (await cases.recordLength(caseId))
+  if (waitingScript === undefined) pace.weigh(share, length)
+  const turn = await large.takeTurn(caseId, length)
+  if (turn === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
   try {
-    return await takeOn(context, caseId, share, waiting)
+    return await runOnce(context, caseId, share, waitingScript)
   } finally {
-    use.end()
+    turn.end()
   }
 }
 
 /** Takes the case over and runs its script on, unless it is left to others. */
-async function takeOn(
+async function runOnce(
   context: JudgeContext,
   caseId: string,
   share: string,
-  waiting: ReturnType<WaitingScripts['of']>,
+  waitingScript: ReturnType<WaitingScripts['of']>,
 ): Promise<Advance> {
   const { protocols, cases, clock, settings, scripts } = context
   // Known before the case is taken: handing it back must not count as a takeover, however long a rollout lasts.
-  const seen = waiting ?? (await cases.peek(caseId))
-  if (seen === null) return DONE
-  const protocol = protocolOf(protocols, seen.record)
+  const peeked = waitingScript ?? (await cases.peek(caseId))
+  if (peeked === null) return DONE
+  const protocol = protocolOf(protocols, peeked.record)
   if (protocol === undefined) return PROTOCOL_OFF
-  if (isWaiting(seen.record, clock())) return LATER
-  if (isHandedBack(seen.record, protocol, clock(), settings.handBack)) return LATER
-  const taken = await cases.take(caseId, seen)
+  if (isWaiting(peeked.record, clock())) return LATER
+  if (isLeftToOtherVersion(peeked.record, protocol, clock(), settings.handBack)) return LATER
+  const taken = await cases.take(caseId, peeked)
   if (taken === null) {
     scripts.forget(caseId)
     return DONE
   }
-  const other = otherVersion(taken.record.versions, protocol)
-  if (other !== otherVersion(seen.record.versions, protocol) || isWaiting(taken.record, clock())) {
+  const versionDifference = otherVersion(taken.record.versions, protocol)
+  if (versionDifference !== otherVersion(peeked.record.versions, protocol) || isWaiting(taken.record, clock())) {
     // It has restarted meanwhile.
     scripts.forget(caseId)
     return advance(context, caseId, share)
   }
-  if (other !== undefined) return (await restart(context, taken, protocol)) ? advance(context, caseId, share) : DONE
-  const goOn = waiting?.record === taken.record ? waiting.progress : undefined
-  if (goOn === undefined) await prepared(protocol, taken.record.subject)
-  const { replayState, progress } = replayCase(protocol, taken, goOn, context)
+  if (versionDifference !== undefined)
+    return (await restart(context, taken, protocol)) ? advance(context, caseId, share) : DONE
+  const resumed = waitingScript?.record === taken.record ? waitingScript.progress : undefined
+  if (resumed === undefined) await prepared(protocol, taken.record.subject)
+  const { replayState, progress } = replayCase(protocol, taken, resumed, context)
   if (replayState.at === 'end') {
     scripts.forget(caseId)
     return (await conclude(context, taken, replayState)) ? DONE : LATER
@@ -166,7 +167,7 @@ async function conclude(
   // The transcript of a case that was given up lacks turns whose calls were made.
   const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
   const said = protocolOf(protocols, record)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
-  const ended: Ended = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+  const ended: EndedCase = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
   const won = await cases.conclude(record, epoch, {

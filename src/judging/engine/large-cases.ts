@@ -6,7 +6,7 @@ const LARGE = 62_500
 const MOST = 16_000_000
 
 /** The use of a case, until it ends. */
-export type Use = { end(): void }
+export type LargeCaseTurn = { end(): void }
 
 /**
  * The large cases of a process, which it can't have in memory all at once: a thread of as many comments as may be kept, each as
@@ -14,16 +14,16 @@ export type Use = { end(): void }
  */
 export interface LargeCases {
   /** Begins to use a case; null if others that are used leave no room for it. `length` is its record's, if it is known. */
-  use(caseId: string, length?: number): Promise<Use | null>
+  takeTurn(caseId: string, length?: number): Promise<LargeCaseTurn | null>
 }
 
-const NOTHING: Use = { end: () => {} }
+const NOTHING: LargeCaseTurn = { end: () => {} }
 
 export function largeCases(cases: Pick<CaseStore, 'recordLength'>): LargeCases {
   const used = new Map<string, { readonly length: number; users: number }>()
   let total = 0
 
-  function again(caseId: string): Use | null {
+  function again(caseId: string): LargeCaseTurn | null {
     const known = used.get(caseId)
     if (known === undefined) return null
     known.users++
@@ -37,7 +37,7 @@ export function largeCases(cases: Pick<CaseStore, 'recordLength'>): LargeCases {
   }
 
   return {
-    async use(caseId, given) {
+    async takeTurn(caseId, given) {
       const known = again(caseId)
       if (known !== null) return known
       const length = given ?? (await cases.recordLength(caseId))

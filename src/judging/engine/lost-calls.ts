@@ -1,8 +1,8 @@
-import type { Call, Journal } from '../../contracts/facts/case.ts'
+import type { Journal, ModelCall } from '../../contracts/facts/case.ts'
 import type { LostCall } from '../../contracts/ports/cases.ts'
 
 /** Calls with the key of the ask that they were made for. */
-export function callsFor(calls: readonly Call[], key: string): LostCall[] {
+export function callsFor(calls: readonly ModelCall[], key: string): LostCall[] {
   return calls.map((call) => ({ key, ...call }))
 }
 

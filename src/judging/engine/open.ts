@@ -3,8 +3,8 @@ import { weightedSlots } from '../../contracts/facts/slots.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { StageQueues } from '../../contracts/ports/queues.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import type { StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type {
   Origin,
   StreamMarks,

@@ -74,7 +74,7 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
 
   return {
     /** How long a case of this share is to be put off, in ms; 0 if it may wait here. */
-    putOff(share: string): number {
+    delayFor(share: string): number {
       const wait = waitOf(share)
       return wait > LONGEST_WAIT_MS ? wait : 0
     },

@@ -1,7 +1,7 @@
 import type { CaseStore } from '../../contracts/ports/cases.ts'
-import type { AskGroup, StageQueues } from '../../contracts/ports/queues.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import type { Pending } from './pending.ts'
+import type { AskGroup, StageQueues } from '../../contracts/ports/stage-queues.ts'
+import type { PendingAsks } from './pending.ts'
 
 /** Cases looked at in one step. */
 const AT_ONCE = 500
@@ -14,7 +14,7 @@ const AT_ONCE = 500
 export function reconciler(deps: {
   cases: Pick<CaseStore, 'idle'>
   queues: Pick<StageQueues, 'stranded' | 'push'>
-  pending: Pending
+  pending: PendingAsks
   report: Report
   idleMs: number
 }) {

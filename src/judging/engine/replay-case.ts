@@ -1,14 +1,14 @@
 import { type Fault, undecided } from '../../contracts/facts/verdict.ts'
 import type { TakenCase } from '../../contracts/ports/cases.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import { isOver } from './erase.ts'
-import { begin, type KeyedAsk, type Progress, proceed, type ReplayState, scriptOf } from './replay.ts'
+import { isOver } from './comment-erasure.ts'
+import { begin, type KeyedAsk, proceed, type ReplayState, type ScriptProgress, scriptOf } from './replay.ts'
 import type { Protocol } from './script.ts'
 
 interface ReplayedCase {
   readonly replayState: ReplayState
   /** What the script continues from when answers have arrived; null for a case that was given up. */
-  readonly progress: Progress | null
+  readonly progress: ScriptProgress | null
 }
 
 /**
@@ -19,7 +19,7 @@ interface ReplayedCase {
 export function replayCase(
   protocol: Protocol,
   taken: TakenCase,
-  waiting: Progress | undefined,
+  waiting: ScriptProgress | undefined,
   { report, settings }: { readonly report: Report; readonly settings: { readonly maxTakeovers: number } },
 ): ReplayedCase {
   const takeovers = taken.epoch - (taken.record.restartedAtEpoch ?? 0)

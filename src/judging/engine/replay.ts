@@ -1,4 +1,4 @@
-import { type Answered, type Ask, keptAnswer } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, keptAnswer } from '../../contracts/facts/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import type { Conclusion, Protocol, Script } from './script.ts'
 
@@ -23,7 +23,7 @@ export type ReplayState =
   | { readonly at: 'end'; readonly conclusion: Conclusion; readonly asked: readonly KeyedAsk[] }
 
 /** A script in progress: what it has asked so far, and the round that it waits for. */
-export interface Progress {
+export interface ScriptProgress {
   readonly script: Script
   readonly asked: KeyedAsk[]
   step: ReturnType<Script['next']>
@@ -36,7 +36,7 @@ export function scriptOf(protocol: Protocol, { subject, carry, overloaded, tenan
 }
 
 /** Starts a script; it waits before its first round. */
-export function begin(script: Script): Progress {
+export function begin(script: Script): ScriptProgress {
   return { script, asked: [], step: script.next(), round: 0 }
 }
 
@@ -45,7 +45,7 @@ export function begin(script: Script): Progress {
  * ask on the way, in order. Throws if the journal has the answer to another question than the script asks. A script
  * that was restarted is replayed; one that waited in memory continues from its round.
  */
-export function proceed(progress: Progress, journal: Journal): ReplayState {
+export function proceed(progress: ScriptProgress, journal: Journal): ReplayState {
   for (;;) {
     const { step, round, asked } = progress
     if (step.done) return { at: 'end', conclusion: step.value, asked }
@@ -64,7 +64,7 @@ export function replay(script: Script, journal: Journal): ReplayState {
   return proceed(begin(script), journal)
 }
 
-function answered({ key, ask }: KeyedAsk, journal: Journal): Answered<unknown> {
+function answered({ key, ask }: KeyedAsk, journal: Journal): AnswerOrFailure<unknown> {
   const entry = journal.get(key)
   if (entry?.stage !== ask.stage || entry.role !== ask.role)
     throw new Error(

@@ -6,7 +6,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import type { TraceLinks } from '../../contracts/ports/traces.ts'
-import { type Ended, transcriptOf, verdictOf } from './conclude.ts'
+import { type EndedCase, transcriptOf, verdictOf } from './conclude.ts'
 import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { versionsOf } from './versions.ts'
@@ -84,7 +84,7 @@ function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 
     deadline: 0,
   }
   const ruling: Ruling = { ...undecided('deleted'), decidedBy: 'deleted' }
-  const ended: Ended = {
+  const ended: EndedCase = {
     record: bare,
     ruling,
     asked: [],

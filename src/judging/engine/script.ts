@@ -1,10 +1,10 @@
-import type { Answered, Ask } from '../../contracts/facts/ask.ts'
-import type { StepsUsed } from '../../contracts/facts/steps.ts'
+import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
+import type { UsedSteps } from '../../contracts/facts/steps.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
-import type { RuledBy, Ruling, Versions } from '../../contracts/facts/verdict.ts'
+import type { Ruling, RulingSource, Versions } from '../../contracts/facts/verdict.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
-  -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? Answered<Answer> : never
+  -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? AnswerOrFailure<Answer> : never
 }
 
 /**
@@ -23,7 +23,7 @@ export interface Conclusion {
 export type Script = SubScript<Conclusion>
 
 /** A sub-script: yields rounds as a script does, and returns its result to the script that runs it with `yield*`. */
-export type SubScript<Value> = Generator<readonly Ask[], Value, readonly Answered<unknown>[]>
+export type SubScript<Value> = Generator<readonly Ask[], Value, readonly AnswerOrFailure<unknown>[]>
 
 /** Asks all of `asks` in one round. `const [a, b] = yield* round([askA, askB])` types each answer by its ask. */
 export function* round<const Asks extends readonly Ask<never>[] | readonly Ask<unknown>[]>(
@@ -66,13 +66,13 @@ export interface Protocol {
   /** What people may decide, where that is not `labels`. */
   readonly peopleLabels?: readonly string[]
   /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
-  readonly decides?: readonly RuledBy[]
+  readonly decides?: readonly RulingSource[]
   /** By words that its models answer with, in small letters, the labels that these mean: for people who read a debate. */
   readonly meanings?: Readonly<Record<string, string>>
   /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */
   readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
   /** By aspect the evaluation steps that it scores by, if it reads such from files. */
-  readonly steps?: Readonly<Record<string, StepsUsed>>
+  readonly steps?: Readonly<Record<string, UsedSteps>>
   /** Every question reaches a model, as in its paper: nothing is answered from the memo. */
   readonly faithful?: boolean
   /** The library's shelves that its lookups search. */

@@ -40,7 +40,7 @@ export function isWaiting({ resumeAt = 0 }: CaseRecord, now: number): boolean {
  * case's own prompts and settings. After that it restarts under the versions of this process; a case with an older
  * script restarts at once.
  */
-export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
+export function isLeftToOtherVersion(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
   const other = otherVersion(record.versions, protocol)
   return other === 'newer' || (other === 'different' && now - pinnedAt(record) < handBackMs)
 }
@@ -49,7 +49,12 @@ export function isHandedBack(record: CaseRecord, protocol: Protocol, now: number
  * Whether an ask of a case of other versions is left to another process: for ever if the case's script is newer, and
  * for `handBackMs` otherwise.
  */
-export function isLeftToOthers(record: CaseRecord, protocol: Protocol, now: number, handBackMs: number): boolean {
+export function isAskLeftToOtherVersion(
+  record: CaseRecord,
+  protocol: Protocol,
+  now: number,
+  handBackMs: number,
+): boolean {
   return otherVersion(record.versions, protocol) === 'newer' || now - pinnedAt(record) < handBackMs
 }
 

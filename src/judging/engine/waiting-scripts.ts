@@ -2,14 +2,14 @@ import type { CaseRecord, JournalEntry } from '../../contracts/facts/case.ts'
 import { charactersIn } from '../../contracts/facts/characters-in.ts'
 import type { TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { StagedAsk } from '../../contracts/ports/queues.ts'
-import { type KeyedAsk, noteReadHere, type Progress } from './replay.ts'
+import type { StagedAsk } from '../../contracts/ports/stage-queues.ts'
+import { type KeyedAsk, noteReadHere, type ScriptProgress } from './replay.ts'
 
 /** A script that waits for the answers of its round. */
 interface WaitingScript {
   readonly run: number
   readonly record: CaseRecord
-  readonly progress: Progress
+  readonly progress: ScriptProgress
   /** ms since 1970 */
   readonly keptAt: number
   /** The answers that this process knows; others may have journaled more. */
@@ -49,7 +49,7 @@ export function waitingScripts(clock: Clock) {
     of: (caseId: string): WaitingScript | undefined => waiting.get(caseId),
     forget,
     /** Keeps a script that waits for `open`; one without progress could not be continued, and is not kept. */
-    keep({ record, run, journal }: TakenCase, progress: Progress | null, open: readonly KeyedAsk[]): void {
+    keep({ record, run, journal }: TakenCase, progress: ScriptProgress | null, open: readonly KeyedAsk[]): void {
       forget(record.id)
       if (progress === null) return
       const subject = charactersIn(record.subject)

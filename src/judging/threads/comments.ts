@@ -1,8 +1,8 @@
 import type { Outcome } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
-import type { CommentChange, Origin, Place, ThreadRules } from '../../contracts/ports/threads.ts'
-import { dueNow, laterPlace, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
+import type { CommentChange, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
+import { dueNow, laterPlace, passCounts, type Thread, type ThreadStep, takenBefore } from './thread.ts'
 
 type CommentOutcome = Exclude<Outcome, 'dead-letter'>
 
@@ -11,7 +11,7 @@ export function takeComments(
   thread: Thread,
   { changes, now }: { readonly changes: readonly CommentChange[]; readonly now: number },
   rules: ThreadRules,
-): Step<CommentOutcome[]> {
+): ThreadStep<CommentOutcome[]> {
   if (thread.status === 'deleted') return { thread, outcome: changes.map(() => 'deleted') }
   if (thread.status !== 'threaded') return { thread, outcome: changes.map(() => 'unrouted') }
   const batch = batchOn(thread, rules)
@@ -30,7 +30,7 @@ interface Batch {
   overAuthor: number
   late: number
   due: number | null
-  place: Place | undefined
+  place: MessagePlace | undefined
   /** A comment was added, edited or deleted. */
   changed: boolean
   deleted: boolean

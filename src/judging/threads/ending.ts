@@ -1,7 +1,7 @@
 import type { DecidedRevision } from '../../contracts/ports/decisions.ts'
 import type { Origin } from '../../contracts/ports/threads.ts'
-import { decidedOf } from './decisions.ts'
-import { newThread, type Revision, type Step, type Thread } from './thread.ts'
+import { decidedOf } from './decision-rules.ts'
+import { newThread, type Revision, type Thread, type ThreadStep } from './thread.ts'
 
 /** The revision that retracts a protocol's verdicts on a deleted post. */
 interface Retraction {
@@ -25,7 +25,7 @@ export interface EndedDecision extends DecidedRevision {
 export function deletePost(
   thread: Thread,
   { inFlight }: { inFlight: ReadonlyMap<string, string> },
-): Step<
+): ThreadStep<
   { kind: 'duplicate' } | { kind: 'deleted'; retractions: readonly Retraction[]; ended: readonly EndedDecision[] }
 > {
   if (thread.status === 'deleted') return { thread, outcome: { kind: 'duplicate' } }
@@ -56,7 +56,7 @@ export function deletePost(
  * Forgets the thread if its post has not arrived in time; the outcome says where each of its comments came from. A
  * thread whose post has arrived is kept; one that is deleted, or that nobody judges, is no longer due.
  */
-export function expireOrphans(thread: Thread): Step<{ expired: readonly Origin[] }, Thread | null> {
+export function expireOrphans(thread: Thread): ThreadStep<{ expired: readonly Origin[] }, Thread | null> {
   if (thread.status === 'deleted' || thread.status === 'unrouted')
     return { thread: { ...thread, due: null }, outcome: { expired: [] } }
   if (thread.post !== null) return { thread, outcome: { expired: [] } }

@@ -1,15 +1,15 @@
-import type { AskedAgain, JudgedAgain, KnownRevision } from '../../contracts/ports/judge-again.ts'
+import type { AgainOutcome, AgainRequest, KnownRevision } from '../../contracts/ports/judge-again.ts'
 import type { RememberedThread } from '../../contracts/ports/threads.ts'
-import { dueNow, newThread, type Revision, type Step, type Thread } from './thread.ts'
+import { dueNow, newThread, type Revision, type Thread, type ThreadStep } from './thread.ts'
 
 /**
  * Has protocols judge the thread once more, each if the revision that it is to follow is its last one: nothing then counts as
  * seen by that revision. A case whose verdict is on its way out is followed by the next.
  */
-export function askAgain(thread: Thread, asked: readonly AskedAgain[], now: number): Step<JudgedAgain[]> {
+export function askAgain(thread: Thread, asked: readonly AgainRequest[], now: number): ThreadStep<AgainOutcome[]> {
   const revisions = new Map(thread.revisions)
   let wakes = false
-  const outcome = asked.map(({ protocol, revision }): JudgedAgain => {
+  const outcome = asked.map(({ protocol, revision }): AgainOutcome => {
     if (thread.status === 'deleted') return 'deleted'
     if (thread.post === null) return 'forgotten'
     const last = revisions.get(protocol)
@@ -35,13 +35,13 @@ export function revive(
   thread: Thread,
   remembered: RememberedThread,
   again: {
-    readonly asked: readonly AskedAgain[]
+    readonly asked: readonly AgainRequest[]
     readonly known: readonly KnownRevision[]
     readonly readVersion: number | null
   },
   now: number,
-): Step<readonly JudgedAgain[]> {
-  const all = (outcome: JudgedAgain) => ({ thread, outcome: again.asked.map(() => outcome) })
+): ThreadStep<readonly AgainOutcome[]> {
+  const all = (outcome: AgainOutcome) => ({ thread, outcome: again.asked.map(() => outcome) })
   if (thread.status === 'deleted') return all('deleted')
   const version = thread.version === 0 ? null : thread.version
   if (thread.post !== null || version !== again.readVersion) return all('changed')

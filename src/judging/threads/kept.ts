@@ -1,4 +1,4 @@
-import { type CutAway, cut } from '../../contracts/facts/cut.ts'
+import { cut, type TextCut } from '../../contracts/facts/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../../contracts/facts/messages.ts'
 import type { Comment, Medium, Post } from '../../contracts/facts/thread.ts'
 import type { ThreadRules } from '../../contracts/ports/threads.ts'
@@ -97,7 +97,7 @@ export function keptReply(
 }
 
 /** A text shortened to this many characters, with the numbers of characters left out and in all if any are left out. */
-export function shortened(text: string, characters: number): { text: string; cut?: CutAway } {
+export function shortened(text: string, characters: number): { text: string; cut?: TextCut } {
   const { text: kept, left } = cut(text, characters)
   return left === 0 ? { text: kept } : { text: kept, cut: { left, of: text.length } }
 }

@@ -1,6 +1,6 @@
 import type { ThreadState, ThreadStore } from '../../contracts/ports/threads.ts'
-import { decidedOf } from './decisions.ts'
-import type { Revision, Step, Thread } from './thread.ts'
+import { decidedOf } from './decision-rules.ts'
+import type { Revision, Thread, ThreadStep } from './thread.ts'
 
 type Opening = Parameters<ThreadStore['open']>[1]
 
@@ -20,7 +20,7 @@ const NEVER_OPENED: Revision = { revision: 0, seen: 0, final: false, openId: nul
 export function openCases(
   thread: Thread,
   { read, opening, paused }: { read: ThreadState; opening: Opening; paused: ReadonlySet<string> },
-): Step<Opened> {
+): ThreadStep<Opened> {
   if (!mayOpen(thread, read, opening)) return { thread, outcome: { opened: [], waitsFor: [] } }
   const absent = (opening.absent ?? []).filter(
     (protocol) => !isOpen(thread, protocol) && isNews(thread, protocol, read),

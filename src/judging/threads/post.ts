@@ -1,14 +1,23 @@
 import type { Outcome } from '../../contracts/facts/messages.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { Arrival, ThreadRules } from '../../contracts/ports/threads.ts'
-import { atOnce, dueNow, laterPlace, newThread, passCounts, type Step, type Thread, takenBefore } from './thread.ts'
+import {
+  atOnce,
+  dueNow,
+  laterPlace,
+  newThread,
+  passCounts,
+  type Thread,
+  type ThreadStep,
+  takenBefore,
+} from './thread.ts'
 
 /** Applies a post that is new, repeated or edited. */
 export function takePost(
   thread: Thread,
   { post, arrival }: { readonly post: Post; readonly arrival: Arrival },
   rules: ThreadRules,
-): Step<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
+): ThreadStep<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
   if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
   const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }

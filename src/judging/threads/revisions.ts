@@ -1,5 +1,5 @@
-import { decidedIsOut, eraseRulings, restoredOnTheWay } from './decisions.ts'
-import type { Revision, Step, Thread } from './thread.ts'
+import { eraseRulings, noteDecisionPublished, restoredOnTheWay } from './decision-rules.ts'
+import type { Revision, Thread, ThreadStep } from './thread.ts'
 import { dueNow } from './thread.ts'
 
 /** A case of the thread, as the thread's revisions name it. */
@@ -28,7 +28,7 @@ export function publish(
   { protocol, caseId, number, now }: OfCase & { readonly number: number | null; readonly now: number },
 ): Thread {
   const noted = noteNumber(given, protocol, number)
-  const thread = decidedIsOut(noted, { protocol, caseId })
+  const thread = noteDecisionPublished(noted, { protocol, caseId })
   const revision = thread.revisions.get(protocol)
   const wasOpen = revision?.openId === caseId
   if (revision === undefined || (!wasOpen && thread === noted)) return thread
@@ -74,7 +74,7 @@ export function eraseInFlight(thread: Thread, { protocol }: { protocol: string }
 export function eraseCarries(
   given: Thread,
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown; now: number },
-): Step<'erased' | 'opened'> {
+): ThreadStep<'erased' | 'opened'> {
   const thread = eraseRulings(given)
   if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))

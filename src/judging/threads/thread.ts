@@ -1,9 +1,9 @@
 import { byTimeThenId, type Post, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { DecidedRevision } from '../../contracts/ports/decisions.ts'
 import type {
+  MessagePlace,
+  MessageThread,
   Origin,
-  Place,
-  SaidThread,
   ThreadRules,
   ThreadState,
   ThreadStatus,
@@ -16,7 +16,7 @@ import type {
  * Each rule is a pure function `(thread, change, rules) → { thread, outcome }` in one of the files beside this one; none has a clock
  * or reads a store.
  */
-export interface Thread extends SaidThread {
+export interface Thread extends MessageThread {
   readonly status: ThreadStatus
   /** Null while only comments have arrived. */
   readonly post: Post | null
@@ -59,7 +59,7 @@ export interface Revision {
 }
 
 /** The result of a rule: the thread after it, and what the caller is told. */
-export interface Step<Outcome, After = Thread> {
+export interface ThreadStep<Outcome, After = Thread> {
   readonly thread: After
   readonly outcome: Outcome
 }
@@ -132,7 +132,7 @@ export function stateOf(thread: Thread): ThreadState | null {
 }
 
 /** The place up to which messages have been taken once this one is: times may fall from one message to the next. */
-export function laterPlace(last: Place | undefined, place: Place): Place {
+export function laterPlace(last: MessagePlace | undefined, place: MessagePlace): MessagePlace {
   if (last === undefined || last.partition !== place.partition) return place
   return { ...place, timestamp: Math.max(last.timestamp, place.timestamp) }
 }
@@ -141,7 +141,7 @@ export function laterPlace(last: Place | undefined, place: Place): Place {
  * Whether a message at this place was taken before the one at `last` was. A topic that was recreated begins with lower
  * offsets and later times; places in different partitions can't be compared.
  */
-export function takenBefore(last: Place | undefined, place: Place | undefined): boolean {
+export function takenBefore(last: MessagePlace | undefined, place: MessagePlace | undefined): boolean {
   if (last === undefined || place === undefined || last.partition !== place.partition) return false
   return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
 }
@@ -173,7 +173,7 @@ export function passCounts(thread: Thread, now: number, { counts }: Pick<ThreadR
 }
 
 /** A protocol that was paused or off is on again: a thread that waited for it is due at once, unless it has no post. */
-export function wake(dormant: Thread, protocol: string, now: number): Step<'woken' | 'gone'> {
+export function wake(dormant: Thread, protocol: string, now: number): ThreadStep<'woken' | 'gone'> {
   const thread = { ...dormant, dormantFor: dormant.dormantFor.filter((other) => other !== protocol) }
   if (thread.post === null) return { thread, outcome: 'gone' }
   return { thread: dueNow(thread, now), outcome: 'woken' }

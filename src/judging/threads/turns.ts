@@ -2,7 +2,7 @@ import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
 
 /** A tenant with threads that are due. */
-interface Waiting {
+interface WaitingThreads {
   /** In the order in which they are due. */
   readonly refs: readonly ThreadRef[]
   /** Cases that the tenant has open, plus its threads that have been taken. */
@@ -63,16 +63,16 @@ export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly 
 function waitingTenants(
   due: readonly { readonly ref: ThreadRef; readonly at: number }[],
   openOf: ReadonlyMap<string, number>,
-): Waiting[] {
+): WaitingThreads[] {
   const inOrder = due.toSorted((a, b) => a.at - b.at)
   return [...Map.groupBy(inOrder, ({ ref }) => ref.tenant)]
     .map(([tenant, waiting]) => ({ refs: waiting.map(({ ref }) => ref), open: openOf.get(tenant) ?? 0, taken: 0 }))
     .sort((a, b) => a.open - b.open)
 }
 
-function nextTurn(tenants: readonly Waiting[]): [number, Waiting | undefined] {
+function nextTurn(tenants: readonly WaitingThreads[]): [number, WaitingThreads | undefined] {
   const waiting = [...tenants.entries()].filter(([, { refs, taken }]) => taken < refs.length)
-  const fewest = waiting.reduce<[number, Waiting] | undefined>(
+  const fewest = waiting.reduce<[number, WaitingThreads] | undefined>(
     (best, one) => (best === undefined || one[1].open < best[1].open ? one : best),
     undefined,
   )

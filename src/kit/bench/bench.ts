@@ -14,7 +14,7 @@ import { bareCaseMs, bareCasesPerSecond } from './baseline.ts'
 import { past, replies, threads } from './load.ts'
 import { mean, type Percentiles, percentiles, round } from './percentiles.ts'
 import { serve, sum } from './service.ts'
-import type { Published, Tick } from './worker.ts'
+import type { Tick, VerdictTimes } from './worker.ts'
 
 export interface BenchPlan {
   readonly protocol: string
@@ -323,7 +323,7 @@ function utilization(ticks: readonly Tick[], verdicts: number, slots: number): n
   return mean(shares)
 }
 
-function all({ ticks }: Seen): Published[] {
+function all({ ticks }: Seen): VerdictTimes[] {
   return ticks.flatMap(({ published }) => published)
 }
 

@@ -16,12 +16,12 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { sending } from '../../door/sending.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { kafkaClient } from '../../stream/client.ts'
-import { type HeldUp, type Slowest, slowestOf } from './held-up.ts'
 import { sentence } from './load.ts'
 import { type Percentiles, percentiles, round } from './percentiles.ts'
 import { forkWorker, gone, ready } from './service.ts'
+import { type ProcessPauses, type SlowestRequests, slowestOf } from './slowest-requests.ts'
 import { STOPPED, startProcess } from './start-process.ts'
-import type { Answered, Tick } from './worker.ts'
+import type { AnsweredRequest, Tick } from './worker.ts'
 
 export interface DoorPlan {
   /** Length of each phase, in seconds. */
@@ -40,7 +40,7 @@ interface Route {
   /** The door's own time: from when a request was read, without waiting for verdicts, to its answer. */
   readonly ownMs: Percentiles
   /** Where the slowest hundredth of it went. */
-  readonly slowest: Slowest
+  readonly slowest: SlowestRequests
 }
 
 /** What the door adds to a model's time, as many scores a second as are offered. */
@@ -257,7 +257,7 @@ async function offered(
   path: string,
   perSecond: number,
   body: () => string,
-): Promise<{ answered: Answered[]; others: number }> {
+): Promise<{ answered: AnsweredRequest[]; others: number }> {
   const { child: arrivals } = await startProcess('arrivals', [], signal)
   try {
     // What was answered before does not count.
@@ -306,7 +306,7 @@ async function byProducer(
   }
 }
 
-function heldUpIn(ticks: readonly Tick[]): HeldUp {
+function heldUpIn(ticks: readonly Tick[]): ProcessPauses {
   const all = ticks.flatMap(({ heldUp }) => (heldUp === null ? [] : [heldUp]))
   return {
     collecting: all.flatMap(({ collecting }) => collecting),

@@ -22,7 +22,7 @@ import { startUnderstudy } from '../understudy/server.ts'
 import { type Ledger, ledgerOf } from './ledger.ts'
 import { past, replies, threads } from './load.ts'
 import { round } from './percentiles.ts'
-import { type Served, serve, sum } from './service.ts'
+import { type ServiceRun, serve, sum } from './service.ts'
 
 export interface FaultPlan {
   /** Share of the model's calls that go wrong, in every way that the understudy knows. */
@@ -177,7 +177,7 @@ function subjectsOf(load: readonly FileMessage[], settings: Settings): ReadonlyS
   return new Set<string>(pairs)
 }
 
-async function publishedBy({ kafka, settings }: Served, signal: AbortSignal) {
+async function publishedBy({ kafka, settings }: ServiceRun, signal: AbortSignal) {
   const topics = topicsOf(settings)
   const verdicts: Verdict[] = []
   const transcripts: Transcript[] = []

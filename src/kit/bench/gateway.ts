@@ -6,7 +6,7 @@ import type { Report } from '../../contracts/ports/report.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
 import { openAiModel } from '../../models/openai/model.ts'
 import { connect } from '../../store/redis/connect.ts'
-import { openLoop, type Phase, type Send } from './open-loop.ts'
+import { type CallSender, openLoop, type Phase } from './open-loop.ts'
 import type { Percentiles } from './percentiles.ts'
 import { batches, COMMENTS, first, opinions } from './questions.ts'
 import { startProcess } from './start-process.ts'
@@ -70,7 +70,7 @@ export async function gatewayBench(
     })
     const through = timedGateway(redis, settings, client, report)
     const { rate, seconds, latencyMs } = plan
-    const phase = async (name: string, asks: Iterable<Ask>, perSecond: number, send: Send) => {
+    const phase = async (name: string, asks: Iterable<Ask>, perSecond: number, send: CallSender) => {
       say(`${name}: ${perSecond} calls a second for ${seconds} s …`)
       // Made beforehand: writing the questions is the protocol's work, and is not measured.
       const ready = first(asks, Math.ceil(perSecond * (seconds + WARM_UP_SECONDS) * 1.2))

@@ -39,14 +39,14 @@ process.on('message', (told: FaultyModel) => {
 })
 
 /** What is read of a Chat Completions request. */
-interface Asked {
+interface ServerRequest {
   readonly messages: ModelRequest['messages']
   readonly response_format: { readonly json_schema: ModelRequest['answer'] }
 }
 
 const server = createServer(async (request, response) => {
   const arrived = performance.now()
-  const { messages, response_format } = JSON.parse(await text(request)) as Asked
+  const { messages, response_format } = JSON.parse(await text(request)) as ServerRequest
   const content = benchAnswer({ messages, answer: response_format.json_schema })
   const { hangMs = 0, places = Number.POSITIVE_INFINITY } = faults
   const fault = working >= places ? 'refused' : chosen()

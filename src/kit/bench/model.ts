@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Model, ModelRequest } from '../../contracts/ports/model.ts'
 import { answered, contentOf, MODEL } from '../understudy/answer.ts'
-import type { JsonSchema } from '../understudy/json-schema.ts'
+import type { LooseSchema } from '../understudy/json-schema.ts'
 import { readQuestion } from '../understudy/question.ts'
 
 /**
@@ -55,7 +55,7 @@ export function benchAnswer(request: Pick<ModelRequest, 'messages' | 'answer'>):
 }
 
 function questionOf({ messages, answer: { name, schema } }: Pick<ModelRequest, 'messages' | 'answer'>) {
-  const format = { type: 'json_schema', json_schema: { name, schema: schema as JsonSchema } }
+  const format = { type: 'json_schema', json_schema: { name, schema: schema as LooseSchema } }
   return readQuestion({ messages, response_format: format })
 }
 

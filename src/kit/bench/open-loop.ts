@@ -17,7 +17,7 @@ export interface Phase {
 }
 
 /** Sends one call; resolves to the time with the model, in ms. */
-export type Send = (ask: Ask) => Promise<number>
+export type CallSender = (ask: Ask) => Promise<number>
 
 /**
  * Sends an ask whenever `arrivals` says that one is due, however slow the earlier ones are, so that a slow call delays no
@@ -28,7 +28,7 @@ export async function openLoop(
   asks: Ask[],
   perSecond: number,
   seconds: number,
-  send: Send,
+  send: CallSender,
   signal: AbortSignal,
 ): Promise<Phase> {
   const seen: { whole: number; model: number; late: number }[] = []

@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../contracts/ports/model.ts'
 import { FORM_NAME } from '../../models/openai/request-body.ts'
 
 /** What a model was asked. */
-export type Asked = Pick<ModelRequest, 'model' | 'messages' | 'answer'>
+export type RecordedPrompt = Pick<ModelRequest, 'model' | 'messages' | 'answer'>
 
 /** Shares of all characters of prompts. */
 export interface PromptShares {
@@ -28,7 +28,7 @@ const FENCE = /^<<(end:)?[^>]*>>$/
 const FORM = /^Answer format \([^)]*\): \{/
 
 /** By characters, in the order in which they were asked; each is found by all that come after it. */
-export function promptShares(asked: readonly Asked[]): PromptShares {
+export function promptShares(asked: readonly RecordedPrompt[]): PromptShares {
   const [ours, theirs] = [new Set<string>(), new Set<string>()]
   const sum = { all: 0, inBlocks: 0, fromThousand: 0, texts: 0, fences: 0, form: 0, system: 0 }
   for (const { model, messages, answer } of asked) {

@@ -9,7 +9,7 @@ import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import { understudyModel } from './model.ts'
 import { paddedAnswer } from './padded-answers.ts'
-import { type Asked, type PromptShares, promptShares, TOKEN } from './prompt-parts.ts'
+import { type PromptShares, promptShares, type RecordedPrompt, TOKEN } from './prompt-parts.ts'
 
 /** What verdicts of a protocol take in one way of asking, mean over verdicts. */
 export interface PromptCost {
@@ -73,7 +73,7 @@ async function costOf(
   { file, format }: { readonly file: string; readonly format: Format },
   signal: AbortSignal,
 ): Promise<Omit<PromptCost, 'protocol' | 'way'> | null> {
-  const asked: Asked[] = []
+  const asked: RecordedPrompt[] = []
   const sum = { verdicts: 0, calls: 0, sequence: 0, promptTokens: 0, answerTokens: 0, usd: 0 }
   async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
     for await (const message of fileMessages(file, format, bad)) if (message.type !== 'feedback') yield message
@@ -112,7 +112,7 @@ async function costOf(
 }
 
 /** The understudy, its answers padded; it answers by the name that it was asked by, so that prices are found. */
-function padded(asked: Asked[]): Model {
+function padded(asked: RecordedPrompt[]): Model {
   const inner = understudyModel()
   return {
     async complete(request) {

@@ -18,7 +18,7 @@ import { kafkaClient } from '../../stream/client.ts'
 import type { Tick } from './worker.ts'
 
 /** A service that has done its work and has ended, and where its topics can be read. */
-export interface Served {
+export interface ServiceRun {
   readonly ticks: readonly Tick[]
   readonly kafka: Kafka
   readonly settings: Settings
@@ -55,7 +55,7 @@ export async function serve(
     onTick?: (tick: Tick) => void
   },
   signal: AbortSignal,
-): Promise<Served> {
+): Promise<ServiceRun> {
   const name = `bench-${randomBytes(4).toString('hex')}`
   const own = {
     GAVEL_FENCES_KEY: randomBytes(16).toString('hex'),

@@ -3,7 +3,7 @@ import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { gatewaySettings } from '../../app/composition/gateway.ts'
 import type { Ask } from '../../contracts/facts/ask.ts'
-import type { Call } from '../../contracts/facts/case.ts'
+import type { ModelCall } from '../../contracts/facts/case.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -94,7 +94,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
   return {
     async ask(ask: Ask): Promise<number> {
       const id = String(asked++)
-      const made: Call[] = []
+      const made: ModelCall[] = []
       const settled = await calls.ask(
         askContext({
           ask,

@@ -1,9 +1,9 @@
 import { loadSettings } from '../../../config/load.ts'
 import { startApp } from '../../app/composition/service.ts'
 import type { Events } from '../../contracts/ports/report.ts'
-import { DEFAULT_ROLES, type Role } from '../../operations/identity.ts'
-import { type HeldUp, watchHeldUp } from './held-up.ts'
+import { DEFAULT_ROLES, type ProcessRole } from '../../operations/identity.ts'
 import { benchModel } from './model.ts'
+import { type ProcessPauses, watchHeldUp } from './slowest-requests.ts'
 
 // The service under load, in a process of its own: told what to be by its arguments, it tells what happens again and
 // again over the channel to its parent.
@@ -13,7 +13,7 @@ export interface Tick {
   readonly at: number
   readonly settled: number
   readonly opened: number
-  readonly published: readonly Published[]
+  readonly published: readonly VerdictTimes[]
   readonly busySlots: number
   readonly rssMiB: number
   readonly heapMiB: number
@@ -35,13 +35,13 @@ export interface Tick {
   /** The port of its HTTP door, once that is open; 0 without one. */
   readonly doorPort: number
   /** What the door has answered, and its own time for it, in ms. */
-  readonly answered: readonly Answered[]
+  readonly answered: readonly AnsweredRequest[]
   /** What held this process up, where it is a door. */
-  readonly heldUp: HeldUp | null
+  readonly heldUp: ProcessPauses | null
 }
 
 /** A request that the door has answered, at a moment of its own clock; times in ms. */
-export interface Answered {
+export interface AnsweredRequest {
   readonly at: number
   readonly route: string
   readonly outcome: string
@@ -51,7 +51,7 @@ export interface Answered {
 }
 
 /** One verdict; times in ms. Overhead is the sum of its three parts. */
-export interface Published {
+export interface VerdictTimes {
   readonly final: boolean
   readonly latencyMs: number
   readonly overheadMs: number
@@ -72,13 +72,13 @@ function empty() {
   const counts = { settled: 0, opened: 0, troubles: 0, stalled: 0, lapsed: 0, breaks: 0 }
   return {
     ...counts,
-    published: [] as Published[],
+    published: [] as VerdictTimes[],
     hops: [] as Tick['hops'][number][],
-    answered: [] as Answered[],
+    answered: [] as AnsweredRequest[],
   }
 }
 
-const app = await startApp(loadSettings(process.env), roles.split(',') as Role[], {
+const app = await startApp(loadSettings(process.env), roles.split(',') as ProcessRole[], {
   ...(latencyMs === 'endpoint' ? {} : { model: benchModel(Number(latencyMs)) }),
   listeners: [
     (name, event) => {

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { auditEntry } from '../../contracts/facts/audit.ts'
-import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decisions.ts'
+import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decision-messages.ts'
 import {
   commentMessage,
   counterspeechMessage,

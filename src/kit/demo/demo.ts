@@ -15,7 +15,7 @@ import { how, outcome, scoresOf, wrapped } from '../../app/commands/verdict-cell
 import { toneOf } from '../../app/commands/verdict-line.ts'
 import { makeProtocols } from '../../app/composition/make-protocols.ts'
 import { startApp } from '../../app/composition/service.ts'
-import type { Cell } from '../../cli/drawing.ts'
+import type { TableCell } from '../../cli/drawing.ts'
 import { counted, printable, type Terminal, table } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
@@ -307,12 +307,12 @@ function report(
     records.map((record) => record.verdict),
     ({ protocol, subjectId }) => pair(protocol, subjectId),
   )
-  const rows: Cell[][] = []
+  const rows: TableCell[][] = []
   const reasons: string[] = []
   let [lost, calls] = [0, 0]
   for (const { id, words, judgedBy, comments } of subjects.values()) {
     const number = String(rows.length + 1)
-    const cells = protocols.map((protocol): Cell => {
+    const cells = protocols.map((protocol): TableCell => {
       if (!judgedBy.includes(protocol)) return ''
       const revisions = [...new Map(byPair.get(pair(protocol, id))?.map((one) => [one.id, one])).values()].sort(
         (a, b) => a.revision - b.revision,

@@ -10,7 +10,7 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import { kafkaClient } from '../../stream/client.ts'
 import { startedStack } from '../started-stack.ts'
 import { DIALECTS, type DialectName } from '../understudy/dialects/all.ts'
-import { FAULTS, type Fault } from '../understudy/faults.ts'
+import { FAULTS, type UnderstudyFault } from '../understudy/faults.ts'
 
 interface StackOptions {
   readonly kafka: 'apache' | 'memory'
@@ -22,7 +22,7 @@ interface StackOptions {
   /** The understudy's time for an answer, in ms. */
   readonly latency: number
   readonly failRate: number
-  readonly faults?: readonly Fault[]
+  readonly faults?: readonly UnderstudyFault[]
   readonly callLog?: string
   readonly dialect?: DialectName
 }

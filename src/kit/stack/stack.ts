@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../understudy/server.ts'
 import { type LocalKafka, startKafka } from './servers/kafka.ts'
-import type { Say } from './servers/local-server.ts'
+import type { SayLine } from './servers/local-server.ts'
 import { startRedis } from './servers/redis.ts'
 
 /** Running local servers, and the settings that point to them. */
@@ -22,7 +22,7 @@ export async function startStack(
   given: Readonly<Record<string, string | undefined>>,
   options: {
     kafka: 'apache' | 'memory'
-    say: Say
+    say: SayLine
     understudy?: UnderstudyOptions
     /** What Redis may take, as redis.conf has it. Default: no limit. */
     maxmemory?: string

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { openCallLog } from './call-log.ts'
-import type { Call } from './calls.ts'
-import { Refused } from './dialects/request.ts'
+import type { UnderstudyCall } from './calls.ts'
+import { RefusedRequest } from './dialects/request.ts'
 import { type Behaviour, faultOf } from './faults.ts'
 import { BadRequest, bodyOf, send, sendError, sendEvents, sendJson } from './http.ts'
 
@@ -20,12 +20,12 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
   const open = new Set<() => void>()
 
   /** Reads and answers one call. Rejects with BadRequest for one that can't be read, which is noted as failed. */
-  async function answer(request: IncomingMessage, response: ServerResponse, read: (body: string) => Call) {
+  async function answer(request: IncomingMessage, response: ServerResponse, read: (body: string) => UnderstudyCall) {
     const header = request.headers['x-gavel-call']
     const name = typeof header === 'string' ? header : null
     const asked = await readCall(request, read)
     if (asked instanceof BadRequest) {
-      const refused = asked instanceof Refused ? { refused: asked.parameter } : {}
+      const refused = asked instanceof RefusedRequest ? { refused: asked.parameter } : {}
       const seq = log.arrived({ call: name, stage: null, promptTokens: 0, ...refused })
       log.ended(seq, { status: 'failed', fault: null, completionTokens: 0 })
       throw asked
@@ -99,7 +99,10 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
   }
 }
 
-async function readCall(request: IncomingMessage, read: (body: string) => Call): Promise<Call | BadRequest> {
+async function readCall(
+  request: IncomingMessage,
+  read: (body: string) => UnderstudyCall,
+): Promise<UnderstudyCall | BadRequest> {
   try {
     return read(await bodyOf(request))
   } catch (error) {

@@ -2,9 +2,9 @@ import { counterspeech } from './counterspeech.ts'
 import { curator } from './curator.ts'
 import { hash } from './hash.ts'
 import { hate } from './hate.ts'
-import { fill, type JsonSchema } from './json-schema.ts'
-import { type ChatRequest, type Question, readQuestion, tokens } from './question.ts'
-import type { Role, Said } from './role.ts'
+import { fill, type LooseSchema } from './json-schema.ts'
+import { type ChatRequest, type ReceivedQuestion, readQuestion, tokens } from './question.ts'
+import type { PlayedAnswer, UnderstudyRole } from './role.ts'
 import { rumor } from './rumor.ts'
 import { safety } from './safety.ts'
 import { scores } from './scores.ts'
@@ -29,14 +29,14 @@ export function answer(request: ChatRequest): Answer {
 }
 
 /** The answer's text: JSON in the question's schema, or a sentence where the question names none. */
-export function contentOf(question: Question): string {
+export function contentOf(question: ReceivedQuestion): string {
   const { schema } = question
   if (!schema) return 'The understudy is no model: it only answers questions that name a JSON Schema.'
   return JSON.stringify(fill(schema, { seed: seedOf(question), known: known(question, schema) }))
 }
 
 /** A text as an answer to a question, with the tokens it costs. */
-export function answered({ promptTokens }: Question, content: string): Answer {
+export function answered({ promptTokens }: ReceivedQuestion, content: string): Answer {
   const completion = tokens(content.length)
   return {
     content,
@@ -45,10 +45,10 @@ export function answered({ promptTokens }: Question, content: string): Answer {
 }
 
 /** Every part it can play, the first that fits the question. */
-const ROLES: readonly Role[] = [scores, rumor, hate, safety, counterspeech, curator]
+const ROLES: readonly UnderstudyRole[] = [scores, rumor, hate, safety, counterspeech, curator]
 
 /** What the understudy knows to say; what it leaves out is filled in. */
-function known(question: Question, schema: JsonSchema): Said | undefined {
+function known(question: ReceivedQuestion, schema: LooseSchema): PlayedAnswer | undefined {
   for (const role of ROLES) {
     const said = role(question, schema)
     if (said) return said
@@ -56,6 +56,6 @@ function known(question: Question, schema: JsonSchema): Said | undefined {
   return undefined
 }
 
-function seedOf({ stage, fences }: Question): number {
+function seedOf({ stage, fences }: ReceivedQuestion): number {
   return fences.reduce((seed, { text }) => hash(text, seed), hash(stage ?? ''))
 }

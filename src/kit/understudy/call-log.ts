@@ -1,5 +1,5 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import type { Fault } from './faults.ts'
+import type { UnderstudyFault } from './faults.ts'
 
 /** One call, from the arrival of its whole request. */
 export type CallRecord = {
@@ -15,7 +15,7 @@ export type CallRecord = {
   readonly endedAt: number | null
   /** `failed`: an error status or a reset; `aborted`: the client went first, or the understudy closed. */
   readonly status: 'answered' | 'failed' | 'aborted' | null
-  readonly fault: Fault | null
+  readonly fault: UnderstudyFault | null
   /** Of a call that its dialect refused: the parameter. */
   readonly refused?: string
   readonly promptTokens: number

@@ -1,20 +1,23 @@
 import { answered, contentOf, MODEL } from './answer.ts'
-import { completionIn, questionIn, type Speaking } from './dialects/completion.ts'
+import { completionIn, type DialectServer, questionIn } from './dialects/completion.ts'
 import { checkRequest } from './dialects/request.ts'
 import { embeddingData, embeddingRequest, textsOf } from './embeddings.ts'
-import { choiceOf, type Fault } from './faults.ts'
+import { choiceOf, type UnderstudyFault } from './faults.ts'
 import { parsed } from './http.ts'
 import { type ChatRequest, chatRequest, readQuestion, tokens } from './question.ts'
 
 /** A call as read from its body: what the log needs at once, and its answer once it is time. */
-export type Call = {
+export type UnderstudyCall = {
   /** As the caller names it. */
   readonly model: string
   readonly stage: string | null
   readonly promptTokens: number
   /** Whether the answer has text that a fault can spoil. */
   readonly content: boolean
-  readonly answer: (fault: Fault | null, seq: number) => { readonly completionTokens: number; readonly value: unknown }
+  readonly answer: (
+    fault: UnderstudyFault | null,
+    seq: number,
+  ) => { readonly completionTokens: number; readonly value: unknown }
   /** The answer is sent as the events of a stream. */
   readonly streams?: true
 }
@@ -23,7 +26,7 @@ export type Call = {
  * A call for a chat completion, of a server that speaks a dialect or of one that takes everything (null). Throws BadRequest
  * for a body that doesn't fit, and Refused for one that the dialect does not take.
  */
-export function chatCall(body: string, speaking: Speaking | null): Call {
+export function chatCall(body: string, speaking: DialectServer | null): UnderstudyCall {
   const request = parsed(body, chatRequest)
   if (speaking !== null) return chatCallIn(speaking, request)
   const question = readQuestion(request)
@@ -48,7 +51,7 @@ export function chatCall(body: string, speaking: Speaking | null): Call {
   }
 }
 
-function chatCallIn(speaking: Speaking, request: ChatRequest): Call {
+function chatCallIn(speaking: DialectServer, request: ChatRequest): UnderstudyCall {
   const { dialect } = speaking
   checkRequest(dialect, request)
   const question = questionIn(speaking, request)
@@ -66,7 +69,7 @@ function chatCallIn(speaking: Speaking, request: ChatRequest): Call {
 }
 
 /** A call for embeddings. Throws BadRequest for a body that doesn't fit. */
-export function embeddingCall(body: string): Call {
+export function embeddingCall(body: string): UnderstudyCall {
   const request = parsed(body, embeddingRequest)
   const promptTokens = textsOf(request).reduce((sum, text) => sum + tokens(text.length), 0)
   return {

@@ -1,12 +1,12 @@
 import { CONDUCT, type Conduct } from './conduct-words.ts'
-import { type Cue, type Reading, readerOf } from './cues.ts'
+import { type Cue, type CueReading, readerOf } from './cues.ts'
 
 /** How a text treats people, as far as the word lists go. */
 export type ConductReading = {
   /** What its author says. */
-  readonly own: Reading<Conduct>
+  readonly own: CueReading<Conduct>
   /** What its author puts in quotation marks. */
-  readonly quoted: Reading<Conduct>
+  readonly quoted: CueReading<Conduct>
   readonly empty: boolean
 }
 
@@ -24,7 +24,7 @@ export function readConduct(text: string): ConductReading {
 }
 
 /** The different phrases of some kinds in a reading that no negation turns round, each once, at most forty. */
-export function saidOf(reading: Reading<Conduct>, kinds: readonly Conduct[]): Cue<Conduct>[] {
+export function affirmedCues(reading: CueReading<Conduct>, kinds: readonly Conduct[]): Cue<Conduct>[] {
   const said = new Map<string, Cue<Conduct>>()
   for (const cue of reading.cues) {
     if (said.size === MOST_PHRASES) break
@@ -41,7 +41,7 @@ export function wordsOf(cues: readonly Cue<Conduct>[]): string {
 }
 
 /** The sum of what cues weigh. */
-export function weighed(cues: readonly Cue<Conduct>[], weights: Readonly<Partial<Record<Conduct, number>>>): number {
+export function weightOf(cues: readonly Cue<Conduct>[], weights: Readonly<Partial<Record<Conduct, number>>>): number {
   return cues.reduce((sum, { kind }) => sum + (weights[kind] ?? 0), 0)
 }
 

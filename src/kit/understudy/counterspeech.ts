@@ -1,12 +1,12 @@
-import { type ConductReading, readConduct, saidOf } from './conduct.ts'
-import type { Fence } from './fences.ts'
-import { type JsonSchema, properties, property } from './json-schema.ts'
-import type { Question } from './question.ts'
-import { because, ofKind, type Role, type Said } from './role.ts'
+import { affirmedCues, type ConductReading, readConduct } from './conduct.ts'
+import type { FencedText } from './fences.ts'
+import { type LooseSchema, properties, property } from './json-schema.ts'
+import type { ReceivedQuestion } from './question.ts'
+import { because, ofKind, type PlayedAnswer, type UnderstudyRole } from './role.ts'
 import { inCommon, termsOf, topicsOf } from './terms.ts'
 
 /** Counterspeech's scorer, and the writer of its steps. */
-export const counterspeech: Role = (question, schema) => {
+export const counterspeech: UnderstudyRole = (question, schema) => {
   const aspect = aspectOf(question)
   if (aspect === undefined) return undefined
   if (property(schema, 'steps')) return { steps: STEPS.map((step) => step.replace('ASPECT', aspect)) }
@@ -29,7 +29,7 @@ const STEPS = [
 ]
 
 /** The aspect that the prompt names first, outside every fence. */
-function aspectOf({ stage, sections }: Question): Aspect | undefined {
+function aspectOf({ stage, sections }: ReceivedQuestion): Aspect | undefined {
   if (!stage || !/score|steps|draft|refine/.test(stage)) return undefined
   const named = sections().outside.join('\n').match(ASPECT)?.[0].toLowerCase()
   return ASPECTS.find((aspect) => aspect === named)
@@ -42,7 +42,7 @@ type Reply = {
   readonly taken: number
 }
 
-function scored({ sections }: Question, schema: JsonSchema, aspect: Aspect): Said {
+function scored({ sections }: ReceivedQuestion, schema: LooseSchema, aspect: Aspect): PlayedAnswer {
   const { fences } = sections()
   const text = replyOf(fences)
   const attack = ofKind(fences, /hate|speech|post/).find(({ text: other }) => other !== text)?.text ?? ''
@@ -59,27 +59,27 @@ function scored({ sections }: Question, schema: JsonSchema, aspect: Aspect): Sai
 /** Where on its scale a reply stands, from 0 to 1, by rough counts. */
 const SCALES: Readonly<Record<Aspect, (reply: Reply) => { readonly share: number; readonly why: string }>> = {
   relevance: ({ reading: { own }, taken }) => {
-    const onTopic = saidOf(own, ['group', 'report', 'coded', 'argument']).length
+    const onTopic = affirmedCues(own, ['group', 'report', 'coded', 'argument']).length
     return {
       share: 0.25 * Math.min(3, taken) + 0.15 * Math.min(2, onTopic),
       why: `Words shared with the hate speech (${taken}) and words about it (${onTopic})`,
     }
   },
   aggressiveness: ({ reading }) => {
-    const [sharp, sharper] = [sharpOf(reading), saidOf(reading.own, ['threat', 'dehumanising']).length]
+    const [sharp, sharper] = [sharpOf(reading), affirmedCues(reading.own, ['threat', 'dehumanising']).length]
     return {
       share: 0.35 * sharp + 0.6 * sharper,
       why: `Words of insult or swearing (${sharp}), of threat (${sharper})`,
     }
   },
   coherence: ({ reading: { own }, words }) => {
-    const reasons = saidOf(own, ['argument']).length
+    const reasons = affirmedCues(own, ['argument']).length
     const length = words.length >= 12 ? 0.6 : words.length >= 6 ? 0.4 : 0.1
     return { share: length + 0.2 * reasons, why: `${words.length} words, words of argument (${reasons})` }
   },
   suitableness: ({ reading, words, taken }) => {
-    const kind = saidOf(reading.own, ['empathy', 'argument']).length
-    const harsh = sharpOf(reading) + saidOf(reading.own, ['threat', 'dehumanising']).length
+    const kind = affirmedCues(reading.own, ['empathy', 'argument']).length
+    const harsh = sharpOf(reading) + affirmedCues(reading.own, ['threat', 'dehumanising']).length
     const enough = words.length >= 6 && taken > 0 ? 0.3 : 0.1
     return {
       share: enough + 0.25 * kind - 0.4 * harsh,
@@ -89,14 +89,14 @@ const SCALES: Readonly<Record<Aspect, (reply: Reply) => { readonly share: number
 }
 
 function sharpOf({ own }: ConductReading): number {
-  return saidOf(own, ['insult', 'profanity', 'stereotype', 'exclusion']).length
+  return affirmedCues(own, ['insult', 'profanity', 'stereotype', 'exclusion']).length
 }
 
-function replyOf(fences: readonly Fence[]): string {
+function replyOf(fences: readonly FencedText[]): string {
   return (ofKind(fences, /counter|reply|response|answer/).at(-1) ?? fences.at(-1))?.text ?? ''
 }
 
-function boundsOf(schema: JsonSchema, aspect: Aspect): [number, number] {
+function boundsOf(schema: LooseSchema, aspect: Aspect): [number, number] {
   const { minimum, maximum } = property(schema, 'score') ?? {}
   return [
     typeof minimum === 'number' ? minimum : 1,

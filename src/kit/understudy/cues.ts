@@ -1,10 +1,10 @@
-import { type Kind, WORDS } from './words.ts'
+import { type CueKind, WORDS } from './words.ts'
 
 /** Word lists by kind, then by language. `negation` and `authority`, where there, change how the cues near them count. */
 type WordLists = { readonly [kind: string]: { readonly [language: string]: string } }
 
 /** One phrase of the word lists found in a text. */
-export type Cue<Of extends string = Kind> = {
+export type Cue<Of extends string = CueKind> = {
   readonly phrase: string
   readonly kind: Of
   /** A negation stood before it in the same clause. */
@@ -16,14 +16,14 @@ export type Cue<Of extends string = Kind> = {
 }
 
 /** What a text says, as far as the word lists go. */
-export type Reading<Of extends string = Kind> = {
+export type CueReading<Of extends string = CueKind> = {
   readonly cues: readonly Cue<Of>[]
   readonly digits: boolean
   readonly count: (kind: Of) => number
 }
 
 /** Finds every cue of a text in one pass: the longest phrase at each word, scripts without word gaps by substring. */
-export function readerOf<Lists extends WordLists>(lists: Lists): (text: string) => Reading<keyof Lists & string> {
+export function readerOf<Lists extends WordLists>(lists: Lists): (text: string) => CueReading<keyof Lists & string> {
   type Of = keyof Lists & string
   const phrases = phrasesOf<Of>(lists)
   const trie = grown(phrases.filter(({ phrase }) => !isBeyond(phrase)))

@@ -1,18 +1,18 @@
-import { readConduct, saidOf, wordsOf } from './conduct.ts'
+import { affirmedCues, readConduct, wordsOf } from './conduct.ts'
 import { property } from './json-schema.ts'
-import { because, type Role, subjectOf } from './role.ts'
+import { because, subjectOf, type UnderstudyRole } from './role.ts'
 import { topicsOf } from './terms.ts'
 
 const MOST_CUES = 6
 
 /** The curator of precedents: which kinds of words the case turns on, and a summary that repeats none of them. */
-export const curator: Role = ({ stage, sections }, schema) => {
+export const curator: UnderstudyRole = ({ stage, sections }, schema) => {
   if (!stage?.includes('curat') || !property(schema, 'keyCues')) return undefined
   const text = subjectOf(sections().fences)
   const { own, quoted } = readConduct(text)
   const cues = [
-    ...saidOf(own, ['threat', 'hazard', 'method', 'dehumanising', 'coded', 'exclusion', 'evasion', 'insult']),
-    ...saidOf(own, ['refusal', 'care', 'report', 'reclaiming']),
+    ...affirmedCues(own, ['threat', 'hazard', 'method', 'dehumanising', 'coded', 'exclusion', 'evasion', 'insult']),
+    ...affirmedCues(own, ['refusal', 'care', 'report', 'reclaiming']),
   ]
   const kinds = [...new Set(cues.map(({ kind }) => `words of ${kind}`))]
   if (quoted.cues.length > 0) kinds.push('words in quotation marks')

@@ -1,6 +1,6 @@
 import { readCues } from './cues.ts'
-import type { Fence } from './fences.ts'
-import type { Question } from './question.ts'
+import type { FencedText } from './fences.ts'
+import type { ReceivedQuestion } from './question.ts'
 import { balance, sideOf, sum, type Weight, weighClaim, weighComments } from './weigh.ts'
 
 /** A debater's or judge's answer. */
@@ -10,14 +10,14 @@ type Opinion = { readonly reasoning: string; readonly answer: 'Real' | 'Fake' }
 const YIELDS_AT = [1.8, 0.6]
 
 /** What the understudy weighs of rumor's `Fake` or `Real`, by what the question holds rather than by its stage's name. */
-export function verdict(question: Question): Opinion {
+export function verdict(question: ReceivedQuestion): Opinion {
   const given = argumentsOf(question.fences).length
   if (question.replies.length > 0 && given > 0) return turn(question)
   return given > 0 ? judgement(question) : opinion(question)
 }
 
 /** A first opinion: the claim's own words, and those of the comments that this debater was shown. */
-function opinion({ fences }: Question): Opinion {
+function opinion({ fences }: ReceivedQuestion): Opinion {
   const comments = fences.filter(({ kind }) => kind === 'comment').map(({ text }) => text)
   const claim = readCues(claimOf(fences))
   const said = weighComments(claim, comments)
@@ -27,7 +27,7 @@ function opinion({ fences }: Question): Opinion {
 }
 
 /** A debate turn: the lighter side yields when it is outweighed by enough for this round, and else holds. */
-function turn({ fences, replies }: Question): Opinion {
+function turn({ fences, replies }: ReceivedQuestion): Opinion {
   const own = weightIn(replies.at(-1) ?? '')
   const other = weightIn(argumentsOf(fences).at(-1) ?? '')
   if (sideOf(own) === sideOf(other)) return stated(own, 'The other side holds the same.')
@@ -38,7 +38,7 @@ function turn({ fences, replies }: Question): Opinion {
 }
 
 /** The judge: both last replies laid on one scale. */
-function judgement({ fences }: Question): Opinion {
+function judgement({ fences }: ReceivedQuestion): Opinion {
   const both = argumentsOf(fences).map(weightIn)
   return stated(both.reduce(sum, { for: 0, against: 0 }), `${both.length} arguments on one scale.`)
 }
@@ -62,11 +62,11 @@ function weightIn(reply: string): Weight {
   return { for: answer === 'Real' ? 1 : 0, against: answer === 'Fake' ? 1 : 0 }
 }
 
-function claimOf(fences: readonly Fence[]): string {
+function claimOf(fences: readonly FencedText[]): string {
   return fences.find(({ kind }) => kind === 'claim')?.text ?? ''
 }
 
-function argumentsOf(fences: readonly Fence[]): string[] {
+function argumentsOf(fences: readonly FencedText[]): string[] {
   return fences.filter(({ kind }) => kind === 'argument').map(({ text }) => text)
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { hash } from './hash.ts'
-import { isSchema, type JsonSchema, resolved } from './json-schema.ts'
+import { isSchema, type LooseSchema, resolved } from './json-schema.ts'
 
 /** Faults in which no proper response arrives, or a late one. */
 const TRANSPORT = ['429', '500', '503', 'timeout', 'reset', 'html', 'slow'] as const
@@ -22,7 +22,7 @@ export const FAULTS = [...TRANSPORT, ...CONTENT] as const
 /** What its operator would have to mend: no fault of a call, so it comes only where it is named. */
 export const REFUSALS = ['quota', 'key', 'no-model'] as const
 
-export type Fault = (typeof FAULTS)[number] | (typeof REFUSALS)[number]
+export type UnderstudyFault = (typeof FAULTS)[number] | (typeof REFUSALS)[number]
 
 const faults = z.strictObject({
   /** Share of the calls that go wrong. */
@@ -59,9 +59,9 @@ export function faultOf(
   { faults: { rate, kinds, models }, seed }: Behaviour,
   seq: number,
   { content, model }: { readonly content: boolean; readonly model: string },
-): Fault | null {
+): UnderstudyFault | null {
   if (models.length > 0 && !models.includes(model)) return null
-  const chosen: readonly Fault[] = kinds.length > 0 ? kinds : FAULTS
+  const chosen: readonly UnderstudyFault[] = kinds.length > 0 ? kinds : FAULTS
   const possible = content ? chosen : chosen.filter((kind) => !CONTENT.some((name) => name === kind))
   const strikes = hash(`strike ${seq}`, seed) / 2 ** 32 < rate
   return (strikes && possible[hash(`kind ${seq}`, seed) % possible.length]) || null
@@ -74,7 +74,7 @@ type Choice = {
 }
 
 /** The choice that carries an answer, spoilt by the fault that befell the call, if one did. */
-export function choiceOf(content: string, fault: Fault | null, schema: JsonSchema | undefined): Choice {
+export function choiceOf(content: string, fault: UnderstudyFault | null, schema: LooseSchema | undefined): Choice {
   switch (fault) {
     case 'empty':
       return choice('')
@@ -105,12 +105,12 @@ function choice(content: string | null, finish_reason: Choice['finish_reason'] =
 }
 
 /** The answer with every number but an item's own, and every enumerated word, put through `change`. */
-function reworked(content: string, schema: JsonSchema | undefined, change: (value: unknown) => unknown): string {
+function reworked(content: string, schema: LooseSchema | undefined, change: (value: unknown) => unknown): string {
   if (!schema) return content
   return JSON.stringify(walked(JSON.parse(content), resolved(schema, schema), schema, change))
 }
 
-function walked(value: unknown, schema: JsonSchema, root: JsonSchema, change: (value: unknown) => unknown): unknown {
+function walked(value: unknown, schema: LooseSchema, root: LooseSchema, change: (value: unknown) => unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => walked(item, resolved(schema.items, root), root, change))
   if (isSchema(value)) {
     const properties = isSchema(schema.properties) ? schema.properties : {}

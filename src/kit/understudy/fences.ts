@@ -1,8 +1,8 @@
 /** One fenced piece of untrusted text: its kind (`claim`, `comment`, …), its number if the fence bears one, its text. */
-export type Fence = { readonly kind: string; readonly number: number | undefined; readonly text: string }
+export type FencedText = { readonly kind: string; readonly number: number | undefined; readonly text: string }
 
 /** Fenced texts, those of a list one by one, and what stands before each of them and after the last. */
-export type Sections = { readonly fences: readonly Fence[]; readonly outside: readonly string[] }
+export type Sections = { readonly fences: readonly FencedText[]; readonly outside: readonly string[] }
 
 const OPENING = /<<([\w-]+)(?: (\d{1,9}))?:([0-9a-f]{16})>>\n/y
 
@@ -17,7 +17,7 @@ const SINGULAR: ReadonlyMap<string, string> = new Map([
 ])
 
 /** A list's lines, each with the first text in it, and with what is said before that; empty if it is no list. */
-function itemsOf(kind: string, block: string): { fence: Fence; said: string }[] {
+function itemsOf(kind: string, block: string): { fence: FencedText; said: string }[] {
   const items = block.split('\n').map((line) => {
     const [string] = /"(?:[^"\\]|\\.)*"/.exec(line) ?? []
     if (string === undefined) return undefined
@@ -35,7 +35,7 @@ function itemsOf(kind: string, block: string): { fence: Fence; said: string }[] 
  * reaches to the end of the prompt, so that untrusted text can't get out.
  */
 export function readFences(prompt: string): Sections {
-  const fences: Fence[] = []
+  const fences: FencedText[] = []
   const outside: string[] = []
   let from = 0
   let at = prompt.indexOf('<<')

@@ -1,14 +1,14 @@
-import { type ConductReading, readConduct, saidOf, weighed, wordsOf } from './conduct.ts'
+import { affirmedCues, type ConductReading, readConduct, weightOf, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
 import type { Sections } from './fences.ts'
-import { type JsonSchema, properties, property } from './json-schema.ts'
-import type { Question } from './question.ts'
-import { because, choices, ofKind, type Role, subjectOf } from './role.ts'
+import { type LooseSchema, properties, property } from './json-schema.ts'
+import type { ReceivedQuestion } from './question.ts'
+import { because, choices, ofKind, subjectOf, type UnderstudyRole } from './role.ts'
 import { shared } from './terms.ts'
 
 /** Hate's annotators, debaters and judge: by what the answer looks like rather than by the stage's name. */
-export const hate: Role = (question, schema) => {
+export const hate: UnderstudyRole = (question, schema) => {
   const labels = labelsOf(schema)
   if (labels) return labels.unsure === undefined ? judgement(question, labels) : annotation(question, labels)
   if (property(schema, 'argument')) return turn(question)
@@ -25,7 +25,7 @@ const HATE = /hate|offensive|toxic/i
 const NOT = /^(?:not|non|no)\b|clean|normal/i
 const UNSURE = /know|unsure|abstain/i
 
-function labelsOf(schema: JsonSchema): Labels | undefined {
+function labelsOf(schema: LooseSchema): Labels | undefined {
   const options = choices(schema, 'label')
   const other = options.find((option) => NOT.test(option))
   const hateful = options.find((option) => HATE.test(option) && option !== other)
@@ -70,22 +70,22 @@ type Hostility = {
 
 /** What a text's hostile words weigh. Words that are quoted count little, those that their targets take up not at all. */
 function hostility({ own, quoted }: ConductReading, weights: Weights): Hostility {
-  const said = saidOf(own, HOSTILE)
-  const passedOn = saidOf(quoted, HOSTILE)
-  const reports = saidOf(own, ['report']).length > 0
-  const reclaimed = said.some(({ kind }) => kind === 'coded') && saidOf(own, ['reclaiming']).length > 0
+  const said = affirmedCues(own, HOSTILE)
+  const passedOn = affirmedCues(quoted, HOSTILE)
+  const reports = affirmedCues(own, ['report']).length > 0
+  const reclaimed = said.some(({ kind }) => kind === 'coded') && affirmedCues(own, ['reclaiming']).length > 0
   const counted = reclaimed ? said.filter(({ kind }) => kind !== 'coded') : said
-  const aimed = counted.some(({ kind }) => AIMED.includes(kind)) && saidOf(own, ['group']).length > 0 ? 0.4 : 0
-  const voiced = weighed(counted, weights) + aimed
+  const aimed = counted.some(({ kind }) => AIMED.includes(kind)) && affirmedCues(own, ['group']).length > 0 ? 0.4 : 0
+  const voiced = weightOf(counted, weights) + aimed
   return {
-    weight: hundredths((reports ? voiced * 0.4 : voiced) + weighed(passedOn, weights) * (reports ? 0 : 0.3)),
+    weight: hundredths((reports ? voiced * 0.4 : voiced) + weightOf(passedOn, weights) * (reports ? 0 : 0.3)),
     cues: [...said, ...passedOn],
     excuse: reclaimed ? 'reclaimed' : reports || passedOn.length > 0 ? 'quoted' : null,
   }
 }
 
 /** One perspective's label. Those that ask for offence rather than hate count insults and swearing for more. */
-function annotation({ sections }: Question, labels: Labels) {
+function annotation({ sections }: ReceivedQuestion, labels: Labels) {
   const asked = sections()
   const text = subjectOf(asked.fences)
   const reading = readConduct(text)
@@ -116,7 +116,7 @@ const SIDE =
 const AGREES = /^I agree with the (hate|non-hate) side/
 
 /** A debater's sentence: its side's view first, later a rebuttal, or agreement where the words say otherwise too plainly. */
-function turn({ sections, replies }: Question) {
+function turn({ sections, replies }: ReceivedQuestion) {
   const { fences, outside } = sections()
   const found = hostility(readConduct(subjectOf(fences)), BETWEEN)
   const side = outside.join('\n').match(SIDE)?.[1]?.toLowerCase()
@@ -136,7 +136,7 @@ function argued(sentence: string) {
 }
 
 /** The judge: the text's own words, and who of the debaters came over in the end. */
-function judgement({ sections }: Question, labels: Labels) {
+function judgement({ sections }: ReceivedQuestion, labels: Labels) {
   const { fences } = sections()
   const reading = readConduct(subjectOf(fences))
   const found = hostility(reading, BETWEEN)

@@ -1,7 +1,7 @@
 import { hash } from './hash.ts'
 
 /** A JSON Schema as parsed JSON. */
-export type JsonSchema = { readonly [keyword: string]: unknown }
+export type LooseSchema = { readonly [keyword: string]: unknown }
 
 /** What `fill` is to use: `seed` decides free choices, `known` holds the values that are already decided. */
 type Filling = { readonly seed: number; readonly known?: unknown }
@@ -15,12 +15,12 @@ const DRAWN = 'The understudy has no word list for this question: a hash of the 
  * by property name and position; enumerations and bounded numbers follow from `seed`; arrays are as short as allowed.
  * `pattern` is not obeyed.
  */
-export function fill(schema: JsonSchema, { seed, known }: Filling): unknown {
+export function fill(schema: LooseSchema, { seed, known }: Filling): unknown {
   return value(schema, { root: schema, seed, depth: 0 }, known)
 }
 
 /** The schema with its `$ref`, `allOf` and alternatives (first that is not null) resolved. */
-export function resolved(schema: unknown, root: JsonSchema): JsonSchema {
+export function resolved(schema: unknown, root: LooseSchema): LooseSchema {
   let current = isSchema(schema) ? schema : {}
   for (let steps = 0; steps < DEEPEST; steps++) {
     if (!('$ref' in current || 'allOf' in current || 'anyOf' in current || 'oneOf' in current)) return current
@@ -34,22 +34,22 @@ export function resolved(schema: unknown, root: JsonSchema): JsonSchema {
 }
 
 /** The schema of a property of an object schema, resolved. */
-export function property(schema: JsonSchema, name: string, root: JsonSchema = schema): JsonSchema | undefined {
+export function property(schema: LooseSchema, name: string, root: LooseSchema = schema): LooseSchema | undefined {
   const { properties } = resolved(schema, root)
   return isSchema(properties) && name in properties ? resolved(properties[name], root) : undefined
 }
 
 /** The properties of an object schema, resolved, by name. */
-export function properties(schema: JsonSchema): [name: string, inner: JsonSchema][] {
+export function properties(schema: LooseSchema): [name: string, inner: LooseSchema][] {
   const { properties: named } = resolved(schema, schema)
   return isSchema(named) ? Object.entries(named).map(([name, inner]) => [name, resolved(inner, schema)]) : []
 }
 
-export function isSchema(value: unknown): value is JsonSchema {
+export function isSchema(value: unknown): value is LooseSchema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-type Place = { readonly root: JsonSchema; readonly seed: number; readonly depth: number }
+type Place = { readonly root: LooseSchema; readonly seed: number; readonly depth: number }
 
 function value(given: unknown, place: Place, known: unknown): unknown {
   if (place.depth > DEEPEST) return null
@@ -75,7 +75,7 @@ function value(given: unknown, place: Place, known: unknown): unknown {
   }
 }
 
-function objectValue(schema: JsonSchema, place: Place, known: JsonSchema): unknown {
+function objectValue(schema: LooseSchema, place: Place, known: LooseSchema): unknown {
   const required = new Set(Array.isArray(schema.required) ? schema.required : [])
   const properties = isSchema(schema.properties) ? schema.properties : {}
   const filled: Record<string, unknown> = {}
@@ -87,7 +87,7 @@ function objectValue(schema: JsonSchema, place: Place, known: JsonSchema): unkno
   return filled
 }
 
-function arrayValue(schema: JsonSchema, place: Place, known: readonly unknown[] | undefined): unknown {
+function arrayValue(schema: LooseSchema, place: Place, known: readonly unknown[] | undefined): unknown {
   if (known) return known.map((item, index) => value(schema.items, inside(place, String(index)), item))
   const prefix = Array.isArray(schema.prefixItems) ? schema.prefixItems : []
   const length = place.depth >= DEEPEST ? 0 : Math.max(prefix.length, bound(schema.minItems, 0))
@@ -96,7 +96,7 @@ function arrayValue(schema: JsonSchema, place: Place, known: readonly unknown[] 
   )
 }
 
-function integerValue(schema: JsonSchema, seed: number): number {
+function integerValue(schema: LooseSchema, seed: number): number {
   const low = Math.ceil(exclusively(schema.exclusiveMinimum, 1) ?? bound(schema.minimum, Math.min(0, highest(schema))))
   const high = Math.floor(exclusively(schema.exclusiveMaximum, -1) ?? bound(schema.maximum, low))
   const step = Math.max(1, bound(schema.multipleOf, 1))
@@ -104,7 +104,7 @@ function integerValue(schema: JsonSchema, seed: number): number {
   return first + step * (seed % (Math.max(0, Math.floor((high - first) / step)) + 1))
 }
 
-function numberValue(schema: JsonSchema, seed: number): number {
+function numberValue(schema: LooseSchema, seed: number): number {
   const low = bound(schema.exclusiveMinimum, bound(schema.minimum, Math.min(0, highest(schema))))
   const high = bound(schema.exclusiveMaximum, bound(schema.maximum, low + 1))
   // Strictly between the bounds, so that an exclusive one is kept as well.
@@ -114,7 +114,7 @@ function numberValue(schema: JsonSchema, seed: number): number {
   return round > low && round < high ? round : exact
 }
 
-function stringValue({ minLength, maxLength, format }: JsonSchema): string {
+function stringValue({ minLength, maxLength, format }: LooseSchema): string {
   if (format === 'date-time') return '2000-01-01T00:00:00Z'
   if (format === 'date') return '2000-01-01'
   if (format === 'uri' || format === 'url') return 'https://example.org/'
@@ -127,7 +127,7 @@ function inside(place: Place, name: string): Place {
   return { root: place.root, seed: hash(name, place.seed), depth: place.depth + 1 }
 }
 
-function typeOf({ type, properties, items }: JsonSchema): unknown {
+function typeOf({ type, properties, items }: LooseSchema): unknown {
   if (Array.isArray(type)) return type.find((name) => name !== 'null')
   return type ?? (properties ? 'object' : items ? 'array' : 'string')
 }
@@ -141,11 +141,11 @@ function exclusively(value: unknown, step: number): number | undefined {
   return step > 0 ? Math.floor(value) + step : Math.ceil(value) + step
 }
 
-function highest({ maximum, exclusiveMaximum }: JsonSchema): number {
+function highest({ maximum, exclusiveMaximum }: LooseSchema): number {
   return bound(maximum, bound(exclusiveMaximum, 1) - 1)
 }
 
-function pointed(root: JsonSchema, reference: string): JsonSchema {
+function pointed(root: LooseSchema, reference: string): LooseSchema {
   let found: unknown = root
   for (const step of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) {
     found = isSchema(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : undefined
@@ -153,14 +153,14 @@ function pointed(root: JsonSchema, reference: string): JsonSchema {
   return isSchema(found) ? found : {}
 }
 
-function merged(parts: readonly JsonSchema[], rest: JsonSchema, root: JsonSchema): JsonSchema {
+function merged(parts: readonly LooseSchema[], rest: LooseSchema, root: LooseSchema): LooseSchema {
   const all = [...parts.map((part) => resolved(part, root)), rest]
   const properties = Object.assign({}, ...all.map(({ properties }) => properties))
   const required = all.flatMap(({ required }) => (Array.isArray(required) ? required : []))
   return Object.assign({}, ...all, Object.keys(properties).length > 0 ? { properties, required } : {})
 }
 
-function firstNotNull(alternatives: readonly unknown[]): JsonSchema {
+function firstNotNull(alternatives: readonly unknown[]): LooseSchema {
   const schemas = alternatives.filter(isSchema)
   return schemas.find(({ type, ...rest }) => type !== 'null' && rest.const !== null) ?? schemas[0] ?? {}
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type Fence, readFences, type Sections } from './fences.ts'
-import { isSchema, type JsonSchema } from './json-schema.ts'
+import { type FencedText, readFences, type Sections } from './fences.ts'
+import { isSchema, type LooseSchema } from './json-schema.ts'
 
 const part = z.looseObject({
   type: z.string(),
@@ -23,13 +23,13 @@ export const chatRequest = z.looseObject({
     .nullish(),
 })
 
-type Part = {
+type MessagePart = {
   readonly type: string
   readonly text?: string | undefined
   readonly image_url?: { readonly url?: string | undefined } | undefined
 }
-type Content = string | readonly Part[] | null | undefined
-type Format = { readonly name: string; readonly schema?: JsonSchema | undefined }
+type Content = string | readonly MessagePart[] | null | undefined
+type Format = { readonly name: string; readonly schema?: LooseSchema | undefined }
 
 /** A Chat Completions request, as far as the understudy reads it. */
 export type ChatRequest = {
@@ -42,12 +42,12 @@ export type ChatRequest = {
     | undefined
 }
 
-export type Question = {
+export type ReceivedQuestion = {
   readonly stage: string | null
   /** The JSON Schema that the answer must fit, if the question names one. */
-  readonly schema: JsonSchema | undefined
+  readonly schema: LooseSchema | undefined
   /** The fenced texts of the last user message that has any: one that asks for an answer again has none. */
-  readonly fences: readonly Fence[]
+  readonly fences: readonly FencedText[]
   /** The whole conversation but for the answerer's own replies: fenced texts, and what stands outside them. */
   readonly sections: () => Sections
   /** The URLs of the images that came with it. */
@@ -58,7 +58,7 @@ export type Question = {
 }
 
 /** Reads stage, schema, fenced texts and earlier replies out of a request. */
-export function readQuestion({ messages, response_format: format }: ChatRequest): Question {
+export function readQuestion({ messages, response_format: format }: ChatRequest): ReceivedQuestion {
   let characters = 0
   const images: string[] = []
   const asked: string[] = []
@@ -127,16 +127,16 @@ function formatLine(outside: readonly string[]): Format | undefined {
 }
 
 const MOST_SCHEMAS = 200
-const schemas = new Map<string, JsonSchema | undefined>()
+const schemas = new Map<string, LooseSchema | undefined>()
 
-function parsedSchema(json: string): JsonSchema | undefined {
+function parsedSchema(json: string): LooseSchema | undefined {
   if (schemas.has(json)) return schemas.get(json)
   const schema = parseObject(json)
   if (schemas.size < MOST_SCHEMAS) schemas.set(json, schema)
   return schema
 }
 
-function parseObject(json: string): JsonSchema | undefined {
+function parseObject(json: string): LooseSchema | undefined {
   try {
     return withRequired(z.record(z.string(), z.unknown()).parse(JSON.parse(json)))
   } catch {
@@ -146,7 +146,7 @@ function parseObject(json: string): JsonSchema | undefined {
 }
 
 /** A form as it is shown does not say that all fields of it are required. */
-function withRequired(schema: JsonSchema): JsonSchema {
+function withRequired(schema: LooseSchema): LooseSchema {
   const inner = Object.entries(schema).map(([key, value]) => [key, isSchema(value) ? withRequired(value) : value])
   const { properties } = schema
   return {

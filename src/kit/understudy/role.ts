@@ -1,18 +1,18 @@
-import type { Fence } from './fences.ts'
-import { type JsonSchema, property } from './json-schema.ts'
-import type { Question } from './question.ts'
+import type { FencedText } from './fences.ts'
+import { type LooseSchema, property } from './json-schema.ts'
+import type { ReceivedQuestion } from './question.ts'
 
 /** What the understudy says in one of its parts, by the answer's property; undefined where the part is not this one. */
-export type Role = (question: Question, schema: JsonSchema) => Said | undefined
-export type Said = Readonly<Record<string, unknown>>
+export type UnderstudyRole = (question: ReceivedQuestion, schema: LooseSchema) => PlayedAnswer | undefined
+export type PlayedAnswer = Readonly<Record<string, unknown>>
 
 /** An answer with its reason under whichever name the schema asks for it. */
-export function because(reason: string, said: Said = {}): Said {
+export function because(reason: string, said: PlayedAnswer = {}): PlayedAnswer {
   return { reason, reasoning: reason, rationale: reason, ...said }
 }
 
 /** The words that a property may be answered with; none where it is free. */
-export function choices(schema: JsonSchema, name: string): string[] {
+export function choices(schema: LooseSchema, name: string): string[] {
   const options = property(schema, name)?.enum
   return Array.isArray(options) ? options.filter((option) => typeof option === 'string') : []
 }
@@ -22,13 +22,13 @@ const BESIDE =
   /precedent|brief|argument|assessment|debat|turn|log|example|reference|opponent|opposing|reply to|reason|history/
 
 /** The text under judgement: every fenced text of a question that is no example, reference or argument. */
-export function subjectOf(fences: readonly Fence[]): string {
+export function subjectOf(fences: readonly FencedText[]): string {
   return fences
     .filter(({ kind }) => !BESIDE.test(kind))
     .map(({ text }) => text)
     .join('\n')
 }
 
-export function ofKind(fences: readonly Fence[], kind: RegExp): Fence[] {
+export function ofKind(fences: readonly FencedText[], kind: RegExp): FencedText[] {
   return fences.filter((fence) => kind.test(fence.kind))
 }

@@ -1,13 +1,13 @@
 import { readCues } from './cues.ts'
 import { verdict } from './debaters.ts'
-import type { Fence } from './fences.ts'
+import type { FencedText } from './fences.ts'
 import { property } from './json-schema.ts'
-import type { Question } from './question.ts'
-import { because, choices, type Role } from './role.ts'
+import type { ReceivedQuestion } from './question.ts'
+import { because, choices, type UnderstudyRole } from './role.ts'
 import { isSubjective, lean, stance } from './weigh.ts'
 
 /** Rumor's scorer, classifier, debaters and judge. */
-export const rumor: Role = (question, schema) => {
+export const rumor: UnderstudyRole = (question, schema) => {
   const options = choices(schema, 'answer')
   if (options.includes('Real') && options.includes('Fake')) {
     const { reasoning, answer } = verdict(question)
@@ -23,18 +23,18 @@ export const rumor: Role = (question, schema) => {
   return property(schema, 'score') ? single(question) : undefined
 }
 
-function subjectivity({ fences }: Question) {
+function subjectivity({ fences }: ReceivedQuestion) {
   return isSubjective(readCues(claimOf(fences)))
     ? because('Subjective: more words of opinion or jest than of fact.', { answer: 'Yes' })
     : because('Not subjective: its words state something that can be checked.', { answer: 'No' })
 }
 
-function batch({ fences }: Question) {
+function batch({ fences }: ReceivedQuestion) {
   const claim = readCues(claimOf(fences))
   return commentsOf(fences).map(({ number, text }, index) => ({ comment: number ?? index + 1, ...scored(claim, text) }))
 }
 
-function single({ fences }: Question) {
+function single({ fences }: ReceivedQuestion) {
   return scored(readCues(claimOf(fences)), commentsOf(fences)[0]?.text ?? '')
 }
 
@@ -45,10 +45,10 @@ function scored(claim: ReturnType<typeof readCues>, text: string) {
   return because(reason, { score: stance(leanings) })
 }
 
-function claimOf(fences: readonly Fence[]): string {
+function claimOf(fences: readonly FencedText[]): string {
   return (fences.find(({ kind }) => kind === 'claim') ?? fences.find(({ kind }) => kind !== 'comment'))?.text ?? ''
 }
 
-function commentsOf(fences: readonly Fence[]): Fence[] {
+function commentsOf(fences: readonly FencedText[]): FencedText[] {
   return fences.filter(({ kind }) => kind === 'comment')
 }

@@ -1,15 +1,15 @@
-import { readConduct, saidOf, weighed, wordsOf } from './conduct.ts'
+import { affirmedCues, readConduct, weightOf, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
 import { colourOf } from './eyes.ts'
-import type { Fence } from './fences.ts'
-import { isSchema, type JsonSchema, property } from './json-schema.ts'
-import type { Question } from './question.ts'
-import { because, choices, ofKind, type Role, type Said, subjectOf } from './role.ts'
+import type { FencedText } from './fences.ts'
+import { isSchema, type LooseSchema, property } from './json-schema.ts'
+import type { ReceivedQuestion } from './question.ts'
+import { because, choices, ofKind, type PlayedAnswer, subjectOf, type UnderstudyRole } from './role.ts'
 import { shared } from './terms.ts'
 
 /** Safety's describer, supporter, debaters and arbiter. */
-export const safety: Role = (question, schema) => {
+export const safety: UnderstudyRole = (question, schema) => {
   const stage = question.stage ?? ''
   if (choices(schema, 'label').includes('unsafe')) return ruling(question, schema)
   if (stage.includes('describe') && property(schema, 'description')) return description(question, schema)
@@ -55,16 +55,16 @@ const HARMLESS: readonly Conduct[] = ['refusal', 'care', 'report', 'reclaiming']
 
 function riskOf(text: string): Risk {
   const { own, quoted } = readConduct(text)
-  const harmful = [...saidOf(own, HARMFUL), ...saidOf(quoted, HARMFUL)]
-  const benign = saidOf(own, HARMLESS)
-  const taught = harmful.length > 0 ? Math.min(2, saidOf(own, ['method']).length) * METHOD : 0
-  const harm = Math.min(1, weighed(harmful, HARM) + taught)
-  const excuse = weighed(benign, BENIGN)
+  const harmful = [...affirmedCues(own, HARMFUL), ...affirmedCues(quoted, HARMFUL)]
+  const benign = affirmedCues(own, HARMLESS)
+  const taught = harmful.length > 0 ? Math.min(2, affirmedCues(own, ['method']).length) * METHOD : 0
+  const harm = Math.min(1, weightOf(harmful, HARM) + taught)
+  const excuse = weightOf(benign, BENIGN)
   return { strict: clamp(0.1 + harm - excuse * 0.2), loose: clamp(harm * 0.8 - excuse), harmful, benign }
 }
 
 /** An image's description. The understudy has no eyes: it repeats what the author says of the image, and says so. */
-function description({ sections, images }: Question, schema: JsonSchema): Said {
+function description({ sections, images }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
   const told = ofKind(sections().fences, /alt|caption|image/)
     .map(({ text }) => text.trim())
     .filter((text) => text !== '')
@@ -80,7 +80,7 @@ function description({ sections, images }: Question, schema: JsonSchema): Said {
 }
 
 /** The supporter's brief: the kinds of words in the input, and of each precedent that was shown. */
-function brief({ sections }: Question, schema: JsonSchema): Said {
+function brief({ sections }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
   const { fences } = sections()
   const text = subjectOf(fences)
   const { harmful, benign } = riskOf(text)
@@ -94,7 +94,7 @@ function brief({ sections }: Question, schema: JsonSchema): Said {
   })
 }
 
-function comparison(text: string, [precedent, { text: precedentText }]: readonly [number, Fence]) {
+function comparison(text: string, [precedent, { text: precedentText }]: readonly [number, FencedText]) {
   const { harmful, benign } = riskOf(precedentText)
   const kinds = [...new Set([...harmful, ...benign].map(({ kind }) => kind))]
   return {
@@ -105,7 +105,7 @@ function comparison(text: string, [precedent, { text: precedentText }]: readonly
 }
 
 /** One debater's turn. From the second on strict grants an excuse, and loose a danger that nothing excuses. */
-function assessment({ sections, replies }: Question, side: 'strict' | 'loose'): Said {
+function assessment({ sections, replies }: ReceivedQuestion, side: 'strict' | 'loose'): PlayedAnswer {
   const { fences } = sections()
   const { strict, loose, harmful, benign } = riskOf(subjectOf(fences))
   const again = replies.length > 0 || ofKind(fences, /own|previous/).length > 0
@@ -127,7 +127,7 @@ const CATEGORY: Readonly<Partial<Record<Conduct, string>>> = {
 }
 
 /** The arbiter: an excuse that outweighs the danger, a danger that nothing excuses, or else the default; in this order. */
-function ruling({ sections }: Question, schema: JsonSchema): Said {
+function ruling({ sections }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
   const { strict, loose, harmful, benign } = riskOf(subjectOf(sections().fences))
   const score = clamp((strict + loose) / 2)
   const rule =
@@ -145,7 +145,7 @@ function ruling({ sections }: Question, schema: JsonSchema): Said {
 }
 
 /** The words that categories may be named with; none where they are free. */
-function categoriesOf(schema: JsonSchema): unknown[] {
+function categoriesOf(schema: LooseSchema): unknown[] {
   const items = property(schema, 'categories')?.items
   return isSchema(items) && Array.isArray(items.enum) ? items.enum : []
 }

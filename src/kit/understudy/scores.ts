@@ -1,7 +1,7 @@
-import { readConduct, saidOf } from './conduct.ts'
+import { affirmedCues, readConduct } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
-import { isSchema, type JsonSchema, property } from './json-schema.ts'
-import { ofKind, type Role } from './role.ts'
+import { isSchema, type LooseSchema, property } from './json-schema.ts'
+import { ofKind, type UnderstudyRole } from './role.ts'
 
 /** By what a score is called: the kinds of words that it counts. */
 const KINDS: Readonly<Record<string, readonly Conduct[]>> = {
@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<string, readonly Conduct[]>> = {
 }
 
 /** Scores of single texts, or of their sentences, by counting words: what stands in quotation marks does not count. */
-export const scores: Role = ({ fences }, schema) => {
+export const scores: UnderstudyRole = ({ fences }, schema) => {
   const each = property(schema, 'sentences')?.items
   if (isSchema(each) && property(each, 'toxicity', schema) !== undefined) {
     const asked = kindsIn(each, schema)
@@ -43,13 +43,13 @@ export const scores: Role = ({ fences }, schema) => {
 
 type Kinds = readonly (readonly [name: string, kinds: readonly Conduct[]])[]
 
-function kindsIn(schema: JsonSchema, root = schema): Kinds {
+function kindsIn(schema: LooseSchema, root = schema): Kinds {
   return Object.entries(KINDS).filter(([name]) => property(schema, name, root) !== undefined)
 }
 
 function counted(text: string, asked: Kinds): Record<string, number> {
   const { own } = readConduct(text)
-  const of = (kinds: readonly Conduct[]) => saidOf(own, kinds).length
+  const of = (kinds: readonly Conduct[]) => affirmedCues(own, kinds).length
   return Object.fromEntries(
     asked.map(([name, kinds]) => [name, of(kinds) === 0 ? 2 : Math.min(97, 60 + 15 * of(kinds))]),
   )

@@ -4,9 +4,9 @@ import { answeringCalls } from './answer-call.ts'
 import { type CallRecord, openCallLog } from './call-log.ts'
 import { chatCall, embeddingCall } from './calls.ts'
 import { type DialectName, dialectOf } from './dialects/all.ts'
-import type { Dialect } from './dialects/dialect.ts'
+import type { ServerDialect } from './dialects/dialect.ts'
 import { promptCache } from './dialects/prompt-cache.ts'
-import { checkAccess, Refused } from './dialects/request.ts'
+import { checkAccess, RefusedRequest } from './dialects/request.ts'
 import { type Behaviour, type BehaviourChange, behaviour, behaviourChange } from './faults.ts'
 import { BadRequest, bodyOf, ClientGone, parsed, sendError, sendJson } from './http.ts'
 
@@ -17,7 +17,7 @@ export type UnderstudyOptions = BehaviourChange & {
   /** JSON Lines, one when a call arrives and one when it has ended; appended to. */
   readonly logFile?: string | undefined
   /** What it speaks, by name or as a row of one's own; left out: it takes everything. */
-  readonly dialect?: DialectName | Dialect | undefined
+  readonly dialect?: DialectName | ServerDialect | undefined
   /** Where its dialect has a model that thinks: tokens of thought for each token of an answer, at medium effort. */
   readonly thoughts?: number
   /** More models that it lists, with its context: it answers to any name. Of a dialect, the row says which. */
@@ -94,7 +94,7 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {
       if (error instanceof ClientGone) return
-      if (error instanceof Refused) sendJson(response, error.body, error.status)
+      if (error instanceof RefusedRequest) sendJson(response, error.body, error.status)
       else if (error instanceof BadRequest) sendError(response, error.status, error.message, { connection: 'close' })
       else sendError(response, 500, `Understudy error: ${String(error)}`)
     })

@@ -1,4 +1,4 @@
-import { type Cue, type Reading, readCues } from './cues.ts'
+import { type Cue, type CueReading, readCues } from './cues.ts'
 
 /** How much speaks for a claim and how much against it. */
 export type Weight = { readonly for: number; readonly against: number }
@@ -18,7 +18,7 @@ export function sum(one: Weight, other: Weight): Weight {
 }
 
 /** What a claim's words do before anybody has commented: sourced ones carry it, alarm and hearsay tell against it. */
-export function weighClaim(claim: Reading): Weight {
+export function weighClaim(claim: CueReading): Weight {
   const aired = Math.min(1.2, claim.count('opinion') * 0.6 + claim.count('joke') * 0.6)
   const subjective = isSubjective(claim) ? aired : 0
   const sourced = claim.count('authority') * 0.5 + claim.count('attribution') * 0.4
@@ -28,7 +28,7 @@ export function weighClaim(claim: Reading): Weight {
 }
 
 /** Whether a claim only airs a view, a feeling or a joke: more of those words in it than of facts and sources. */
-export function isSubjective(claim: Reading): boolean {
+export function isSubjective(claim: CueReading): boolean {
   const aired = claim.count('opinion') + claim.count('joke')
   const stated =
     claim.count('authority') +
@@ -49,7 +49,7 @@ type Leaning = Weight & { readonly cue: Cue }
  * What one comment's cues weigh under a claim; it depends on the two texts only. What somebody saw or can show counts
  * for the side that the rest of the comment takes, and for the claim where it takes none. A phrase counts once.
  */
-export function lean(claim: Reading, comment: Reading): Leaning[] {
+export function lean(claim: CueReading, comment: CueReading): Leaning[] {
   if (comment.cues.length === 0) return []
   const denying = isDenial(claim)
   const light = comment.count('joke') > 0 ? 0.4 : 1
@@ -72,7 +72,7 @@ export function stance(leanings: readonly Leaning[]): number {
 }
 
 /** The same phrase from a second mouth counts half, from a third a quarter: many voices outweigh one voice repeated. */
-export function weighComments(claim: Reading, comments: readonly string[]): Weight & { readonly kinds: string[] } {
+export function weighComments(claim: CueReading, comments: readonly string[]): Weight & { readonly kinds: string[] } {
   const repeats = new Map<string, number>()
   const kinds = new Set<string>()
   let total: Weight = { for: 0, against: 0 }
@@ -93,12 +93,12 @@ function isFirst({ kind, phrase }: Cue, index: number, cues: readonly Cue[]): bo
 }
 
 /** A claim that itself denies something, such as "reports of a blast are false". */
-function isDenial(claim: Reading): boolean {
+function isDenial(claim: CueReading): boolean {
   return claim.cues.some(({ kind, negated, asked }) => kind === 'denial' && !negated && !asked)
 }
 
 /** A cue that says outright whether the claim holds. */
-function assertion(cue: Cue, claim: Reading, denying: boolean): number {
+function assertion(cue: Cue, claim: CueReading, denying: boolean): number {
   const weighty = cue.official ? 2.2 : 1
   switch (cue.kind) {
     case 'confirmation':
@@ -122,7 +122,7 @@ function testimony({ kind, asked }: Cue): number {
 }
 
 /** A cue that only shows what its author is inclined to believe. */
-function attitude({ kind, asked }: Cue, claim: Reading): number {
+function attitude({ kind, asked }: Cue, claim: CueReading): number {
   switch (kind) {
     case 'belief':
       return asked ? 0 : 0.3
@@ -142,6 +142,6 @@ function asked(cue: Cue, signed: number): number {
   return cue.asked ? -0.2 : signed
 }
 
-function echoes(claim: Reading, { phrase }: Cue): boolean {
+function echoes(claim: CueReading, { phrase }: Cue): boolean {
   return claim.cues.some((cue) => cue.kind === 'denial' && cue.phrase === phrase && !cue.negated && !cue.asked)
 }

@@ -2,7 +2,7 @@
  * What the understudy knows of rumors: phrases that people use under a post when something has happened, by what they do
  * to the post's claim. Phrases stand in lower case, separated by commas; an apostrophe or hyphen counts as a space.
  */
-export type Kind = keyof typeof WORDS
+export type CueKind = keyof typeof WORDS
 
 type Lists = { readonly [language: string]: string }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Answered, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import { type Comment, type Post, type Snapshot, shownIn, snapshot } from '../../contracts/facts/thread.ts'
 import type { Ruling } from '../../contracts/facts/verdict.ts'
@@ -177,7 +177,7 @@ function sampled(
 }
 
 /** The label of most answers, and in `scores.agreement` the share of all draws that chose it. A tie has no label. */
-function mostChosen(answers: readonly Answered<Choice>[], degraded: readonly string[]): Ruling {
+function mostChosen(answers: readonly AnswerOrFailure<Choice>[], degraded: readonly string[]): Ruling {
   const choices = answers.flatMap((answer) => (answer.ok ? [answer.answer] : []))
   const lost = answers.flatMap((answer, draw) => (answer.ok ? [] : [`draw ${draw + 1} failed: ${failure(answer)}`]))
   const votes = [...Map.groupBy(choices, ({ label }) => label)].sort(([, one], [, other]) => other.length - one.length)

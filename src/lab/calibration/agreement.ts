@@ -2,10 +2,10 @@ import { kendallTauB, spearman } from '../evaluation/statistics/correlation.ts'
 import type { RatedItem } from './rated-item.ts'
 
 /** Scores of items by one text of steps: null where the scorer gave none that can be read. */
-export type Scores = ReadonlyMap<string, number | null>
+export type StepsScores = ReadonlyMap<string, number | null>
 
 /** How well scores follow the ratings. Scores that can't be read are counted, and never correlated. */
-export interface Agreement {
+export interface RatingAgreement {
   /** Spearman's ρ; null where all scores or all ratings are alike. */
   readonly spearman: number | null
   readonly kendall: number | null
@@ -14,7 +14,7 @@ export interface Agreement {
 }
 
 /** The agreement over these items. */
-export function agreementOf(items: readonly RatedItem[], scores: Scores): Agreement {
+export function agreementOf(items: readonly RatedItem[], scores: StepsScores): RatingAgreement {
   const pairs = items.flatMap(({ id, rating }) => {
     const score = scores.get(id) ?? null
     return score === null ? [] : [{ rating, score }]
@@ -35,8 +35,8 @@ const FEWEST_READABLE = 0.95
  * The better agreement first: by Spearman, of equal ones by Kendall. Behind them come those with too few readable scores, and last
  * what has none: a scorer that gives everything the same score follows nobody.
  */
-export function byAgreement(one: Agreement, other: Agreement): number {
-  const rank = (of: Agreement) => (of.spearman === null ? 2 : isReadable(of) ? 0 : 1)
+export function byAgreement(one: RatingAgreement, other: RatingAgreement): number {
+  const rank = (of: RatingAgreement) => (of.spearman === null ? 2 : isReadable(of) ? 0 : 1)
   const of = (value: number | null) => value ?? Number.NEGATIVE_INFINITY
   return (
     rank(one) - rank(other) ||
@@ -45,7 +45,7 @@ export function byAgreement(one: Agreement, other: Agreement): number {
   )
 }
 
-export function isReadable({ items, unreadable }: Agreement): boolean {
+export function isReadable({ items, unreadable }: RatingAgreement): boolean {
   return items >= (items + unreadable) * FEWEST_READABLE
 }
 
@@ -54,7 +54,7 @@ function descending(one: number, other: number): number {
 }
 
 /** The items on which score and mean rating differ most, at most `count` of them; of equal ones by id. */
-export function worstOf(items: readonly RatedItem[], scores: Scores, count: number) {
+export function worstOf(items: readonly RatedItem[], scores: StepsScores, count: number) {
   return items
     .flatMap((item) => {
       const score = scores.get(item.id) ?? null

@@ -1,8 +1,8 @@
-import type { Misrated, RatedExample } from '../../contracts/facts/calibration.ts'
+import type { MisratedExample, RatedExample } from '../../contracts/facts/calibration.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { type Agreement, agreementOf, byAgreement, type Scores, worstOf } from './agreement.ts'
-import type { Parts } from './parts.ts'
+import { agreementOf, byAgreement, type RatingAgreement, type StepsScores, worstOf } from './agreement.ts'
+import type { RatingParts } from './parts.ts'
 import type { RatedItem } from './rated-item.ts'
 
 /** The numbers of Algorithm 1. */
@@ -26,12 +26,12 @@ export interface CalibrationSizes {
 }
 
 /** What asks the model. An answer that can't be had is null. */
-export interface Asking {
+export interface CalibrationModel {
   draft(examples: readonly RatedExample[], how: { temperature: number; draw: string }): Promise<string | null>
   /** `temperature` is null for the first of several refinements: that of the settings. */
   refine(
     steps: string,
-    worst: readonly Misrated[],
+    worst: readonly MisratedExample[],
     how: { temperature: number | null; draw: string },
   ): Promise<string | null>
   /** The score of an item by these steps; never asked twice for the same. */
@@ -43,12 +43,12 @@ export interface Candidate {
   readonly steps: string
   /** `draft 3 of 8 examples`, `refined from …`. */
   readonly from: string
-  readonly agreement: Agreement
-  readonly scores: Scores
+  readonly agreement: RatingAgreement
+  readonly scores: StepsScores
 }
 
 /** How a calibration went. */
-export interface Calibrated {
+export interface CalibrationCourse {
   readonly best: Candidate
   /** The best of each iteration, that of the drafts first. */
   readonly course: readonly Candidate[]
@@ -68,11 +68,11 @@ export interface Calibrated {
  * one stage is asked at once. Null where no draft could be had.
  */
 export async function calibrate(
-  parts: Parts,
+  parts: RatingParts,
   sizes: CalibrationSizes,
-  asking: Asking,
+  asking: CalibrationModel,
   seed: string,
-): Promise<Calibrated | null> {
+): Promise<CalibrationCourse | null> {
   const seen = new Set<string>()
   const tally = { repeated: 0, lost: 0, stopped: 0 }
   /** Only what is new becomes a candidate. */
@@ -85,7 +85,7 @@ export async function calibrate(
     }
     return false
   }
-  const scored = (fresh: readonly Fresh[]) => scoredOn(parts.selection, fresh, sizes, asking, tally)
+  const scored = (fresh: readonly NewCandidate[]) => scoredOn(parts.selection, fresh, sizes, asking, tally)
 
   const drafts = await Promise.all(
     trialsOf(parts.development, sizes, seed).map(async ({ examples, temperature, from }) => ({
@@ -124,7 +124,7 @@ export async function calibrate(
   return { best: course.at(-1) as Candidate, course, ...tally, tried: seen.size }
 }
 
-type Fresh = Pick<Candidate, 'steps' | 'from'>
+type NewCandidate = Pick<Candidate, 'steps' | 'from'>
 
 /** The examples and the temperature of each draft: few-shot sizes in order, trials of each. */
 function trialsOf(
@@ -147,9 +147,9 @@ const FEWEST_TO_STOP_BY = 20
 /** Scores candidates on all items; with halving on a part first, after which only the better half goes on, and at least `keep`. */
 async function scoredOn(
   items: readonly RatedItem[],
-  fresh: readonly Fresh[],
+  fresh: readonly NewCandidate[],
   { halving, keep }: CalibrationSizes,
-  asking: Asking,
+  asking: CalibrationModel,
   tally: { stopped: number },
 ): Promise<Candidate[]> {
   const rungs = halving && fresh.length > 3 ? [Math.ceil(items.length / 4), Math.ceil(items.length / 2)] : []
@@ -164,7 +164,11 @@ async function scoredOn(
   return scoresOf(items, left, asking)
 }
 
-async function scoresOf(items: readonly RatedItem[], fresh: readonly Fresh[], asking: Asking): Promise<Candidate[]> {
+async function scoresOf(
+  items: readonly RatedItem[],
+  fresh: readonly NewCandidate[],
+  asking: CalibrationModel,
+): Promise<Candidate[]> {
   return Promise.all(
     fresh.map(async ({ steps, from }) => {
       const given = await Promise.all(items.map(async (item) => [item.id, await asking.score(steps, item)] as const))

@@ -2,14 +2,14 @@ import { pairedDifference } from '../evaluation/statistics/compare.ts'
 import { type Correlation, spearman } from '../evaluation/statistics/correlation.ts'
 import { bootstrap, type Estimate } from '../evaluation/statistics/intervals.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { type Agreement, agreementOf, isReadable, type Scores } from './agreement.ts'
+import { agreementOf, isReadable, type RatingAgreement, type StepsScores } from './agreement.ts'
 import type { RatedItem } from './rated-item.ts'
 
 /** What calibrated steps gain over those of before, on items that nothing was chosen by. */
 export interface Gain {
   /** Both over the same items, those with a score by either; `unreadable` is of each alone, over all items. */
-  readonly before: Agreement
-  readonly now: Agreement
+  readonly before: RatingAgreement
+  readonly now: RatingAgreement
   /** Spearman's ρ now less before, with its interval over the statements that were sampled. */
   readonly change: Estimate
   /** Spearman's ρ now, with its interval over the same statements, and its two-sided p-value. */
@@ -25,10 +25,10 @@ export interface Gain {
 const HIGHEST_P = 0.05
 
 /** The gain on the test part. An item without a score by one of the two counts for neither. */
-export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, seed: string): Gain {
+export function gainOn(test: readonly RatedItem[], before: StepsScores, now: StepsScores, seed: string): Gain {
   const both = test.filter(({ id }) => before.get(id) != null && now.get(id) != null)
   const units = [...Map.groupBy(both, ({ unit }) => unit).values()]
-  const rho = (scores: Scores) => (sample: readonly RatedItem[][]) => rhoOf(sample.flat(), scores).value
+  const rho = (scores: StepsScores) => (sample: readonly RatedItem[][]) => rhoOf(sample.flat(), scores).value
   const absent = 'the old scores, the new scores or the ratings are all equal'
   const change = pairedDifference(
     units,
@@ -39,7 +39,10 @@ export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, 
     ...bootstrap(units, rho(now), { random: seededRandom(`follows ${seed}`), absent, kind: 'other' }),
     pValue: rhoOf(both, now).pValue,
   }
-  const over = (scores: Scores) => ({ ...agreementOf(both, scores), unreadable: agreementOf(test, scores).unreadable })
+  const over = (scores: StepsScores) => ({
+    ...agreementOf(both, scores),
+    unreadable: agreementOf(test, scores).unreadable,
+  })
   return {
     before: over(before),
     now: over(now),
@@ -50,7 +53,7 @@ export function gainOn(test: readonly RatedItem[], before: Scores, now: Scores, 
 }
 
 /** Spearman's ρ of ratings and scores, over the items that have a score. */
-export function rhoOf(items: readonly RatedItem[], scores: Scores): Correlation {
+export function rhoOf(items: readonly RatedItem[], scores: StepsScores): Correlation {
   const pairs = items.flatMap(({ id, rating }) => {
     const score = scores.get(id) ?? null
     return score === null ? [] : [{ rating, score }]

@@ -3,7 +3,7 @@ import { seededRandom } from '../evaluation/statistics/random.ts'
 import type { RatedItem } from './rated-item.ts'
 
 /** Ratings in three parts, by what belongs together: no statement is in two of them. */
-export interface Parts {
+export interface RatingParts {
   /** Examples for drafts come from here. */
   readonly development: readonly RatedItem[]
   /** Candidates are chosen, and the worst cases taken, from here. */
@@ -22,7 +22,7 @@ const FEWEST = 10
  * left for a test. Throws an `OperatorError` where a part would be too small, all its ratings are alike, or one reply stands in two
  * lines.
  */
-export function partsOf(items: readonly RatedItem[], how: { seed: string; paper: boolean }): Parts {
+export function partsOf(items: readonly RatedItem[], how: { seed: string; paper: boolean }): RatingParts {
   overlap(items)
   if (how.paper) return checked({ development: items, selection: items, test: [] })
   const units = seededRandom(`parts ${how.seed}`).shuffled([...Map.groupBy(sorted(items), ({ unit }) => unit).values()])
@@ -62,7 +62,7 @@ function sorted(items: readonly RatedItem[]): RatedItem[] {
   return items.toSorted((one, other) => (one.id < other.id ? -1 : 1))
 }
 
-function checked(parts: Parts): Parts {
+function checked(parts: RatingParts): RatingParts {
   for (const [name, items] of Object.entries(parts)) {
     if (name === 'test' && items.length === 0 && parts.development === parts.selection) continue
     if (items.length < FEWEST)

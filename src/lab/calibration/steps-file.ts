@@ -1,9 +1,9 @@
 import { withStepsHeader } from '../../contracts/facts/steps.ts'
-import type { Calibrated } from './calibrate.ts'
+import type { CalibrationCourse } from './calibrate.ts'
 import type { Gain } from './gain.ts'
 
 /** Where steps come from, as the comment at the beginning of their file says. */
-export interface Provenance {
+export interface StepsProvenance {
   readonly aspect: string
   readonly scale: readonly [number, number]
   /** The model that scored: steps are found for it, and for no other. */
@@ -19,7 +19,7 @@ export interface Provenance {
 }
 
 /** A file of calibrated steps: a comment that says where they come from and how well they do, then the steps. */
-export function stepsFile(provenance: Provenance, { best }: Calibrated, gain: Gain | null): string {
+export function stepsFile(provenance: StepsProvenance, { best }: CalibrationCourse, gain: Gain | null): string {
   const told = (value: number | null) => (value === null ? 'none' : value.toFixed(4))
   return withStepsHeader(
     [

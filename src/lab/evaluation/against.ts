@@ -1,6 +1,6 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { Outcome } from './outcomes.ts'
-import { type Pair, pairedChange, pairedTest, pairsOf } from './pairs.ts'
+import type { ItemOutcome } from './outcomes.ts'
+import { type OutcomePair, pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import { holm } from './statistics/compare.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { seededRandom } from './statistics/random.ts'
@@ -38,8 +38,8 @@ export interface Comparison {
 }
 
 /** Outcomes of one run, and how much of its data reached it. */
-export interface Run {
-  readonly outcomes: readonly Outcome[]
+export interface EvaluationRun {
+  readonly outcomes: readonly ItemOutcome[]
   /** Counts of what was read and shown, by name. */
   readonly counts: Readonly<Record<string, number>>
 }
@@ -49,7 +49,11 @@ export interface Run {
  * the paired bootstrap over the sampled units for how much. A gain past the margin alarms as a loss does: nobody gains
  * by chance what a leak would give. Other counts of what was shown, and other gold labels, alarm by themselves.
  */
-export function compare(before: Run, now: Run, { margin, seed }: { margin: number; seed: string }): Comparison {
+export function compare(
+  before: EvaluationRun,
+  now: EvaluationRun,
+  { margin, seed }: { margin: number; seed: string },
+): Comparison {
   const { pairs, onlyFirst, onlySecond } = pairsOf(before.outcomes, now.outcomes)
   const compared = groupsOf(pairs).map((group) => ({ ...group, pValue: pairedTest(group.pairs) }))
   const adjusted = holm(compared.map(({ pValue }) => pValue))
@@ -69,7 +73,7 @@ export function compare(before: Run, now: Run, { margin, seed }: { margin: numbe
   }
 }
 
-function groupsOf(pairs: readonly Pair[]): { of: string; pairs: readonly Pair[] }[] {
+function groupsOf(pairs: readonly OutcomePair[]): { of: string; pairs: readonly OutcomePair[] }[] {
   const names = [...new Set(pairs.flatMap(({ item }) => Object.keys(item.slices)))].sort()
   const slices = names.flatMap((by) => {
     const groups = [...Map.groupBy(pairs, ({ item }) => entryOf(item.slices, by) ?? '(none)')]
@@ -79,7 +83,7 @@ function groupsOf(pairs: readonly Pair[]): { of: string; pairs: readonly Pair[] 
 }
 
 function differenceOf(
-  { of, pairs }: { of: string; pairs: readonly Pair[] },
+  { of, pairs }: { of: string; pairs: readonly OutcomePair[] },
   pValue: number,
   { margin, seed }: { margin: number; seed: string },
 ): Difference {
@@ -88,7 +92,7 @@ function differenceOf(
   return { of, items: pairs.length, before: first, now: second, change, pValue, alarm }
 }
 
-function countsChanged(before: Run['counts'], now: Run['counts']): string[] {
+function countsChanged(before: EvaluationRun['counts'], now: EvaluationRun['counts']): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(now)])].sort()
   return names.flatMap((name) => {
     const [was, is] = [entryOf(before, name) ?? 0, entryOf(now, name) ?? 0]

@@ -1,6 +1,6 @@
 import type { CostCurve, CurveRow } from './curve-rows.ts'
-import type { Cell } from './evaluation.ts'
-import type { Outcome } from './outcomes.ts'
+import type { EvaluationCell } from './evaluation.ts'
+import type { ItemOutcome } from './outcomes.ts'
 import { type Confusion, confusionOf, macroF1Of, resampledSums } from './statistics/confusion.ts'
 import { FEWEST_UNITS, quantileOf, RESAMPLES } from './statistics/intervals.ts'
 import { matchedRecallInterval } from './statistics/matched-recall.ts'
@@ -15,14 +15,14 @@ const AS_GOOD = 0.02
  * matched items. The best does not count for itself unless every cheaper row is shown to be worse. Null without two rows that
  * models judged and that have a macro-F1.
  */
-export function costCurve(cells: readonly Cell[], seed: string): CostCurve | null {
+export function costCurve(cells: readonly EvaluationCell[], seed: string): CostCurve | null {
   const judged = cells.filter(({ labels, perItem }) => labels?.macroF1.value != null && perItem.calls > 0)
   const priced = judged.some(({ perItem }) => perItem.costUsd > 0)
-  const costOf = ({ perItem }: Pick<Cell, 'perItem'>) => (priced ? perItem.costUsd : perItem.tokens)
+  const costOf = ({ perItem }: Pick<EvaluationCell, 'perItem'>) => (priced ? perItem.costUsd : perItem.tokens)
   const [best] = judged.toSorted((one, other) => f1Of(other) - f1Of(one))
   if (best === undefined || judged.length < 2) return null
   const labels = best.labels?.confusion.labels ?? []
-  const sums = (cell: Cell) => sumsOf(cell.outcomes, labels, seed)
+  const sums = (cell: EvaluationCell) => sumsOf(cell.outcomes, labels, seed)
   const bestSums = sums(best)
   const rows = judged
     .map((cell): CurveRow => {
@@ -48,18 +48,18 @@ export function costCurve(cells: readonly Cell[], seed: string): CostCurve | nul
   return { data: best.data, rows, cheapest, more: cheapest === null ? moreItems(cheaper, best.counts.items) : null }
 }
 
-function f1Of({ labels }: Cell): number {
+function f1Of({ labels }: EvaluationCell): number {
   return labels?.macroF1.value ?? 0
 }
 
-type Labelled = Outcome & { readonly gold: string }
+type Labelled = ItemOutcome & { readonly gold: string }
 
-function labelled(outcomes: readonly Outcome[]): Labelled[] {
+function labelled(outcomes: readonly ItemOutcome[]): Labelled[] {
   return outcomes.flatMap((outcome) => (outcome.gold === null ? [] : [{ ...outcome, gold: outcome.gold }]))
 }
 
 /** The same draws for each row, since its items are in the same order: so differences of two are paired. */
-function sumsOf(outcomes: readonly Outcome[], labels: readonly string[], seed: string): readonly Confusion[] {
+function sumsOf(outcomes: readonly ItemOutcome[], labels: readonly string[], seed: string): readonly Confusion[] {
   const groups = [...Map.groupBy(labelled(outcomes), ({ unit }) => unit).values()]
   if (groups.length < FEWEST_UNITS) return []
   const matrices = groups.map((group) =>
@@ -88,7 +88,7 @@ function boundsOf(
 }
 
 /** By class, how often only the best was right, and only the row. */
-function matched(best: Cell, cell: Cell, labels: readonly string[]) {
+function matched(best: EvaluationCell, cell: EvaluationCell, labels: readonly string[]) {
   const said = new Map(labelled(cell.outcomes).map((outcome) => [keyOf(outcome), outcome.label]))
   return labels.flatMap((label) => {
     const items = labelled(best.outcomes).filter(({ gold }) => gold === label)
@@ -105,7 +105,7 @@ function matched(best: Cell, cell: Cell, labels: readonly string[]) {
   })
 }
 
-function keyOf({ id, repeat = 1 }: Outcome): string {
+function keyOf({ id, repeat = 1 }: ItemOutcome): string {
   return `${repeat} ${id}`
 }
 

@@ -1,10 +1,10 @@
-import type { Outcome } from './outcomes.ts'
+import type { ItemOutcome } from './outcomes.ts'
 
 /** A row beside the best one. */
 export interface CurveRow {
   readonly row: string
   readonly macroF1: number
-  readonly perItem: Outcome['usage']
+  readonly perItem: ItemOutcome['usage']
   /** Its macro-F1 less that of the best row, on the same items, with a 95 % interval; 0 for the best itself. */
   readonly difference: number
   readonly low: number

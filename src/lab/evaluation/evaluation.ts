@@ -2,7 +2,7 @@ import type { Format } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import type { CostCurve } from './curve-rows.ts'
 import type { GoldItem } from './gold-item.ts'
-import { isWithoutExamples, NO_VERDICT, type Outcome } from './outcomes.ts'
+import { type ItemOutcome, isWithoutExamples, NO_VERDICT } from './outcomes.ts'
 import type { AspectMeasure, Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
@@ -51,7 +51,7 @@ export interface Counts {
 }
 
 /** One row of a table on one data set. */
-export interface Cell {
+export interface EvaluationCell {
   readonly row: string
   readonly data: string
   /** Why nothing was judged; null where it was. */
@@ -68,7 +68,7 @@ export interface Cell {
   /** How long its calls took, one after the other, in ms; null where no measure asks for it, or an answer's time is not known. */
   readonly tookMs: number | null
   /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices; calls in sequence. */
-  readonly perItem: Outcome['usage']
+  readonly perItem: ItemOutcome['usage']
   /** What the paper prints, where the row is a paper's. */
   readonly paper: Readonly<Partial<Record<Measure, number>>>
   /** The models that answered, as their endpoints name them. */
@@ -77,7 +77,7 @@ export interface Cell {
   readonly answered: readonly { readonly asked: string; readonly by: readonly string[] }[]
   /** The models that were asked and that the settings have no price for, as they name them: in `costUsd` these are free. */
   readonly unpriced: readonly string[]
-  readonly outcomes: readonly Outcome[]
+  readonly outcomes: readonly ItemOutcome[]
 }
 
 /** A whole evaluation, as the report shows it and `--against` reads it. */
@@ -94,7 +94,7 @@ export interface Evaluation {
   readonly metrics: Readonly<Record<string, Estimate>>
   /** The first cell's. */
   readonly counts: Counts
-  readonly table: readonly Cell[]
+  readonly table: readonly EvaluationCell[]
   /** What quality costs, by data set; of an evaluation with the rows of `thrifty`. */
   readonly costCurves?: readonly CostCurve[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */
@@ -106,18 +106,18 @@ export interface CellInput {
   readonly row: RowPlan
   readonly data: DataSet
   readonly draws: number | null
-  readonly paper?: Cell['paper']
-  readonly outcomes: readonly Outcome[]
+  readonly paper?: EvaluationCell['paper']
+  readonly outcomes: readonly ItemOutcome[]
   readonly tookMs?: number | null
   readonly models: readonly string[]
-  readonly answered?: Cell['answered']
+  readonly answered?: EvaluationCell['answered']
   readonly unpriced?: readonly string[]
   readonly refused: number
   readonly comments: number
 }
 
 /** Scores a cell; one whose calls were not answered has no figures. Labels are the protocol's; none where it gives scores instead. */
-export function cellOf(input: CellInput, labels: readonly string[], seed: string): Cell {
+export function cellOf(input: CellInput, labels: readonly string[], seed: string): EvaluationCell {
   const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {}, tookMs = null } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
   if (isUnanswered(outcomes))
@@ -130,7 +130,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
       outcomes,
       counts: countsOf(input),
     }
-  const mean = (of: (usage: Outcome['usage']) => number) =>
+  const mean = (of: (usage: ItemOutcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
     row: row.name,
@@ -158,7 +158,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
 }
 
 /** A cell that nothing was judged for. */
-export function emptyCell(row: string, data: string, why: string, paper: Cell['paper'] = {}): Cell {
+export function emptyCell(row: string, data: string, why: string, paper: EvaluationCell['paper'] = {}): EvaluationCell {
   return {
     row,
     data,
@@ -185,7 +185,7 @@ function countsOf({
   comments,
   data: { unreadable },
 }: Pick<CellInput, 'outcomes' | 'refused' | 'comments'> & { data: Pick<DataSet, 'unreadable'> }): Counts {
-  const sum = (of: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0)
+  const sum = (of: (outcome: ItemOutcome) => number) => outcomes.reduce((total, outcome) => total + of(outcome), 0)
   const reasons = ['cap', 'late', 'folded', 'author', 'unscored', 'load'] as const
   return {
     items: itemsIn(outcomes),
@@ -209,7 +209,11 @@ function countsOf({
  * An estimate of a cell by the name that presets and reports use; null where the cell has none. `table` has the cells above it,
  * for what is measured against them.
  */
-export function measured(cell: Cell, measure: Measure, table: readonly Cell[] = []): Estimate | null {
+export function measured(
+  cell: EvaluationCell,
+  measure: Measure,
+  table: readonly EvaluationCell[] = [],
+): Estimate | null {
   const { labels, aspects, repeats, kappaOfVotes: ofVotes } = cell
   const [name, of = ''] = measure.split(':') as [string, string | undefined]
   if (measure === 'seconds') return plain(cell.tookMs === null ? null : cell.tookMs / 1000)
@@ -258,14 +262,14 @@ function ofAspect(aspect: AspectScores, measure: AspectMeasure, best: () => numb
 }
 
 /** How much more time a cell's calls took than those of the first row that was judged on the same data, as a share of it. */
-function timeIncrease({ row, data, tookMs }: Cell, table: readonly Cell[]): number | null {
+function timeIncrease({ row, data, tookMs }: EvaluationCell, table: readonly EvaluationCell[]): number | null {
   const first = table.find((cell) => cell.data === data && cell.why === null)
   if (first === undefined || first.row === row || first.tookMs === null || tookMs === null) return null
   return first.tookMs === 0 ? null : tookMs / first.tookMs - 1
 }
 
 /** The highest mean over trials of the rows above a cell on the same data; null where none has one. */
-function bestTrialAbove({ row, data }: Cell, of: string, table: readonly Cell[]): number | null {
+function bestTrialAbove({ row, data }: EvaluationCell, of: string, table: readonly EvaluationCell[]): number | null {
   const on = table.filter((cell) => cell.data === data)
   const above = on.slice(
     0,
@@ -290,7 +294,7 @@ function plain(value: number | null): Estimate {
 }
 
 /** The first cell's estimates, by name. */
-export function metricsOf({ labels, aspects }: Cell): Record<string, Estimate> {
+export function metricsOf({ labels, aspects }: EvaluationCell): Record<string, Estimate> {
   const correlations = aspects.flatMap(({ aspect, spearman, kendall }) => [
     [`spearman:${aspect}`, spearman] as const,
     [`kendall:${aspect}`, kendall] as const,

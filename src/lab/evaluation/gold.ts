@@ -24,10 +24,10 @@ export interface GoldOptions extends OwnReading, LabelReading {
 }
 
 /** A label of a data set in a protocol's; null where people did not look for what the protocol judges. */
-type Reading = (label: string, unlabelled: readonly string[], options: GoldOptions) => string | null
+type GoldReading = (label: string, unlabelled: readonly string[], options: GoldOptions) => string | null
 
 /** How the labels of a data set read for each protocol that can be measured on it. */
-const LABELS: Record<LabelledFormat, Readonly<Record<string, Reading>>> = {
+const LABELS: Record<LabelledFormat, Readonly<Record<string, GoldReading>>> = {
   hatecheck: { hate: (label) => (label === 'hateful' ? 'hate' : 'non-hate') },
   kodoli: { hate: hateUnless('NOT') },
   unsmile: {
@@ -52,7 +52,7 @@ const LABELS: Record<LabelledFormat, Readonly<Record<string, Reading>>> = {
   'airbench-both': { safety: harmful },
 }
 
-function hateUnless(harmless: string): Reading {
+function hateUnless(harmless: string): GoldReading {
   return (label) => (label === harmless ? 'non-hate' : 'hate')
 }
 
@@ -147,7 +147,7 @@ async function* threadGold(
 async function* textGold(
   file: string,
   format: LabelledFormat,
-  read: Reading,
+  read: GoldReading,
   bad: (line: BadLine) => void,
   options: GoldOptions,
 ): AsyncGenerator<GoldItem> {

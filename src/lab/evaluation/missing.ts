@@ -1,5 +1,5 @@
-import type { Cell } from './evaluation.ts'
-import { isWithoutExamples, type Outcome } from './outcomes.ts'
+import type { EvaluationCell } from './evaluation.ts'
+import { type ItemOutcome, isWithoutExamples } from './outcomes.ts'
 
 /** Reasons that are named, of those for which verdicts are degraded. */
 const MOST_REASONS = 3
@@ -9,19 +9,19 @@ const LONGEST_REASON = 120
  * What the judges of a table lacked, in one sentence: examples, and what verdicts name in `degraded`. Null where nothing was
  * missing. Items are counted once, in however many rows they lacked something.
  */
-export function whatIsMissing(cells: readonly Cell[]): string | null {
+export function whatIsMissing(cells: readonly EvaluationCell[]): string | null {
   const said = [withoutExamples(cells), degradedShare(cells)].filter((one) => one !== null)
   return said.length === 0 ? null : `Missing: ${said.join('; ')}.`
 }
 
 /** `200 of 200 items without examples`; null where all had some, or none were wanted. */
-export function itemsWithoutExamples(cells: readonly Cell[]): string | null {
+export function itemsWithoutExamples(cells: readonly EvaluationCell[]): string | null {
   const wanted = idsOf(cells, ({ shelves }) => shelves.searched > 0)
   const without = idsOf(cells, isWithoutExamples)
   return without.size === 0 ? null : `${without.size} of ${wanted.size} items without examples`
 }
 
-function withoutExamples(cells: readonly Cell[]): string | null {
+function withoutExamples(cells: readonly EvaluationCell[]): string | null {
   const wanted = idsOf(cells, ({ shelves }) => shelves.searched > 0)
   const bare = cells.flatMap(({ outcomes }) => outcomes.flatMap(({ shelves }) => Object.entries(shelves.bare)))
   if (bare.length === 0) return null
@@ -34,13 +34,13 @@ function withoutExamples(cells: readonly Cell[]): string | null {
   return `${[none, less].filter((one) => one !== null).join(', ')}, because of ${shelves.size} ${shelves.size === 1 ? 'shelf' : 'shelves'}: ${why}${more}`
 }
 
-function idsOf(cells: readonly Cell[], which: (outcome: Outcome) => boolean): Set<string> {
+function idsOf(cells: readonly EvaluationCell[], which: (outcome: ItemOutcome) => boolean): Set<string> {
   return new Set(
     cells.flatMap(({ data, outcomes }) => outcomes.filter(which).map(({ id }) => JSON.stringify([data, id]))),
   )
 }
 
-function degradedShare(cells: readonly Cell[]): string | null {
+function degradedShare(cells: readonly EvaluationCell[]): string | null {
   const outcomes = cells.flatMap((cell) => cell.outcomes)
   const degraded = outcomes.filter((outcome) => outcome.degraded.length > 0)
   if (degraded.length === 0) return null

@@ -4,7 +4,7 @@ import { type CommentCounts, noComments, type Transcript, type Verdict } from '.
 import type { GoldItem } from './gold-item.ts'
 
 /** One item of a data set, as people labelled it and as it was judged. */
-export interface Outcome {
+export interface ItemOutcome {
   readonly id: string
   /** Which time the row was judged, from 2; left out for the first. */
   readonly repeat?: number
@@ -60,7 +60,7 @@ export function outcomeOf(
     readonly votes: readonly number[] | null
     readonly voices?: Readonly<Record<string, string>>
   },
-): Outcome {
+): ItemOutcome {
   const { label, scores, rationale, degraded, counts, usage } = verdict
   const calls = transcript.turns.flatMap((turn) => turn.calls)
   const unanswered = calls.filter(({ outcome }) => !ANSWERS.has(outcome))
@@ -125,7 +125,7 @@ const MOST_TURNS = 12
 const LONGEST_TURN = 500
 
 /** The turns of a debate in order, without lookups and without the scores of single comments. */
-function debateOf({ turns }: Transcript): NonNullable<Outcome['debate']> {
+function debateOf({ turns }: Transcript): NonNullable<ItemOutcome['debate']> {
   return turns
     .filter(({ role, about }) => role !== 'library' && about === undefined)
     .slice(0, MOST_TURNS)
@@ -147,7 +147,7 @@ function wordsOf(answer: unknown): string {
 /** How calls end that bring an answer, readable or not. */
 const ANSWERS: ReadonlySet<string> = new Set(['answered', 'unreadable', 'refused'])
 
-function heldOutOf({ turns }: Transcript): Outcome['heldOut'] {
+function heldOutOf({ turns }: Transcript): ItemOutcome['heldOut'] {
   const excluded = turns.flatMap(({ role, answer }) => {
     if (role !== 'library') return []
     const read = found.safeParse(answer)
@@ -159,7 +159,7 @@ function heldOutOf({ turns }: Transcript): Outcome['heldOut'] {
   }
 }
 
-function shelvesOf({ turns }: Transcript): Outcome['shelves'] {
+function shelvesOf({ turns }: Transcript): ItemOutcome['shelves'] {
   const looked = turns.filter(({ role }) => role === 'library')
   const shelves = looked.flatMap(({ answer }) => {
     const read = found.safeParse(answer)
@@ -175,7 +175,7 @@ function shelvesOf({ turns }: Transcript): Outcome['shelves'] {
 }
 
 /** Whether examples were wanted, and no shelf gave any. */
-export function isWithoutExamples({ shelves: { searched, bare } }: Pick<Outcome, 'shelves'>): boolean {
+export function isWithoutExamples({ shelves: { searched, bare } }: Pick<ItemOutcome, 'shelves'>): boolean {
   return searched > 0 && Object.keys(bare).length >= searched
 }
 
@@ -183,7 +183,7 @@ export function isWithoutExamples({ shelves: { searched, bare } }: Pick<Outcome,
 export const NO_VERDICT = 'no verdict'
 
 /** The outcome of an item that got no verdict: refused, left out by the protocol, or not reached. */
-export function unjudged({ id, unit, slices, label, annotations, ratings }: GoldItem): Outcome {
+export function unjudged({ id, unit, slices, label, annotations, ratings }: GoldItem): ItemOutcome {
   return {
     id,
     unit,

@@ -1,12 +1,12 @@
-import type { Outcome } from './outcomes.ts'
+import type { ItemOutcome } from './outcomes.ts'
 import { mcNemar, pairedDifference } from './statistics/compare.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import type { Random } from './statistics/random.ts'
 
 /** One labelled item as two rows, or two runs, judged it. */
-export interface Pair {
+export interface OutcomePair {
   /** As the second has it: its unit and its slices. */
-  readonly item: Outcome
+  readonly item: ItemOutcome
   /** Share of its judgings that were right: 0 or 1 where it was judged once. */
   readonly first: number
   readonly second: number
@@ -15,9 +15,9 @@ export interface Pair {
 }
 
 /** The labelled items that both have, and how many only one has. An item that was judged several times is one pair. */
-export function pairsOf(first: readonly Outcome[], second: readonly Outcome[]) {
+export function pairsOf(first: readonly ItemOutcome[], second: readonly ItemOutcome[]) {
   const [earlier, later] = [byItem(first), byItem(second)]
-  const pairs = [...later].flatMap(([id, judgings]): Pair[] => {
+  const pairs = [...later].flatMap(([id, judgings]): OutcomePair[] => {
     const others = earlier.get(id)
     const [item, other] = [judgings[0], others?.[0]]
     if (item === undefined || others === undefined) return []
@@ -26,14 +26,14 @@ export function pairsOf(first: readonly Outcome[], second: readonly Outcome[]) {
   return { pairs, onlyFirst: earlier.size - pairs.length, onlySecond: later.size - pairs.length }
 }
 
-function byItem(outcomes: readonly Outcome[]): Map<string, Outcome[]> {
+function byItem(outcomes: readonly ItemOutcome[]): Map<string, ItemOutcome[]> {
   return Map.groupBy(
     outcomes.filter(({ gold }) => gold !== null),
     ({ id }) => id,
   )
 }
 
-function shareRight(judgings: readonly Outcome[]): number {
+function shareRight(judgings: readonly ItemOutcome[]): number {
   return judgings.filter(({ gold, label }) => gold === label).length / judgings.length
 }
 
@@ -41,7 +41,7 @@ function shareRight(judgings: readonly Outcome[]): number {
  * The two-sided p-value that neither is right more often: McNemar's exact test. Repeats are no further items: of an item that was
  * judged several times it counts which of the two was right more often (the sign test, which McNemar's is for single judgings).
  */
-export function pairedTest(pairs: readonly Pair[]): number {
+export function pairedTest(pairs: readonly OutcomePair[]): number {
   return mcNemar({
     onlyFirst: pairs.filter(({ first, second }) => first > second).length,
     onlySecond: pairs.filter(({ first, second }) => first < second).length,
@@ -50,7 +50,7 @@ export function pairedTest(pairs: readonly Pair[]): number {
 
 /** The accuracy of both over all pairs, and the second's less the first's with its bootstrap interval over the sampled units. */
 export function pairedChange(
-  pairs: readonly Pair[],
+  pairs: readonly OutcomePair[],
   random: Random,
 ): { readonly first: number; readonly second: number; readonly change: Estimate } {
   const units = [...Map.groupBy(pairs, ({ item }) => item.unit).values()].map((inside) => ({

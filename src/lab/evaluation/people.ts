@@ -5,7 +5,7 @@ import { bootstrap, type Estimate, type Interval, wilson } from './statistics/in
 import { seededRandom } from './statistics/random.ts'
 
 /** How often the same is said of the same, of one part of a protocol's verdicts. */
-export interface Agreement {
+export interface PeopleAgreement {
   readonly protocol: string
   /** Whom people's verdicts stand beside: the machines' last ruling before, or a second person who did not see the first. */
   readonly beside: 'machine' | 'person'
@@ -32,7 +32,7 @@ export interface ProtocolAgreement {
 }
 
 export interface ReviewStats {
-  readonly agreement: readonly Agreement[]
+  readonly agreement: readonly PeopleAgreement[]
   readonly protocols: readonly ProtocolAgreement[]
 }
 
@@ -42,13 +42,13 @@ interface Pair {
   readonly drawn: 'audit' | 'chosen'
   readonly label: string
   readonly other: string
-  readonly parts: readonly (readonly [Agreement['part'], string])[]
+  readonly parts: readonly (readonly [PeopleAgreement['part'], string])[]
 }
 
 /** Agreement of people with the machines, and with one another, by the statistics of `gavel eval`. */
 export function agreementOf(judgements: Iterable<Judgement>): ReviewStats {
   const pairs = [...judgements].flatMap(pairsOf)
-  const agreement: Agreement[] = []
+  const agreement: PeopleAgreement[] = []
   for (const [key, own] of Map.groupBy(
     pairs.flatMap((pair) => pair.parts.map((part) => ({ pair, part }))),
     ({ pair: { protocol, beside, drawn }, part }) => JSON.stringify([protocol, beside, drawn, ...part]),
@@ -65,7 +65,7 @@ export function agreementOf(judgements: Iterable<Judgement>): ReviewStats {
   }
 }
 
-function orderOf(one: Pick<Agreement, 'protocol' | 'beside' | 'drawn'> & Partial<Agreement>): string {
+function orderOf(one: Pick<PeopleAgreement, 'protocol' | 'beside' | 'drawn'> & Partial<PeopleAgreement>): string {
   const { protocol, beside, drawn, part = 'all', value = '' } = one
   return [protocol, beside, drawn, part === 'all' ? 0 : 1, part, value].join('\0')
 }

@@ -1,6 +1,6 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { Outcome } from './outcomes.ts'
-import { type Pair, type StatementScores, statementScores, type Trials, trialsOf } from './statement-scores.ts'
+import type { ItemOutcome } from './outcomes.ts'
+import { type RatingPair, type StatementScores, statementScores, type Trials, trialsOf } from './statement-scores.ts'
 import { krippendorffAlpha } from './statistics/agreement.ts'
 import { kendallTauB, spearman } from './statistics/correlation.ts'
 import { bootstrap, type Estimate } from './statistics/intervals.ts'
@@ -31,14 +31,14 @@ export interface AspectScores {
 
 /** The scores of each aspect that some item was rated on. `ratings` are each item's ratings one by one, for the agreement. */
 export function ratingScores(
-  outcomes: readonly Outcome[],
+  outcomes: readonly ItemOutcome[],
   ratings: ReadonlyMap<string, Readonly<Record<string, readonly number[]>>>,
   seed: string,
 ): AspectScores[] {
   const aspects = [...new Set(outcomes.flatMap(({ ratings: means = {} }) => Object.keys(means)))].sort()
   return aspects.map((aspect) => {
     const rated = outcomes.filter(({ ratings: means = {} }) => entryOf(means, aspect) !== undefined)
-    const pairs = rated.flatMap(({ unit, ratings: means = {}, scores }): Pair[] => {
+    const pairs = rated.flatMap(({ unit, ratings: means = {}, scores }): RatingPair[] => {
       const [people, score] = [entryOf(means, aspect), entryOf(scores, aspect)]
       return people === undefined || score === undefined ? [] : [{ unit, people, score }]
     })
@@ -48,8 +48,8 @@ export function ratingScores(
 
 function aspectScores(
   aspect: string,
-  pairs: readonly Pair[],
-  rated: readonly Outcome[],
+  pairs: readonly RatingPair[],
+  rated: readonly ItemOutcome[],
   ratings: ReadonlyMap<string, Readonly<Record<string, readonly number[]>>>,
   seed: string,
 ): AspectScores {

@@ -1,4 +1,4 @@
-import type { Outcome } from './outcomes.ts'
+import type { ItemOutcome } from './outcomes.ts'
 import { fleissKappa } from './statistics/agreement.ts'
 
 /** What judging the same items several times tells: how far the row agrees with itself. */
@@ -11,7 +11,7 @@ export interface RepeatScores {
 }
 
 /** Null for a row that was judged once. */
-export function repeatScores(outcomes: readonly Outcome[], labels: readonly string[]): RepeatScores | null {
+export function repeatScores(outcomes: readonly ItemOutcome[], labels: readonly string[]): RepeatScores | null {
   const repeats = [...Map.groupBy(outcomes, ({ repeat = 1 }) => repeat).values()]
   if (repeats.length < 2) return null
   const accuracies = repeats.map((of) => of.filter(({ gold, label }) => gold === label).length / of.length)
@@ -31,7 +31,7 @@ export function repeatScores(outcomes: readonly Outcome[], labels: readonly stri
  * Fleiss' kappa of the votes within one judging, such as the perspectives of PREDICT, over the items on which all of the most voters
  * voted. Null without votes.
  */
-export function kappaOfVotes(outcomes: readonly Outcome[]): number | null {
+export function kappaOfVotes(outcomes: readonly ItemOutcome[]): number | null {
   const votes = outcomes.flatMap((outcome) => (outcome.votes === undefined ? [] : [outcome.votes]))
   const totals = votes.map((of) => of.reduce((sum, count) => sum + count, 0))
   const most = Math.max(0, ...totals)

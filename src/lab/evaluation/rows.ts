@@ -2,7 +2,7 @@
 export interface RowPlan {
   /** As the table names it; unique within the table. */
   readonly name: string
-  readonly how: Judging
+  readonly how: RowMethod
   /** The models of this row by role, over those of the settings. */
   readonly models?: Readonly<Record<string, string>>
   /**
@@ -22,7 +22,7 @@ export interface RowPlan {
  * What judges a row: the protocol, with some of its switches set; one prompt in its place; a vote of people's stances towards
  * the claim, which asks no model; or nothing, and why.
  */
-export type Judging =
+export type RowMethod =
   | { readonly by: 'protocol'; readonly switches: Readonly<Record<string, unknown>> }
   | { readonly by: 'one-prompt'; readonly ask: 'zero-shot' | 'chain-of-thought' }
   | { readonly by: 'self-consistency'; readonly draws: number | 'as-many-tokens-as-the-first-row' }

@@ -1,8 +1,8 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { Outcome } from './outcomes.ts'
+import type { ItemOutcome } from './outcomes.ts'
 import { humanCeiling, krippendorffAlpha } from './statistics/agreement.ts'
 import {
-  type Confident,
+  type ConfidentVerdict,
   type CoveragePoint,
   calibrationError,
   type ReliabilityBin,
@@ -103,7 +103,7 @@ export interface SliceScores {
 }
 
 /** The scores of outcomes that have a gold label. `seed` fixes the resamples. Throws a `RangeError` on a label not in `labels`. */
-export function labelScores(outcomes: readonly Outcome[], labels: readonly string[], seed: string): LabelScores {
+export function labelScores(outcomes: readonly ItemOutcome[], labels: readonly string[], seed: string): LabelScores {
   const judged = outcomes.flatMap(({ gold, label, ...rest }) => (gold === null ? [] : [{ ...rest, gold, label }]))
   const items = itemsIn(judged)
   const groups = [...Map.groupBy(judged, ({ unit }) => unit).values()]
@@ -162,18 +162,18 @@ function noMacroF1(label: string): Estimate {
 }
 
 /** How many items these are: one that was judged several times is one. */
-export function itemsIn(outcomes: readonly Pick<Outcome, 'id'>[]): number {
+export function itemsIn(outcomes: readonly Pick<ItemOutcome, 'id'>[]): number {
   return new Set(outcomes.map(({ id }) => id)).size
 }
 
-type Judged = Outcome & { readonly gold: string }
+type Judged = ItemOutcome & { readonly gold: string }
 
 function pairOf({ gold, label }: Judged) {
   return { gold, predicted: label }
 }
 
 function confidenceScores(judged: readonly Judged[]): ConfidenceScores | null {
-  const items = judged.flatMap(({ gold, label, confidence }): Confident[] =>
+  const items = judged.flatMap(({ gold, label, confidence }): ConfidentVerdict[] =>
     label === null || confidence === null ? [] : [{ confidence, right: label === gold }],
   )
   if (items.length === 0) return null

@@ -4,7 +4,7 @@ import { ndcg, randomNdcg } from './statistics/ndcg.ts'
 import { seededRandom } from './statistics/random.ts'
 
 /** A pair of the mean of people's ratings and the score of the same item. */
-export interface Pair {
+export interface RatingPair {
   readonly unit: string
   readonly people: number
   readonly score: number
@@ -23,10 +23,10 @@ export interface StatementScores {
 }
 
 /** Scores by statement; null where no statement has two replies. */
-export function statementScores(pairs: readonly Pair[], seed: string): StatementScores | null {
+export function statementScores(pairs: readonly RatingPair[], seed: string): StatementScores | null {
   const statements = [...Map.groupBy(pairs, ({ unit }) => unit).values()].filter(({ length }) => length > 1)
   if (statements.length === 0) return null
-  const sides = (of: readonly Pair[]) => [of.map(({ people }) => people), of.map(({ score }) => score)] as const
+  const sides = (of: readonly RatingPair[]) => [of.map(({ people }) => people), of.map(({ score }) => score)] as const
   const rhos = statements.flatMap((of) => spearman(...sides(of)).value ?? [])
   const gains = statements.flatMap((of) => ndcg(...sides(of)) ?? [])
   const estimate = (name: string, values: readonly number[], absent: string) =>
@@ -53,7 +53,7 @@ const SIZES = { first: 100, step: 500 }
 const TRIAL_SEEDS = [1, 2, 3]
 
 /** The trials of appendix D, each a sample without repeats; null with fewer than 100 items, or where none has a ρ. */
-export function trialsOf(pairs: readonly Pair[]): Trials | null {
+export function trialsOf(pairs: readonly RatingPair[]): Trials | null {
   const rhos: number[] = []
   for (let size = SIZES.first; size <= pairs.length; size += SIZES.step)
     for (const seed of TRIAL_SEEDS) {

@@ -1,4 +1,4 @@
-import type { Cell, DataSet } from './evaluation.ts'
+import type { DataSet, EvaluationCell } from './evaluation.ts'
 import { whatIsMissing } from './missing.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import type { Estimate } from './statistics/intervals.ts'
@@ -29,7 +29,7 @@ export function pText(pValue: number): string {
  * in the paper's order, it is the dearest.
  */
 export function summaryOf(
-  cells: readonly Cell[],
+  cells: readonly EvaluationCell[],
   data: readonly DataSet[],
   seed: string,
   { paper = null }: { paper?: { readonly stoodIn: string | null } | null } = {},
@@ -63,7 +63,10 @@ const AS_DEAR = 1.1
  * Of the rows that a model judged and that cost no more than this one, the one with the best accuracy; undefined where there is
  * none. What people's stances say is not cheaper: people had to label them.
  */
-export function bestCheaper({ perItem }: Cell, others: readonly Cell[]): Cell | undefined {
+export function bestCheaper(
+  { perItem }: EvaluationCell,
+  others: readonly EvaluationCell[],
+): EvaluationCell | undefined {
   const cheaper = others.filter(
     ({ labels, draws, perItem: { calls, tokens } }) =>
       labels !== null && calls > 0 && (draws === null ? tokens < perItem.tokens : tokens <= perItem.tokens * AS_DEAR),
@@ -71,12 +74,12 @@ export function bestCheaper({ perItem }: Cell, others: readonly Cell[]): Cell | 
   return cheaper.sort((one, other) => accuracyOf(other) - accuracyOf(one))[0]
 }
 
-function accuracyOf({ labels }: Cell): number {
+function accuracyOf({ labels }: EvaluationCell): number {
   return labels?.accuracy.value ?? 0
 }
 
 /** The debate against the best of the rows that cost no more. Null where no other row was judged by a model. */
-function debateAgainst(cells: readonly Cell[], seed: string, paper: boolean): string | null {
+function debateAgainst(cells: readonly EvaluationCell[], seed: string, paper: boolean): string | null {
   const scored = cells.filter(({ labels }) => labels !== null)
   const byCost = scored.toSorted((one, other) => other.perItem.tokens - one.perItem.tokens)
   const [debate] = paper ? byCost : scored
@@ -91,7 +94,7 @@ function debateAgainst(cells: readonly Cell[], seed: string, paper: boolean): st
   const { pairs } = pairsOf(best.outcomes, debate.outcomes)
   const { change } = pairedChange(pairs, seededRandom(`${seed} ${best.row} ${debate.row}`))
   const pValue = pairedTest(pairs)
-  const named = (cell: Cell) =>
+  const named = (cell: EvaluationCell) =>
     `${cell.row} (${points(accuracyOf(cell))} % right, ${Math.round(cell.perItem.tokens)} tokens an item)`
   const by = change.interval === null ? '' : ` [${signed(change.interval.low)}, ${signed(change.interval.high)}]`
   const p = pText(pValue)
@@ -106,7 +109,7 @@ function signed(share: number): string {
   return `${share > 0 ? '+' : ''}${points(share)}`
 }
 
-function whoAnswered(cells: readonly Cell[]): string[] {
+function whoAnswered(cells: readonly EvaluationCell[]): string[] {
   const models = [...new Set(cells.flatMap((cell) => cell.models))].sort()
   if (models.length === 0) return []
   const understudy = models.some((name) => name === 'understudy')
@@ -122,7 +125,7 @@ function counted(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`
 }
 
-function withoutPrice(cells: readonly Cell[]): string[] {
+function withoutPrice(cells: readonly EvaluationCell[]): string[] {
   const models = [...new Set(cells.flatMap(({ unpriced }) => unpriced))].sort()
   if (models.length === 0) return []
   return [`The settings have no price for ${models.join(', ')} (models.prices): in all costs here they count as free.`]
@@ -130,7 +133,7 @@ function withoutPrice(cells: readonly Cell[]): string[] {
 
 function aboutSample(
   { name, items, leftOut, unreadable, ratingsLeftOut = 0 }: DataSet,
-  cells: readonly Cell[],
+  cells: readonly EvaluationCell[],
 ): string[] {
   const scored = cells.find(({ labels }) => labels !== null)?.labels
   const first = cells.find(({ why }) => why === null)

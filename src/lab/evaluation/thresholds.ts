@@ -6,7 +6,7 @@ export interface ScoredText {
 }
 
 /** What a threshold does: whatever scores as much or more is flagged. */
-export interface AtThreshold {
+export interface ThresholdEffect {
   readonly threshold: number
   readonly flagged: number
   /** Of all texts. */
@@ -18,23 +18,23 @@ export interface AtThreshold {
 }
 
 /** An old threshold, and ours by which it may be carried over. */
-export interface CarriedOver {
-  readonly old: AtThreshold
+export interface ThresholdMatch {
+  readonly old: ThresholdEffect
   /** Flags as many, as nearly as it can; of two as near the stricter one. */
-  readonly sameShare: AtThreshold
+  readonly sameShare: ThresholdEffect
   /** The strictest that misses no more. */
-  readonly sameRecall: AtThreshold
+  readonly sameRecall: ThresholdEffect
   /** The least strict that is right as often; null where none is. */
-  readonly samePrecision: AtThreshold | null
+  readonly samePrecision: ThresholdEffect | null
 }
 
 /** What every threshold of ours does that makes a difference, the strictest first. At least one text is needed. */
-export function ourThresholds(texts: readonly ScoredText[]): AtThreshold[] {
+export function ourThresholds(texts: readonly ScoredText[]): ThresholdEffect[] {
   return thresholds(texts.map(({ isPositive, ours }) => ({ isPositive, score: ours })))
 }
 
 /** How old thresholds are carried over, over the texts that have an old score. */
-export function carriedOver(texts: readonly ScoredText[], old: readonly number[]): CarriedOver[] {
+export function carriedOver(texts: readonly ScoredText[], old: readonly number[]): ThresholdMatch[] {
   const both = texts.flatMap(({ isPositive, old: score, ours }) =>
     score === null ? [] : [{ isPositive, score, ours }],
   )
@@ -60,10 +60,10 @@ interface Labelled {
   readonly score: number
 }
 
-function thresholds(texts: readonly Labelled[]): AtThreshold[] {
+function thresholds(texts: readonly Labelled[]): ThresholdEffect[] {
   const positive = texts.filter(({ isPositive }) => isPositive).length
   const sorted = texts.toSorted((one, other) => other.score - one.score)
-  const all: AtThreshold[] = []
+  const all: ThresholdEffect[] = []
   let right = 0
   for (const [at, { score, isPositive }] of sorted.entries()) {
     if (isPositive) right++
@@ -73,7 +73,7 @@ function thresholds(texts: readonly Labelled[]): AtThreshold[] {
   return all
 }
 
-function atThreshold(texts: readonly Labelled[], threshold: number): AtThreshold {
+function atThreshold(texts: readonly Labelled[], threshold: number): ThresholdEffect {
   const flagged = texts.filter(({ score }) => score >= threshold)
   const [right, positive] = [flagged, texts].map((some) => some.filter(({ isPositive }) => isPositive).length)
   return countsAt(threshold, flagged.length, right ?? 0, { all: texts.length, positive: positive ?? 0 })
@@ -84,7 +84,7 @@ function countsAt(
   flagged: number,
   right: number,
   of: { readonly all: number; readonly positive: number },
-): AtThreshold {
+): ThresholdEffect {
   return {
     threshold,
     flagged,

@@ -1,9 +1,9 @@
-import type { Outcome } from './outcomes.ts'
+import type { ItemOutcome } from './outcomes.ts'
 
-type Asked = Pick<Outcome, 'usage' | 'unanswered'>
+type AskedOutcome = Pick<ItemOutcome, 'usage' | 'unanswered'>
 
 /** How many calls these outcomes made, how many of them were answered, and how the others ended. */
-function callsOf(outcomes: readonly Asked[]) {
+function callsOf(outcomes: readonly AskedOutcome[]) {
   const ends = new Map<string, number>()
   for (const { unanswered = {} } of outcomes)
     for (const [end, count] of Object.entries(unanswered)) ends.set(end, (ends.get(end) ?? 0) + count)
@@ -13,14 +13,14 @@ function callsOf(outcomes: readonly Asked[]) {
 }
 
 /** `0 of 400 calls answered: 396 unavailable, 4 timeout`; null where every outcome has an answer, or asked nothing. */
-export function whatWasNotAnswered(outcomes: readonly Asked[]): string | null {
+export function whatWasNotAnswered(outcomes: readonly AskedOutcome[]): string | null {
   if (!outcomes.some((outcome) => outcome.usage.calls === 0 && outcome.unanswered !== undefined)) return null
   const { answered, of, ends } = callsOf(outcomes)
   return `${answered} of ${of} calls answered: ${ends.map(([end, count]) => `${count} ${end}`).join(', ')}`
 }
 
 /** Whether calls were made for these outcomes, and none of them was answered: figures of them would say nothing of a judge. */
-export function isUnanswered(outcomes: readonly Asked[]): boolean {
+export function isUnanswered(outcomes: readonly AskedOutcome[]): boolean {
   const { answered, of } = callsOf(outcomes)
   return answered === 0 && of > 0
 }

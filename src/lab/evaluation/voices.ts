@@ -1,5 +1,5 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { Cell } from './evaluation.ts'
+import type { EvaluationCell } from './evaluation.ts'
 
 /** Of one voice (a perspective, an aspect): on how many items it said the same in two rows, of those on which it spoke in both. */
 export interface VoiceAgreement {
@@ -9,7 +9,10 @@ export interface VoiceAgreement {
 }
 
 /** How often each voice of a row says what it says in another; empty where they have none in common. */
-export function agreementOfVoices(row: Pick<Cell, 'outcomes'>, other: Pick<Cell, 'outcomes'>): VoiceAgreement[] {
+export function agreementOfVoices(
+  row: Pick<EvaluationCell, 'outcomes'>,
+  other: Pick<EvaluationCell, 'outcomes'>,
+): VoiceAgreement[] {
   const said = new Map(other.outcomes.map(({ id, voices }) => [id, voices ?? {}]))
   const counts = new Map<string, { same: number; of: number }>()
   for (const { id, voices = {} } of row.outcomes)

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
-import { isPublic, pinnedRequest, type Reach, Unreachable } from './pinned-request.ts'
+import { AddressUnreachable, isPublic, pinnedRequest, type Reach } from './pinned-request.ts'
 
 export interface ImageSettings extends Omit<Reach, 'mayReach'> {
   /** Longest image, in bytes. */
@@ -60,7 +60,7 @@ async function get(url: URL, settings: ImageSettings, signal: AbortSignal): Prom
   try {
     return await pinnedRequest(url, { ...settings, mayReach, headers }, signal)
   } catch (error) {
-    if (!(error instanceof Unreachable)) throw error
+    if (!(error instanceof AddressUnreachable)) throw error
     if (error.why === 'no-address') throw imageError("the image's host has no address")
     throw imageError('at an address that is not public, or at a port other than 443')
   }

@@ -17,10 +17,10 @@ export interface Reach {
 }
 
 /** Nothing was sent: the name leads to no address, or to one that may not be reached. */
-export class Unreachable extends Error {
+export class AddressUnreachable extends Error {
   override readonly name = 'Unreachable'
   readonly why: 'no-address' | 'not-allowed'
-  constructor(why: Unreachable['why']) {
+  constructor(why: AddressUnreachable['why']) {
     super(why === 'no-address' ? 'the host has no address' : 'the host is at an address that may not be reached')
     this.why = why
   }
@@ -39,7 +39,7 @@ export async function pinnedRequest(
   const isTls = url.protocol === 'https:'
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port)
   const addresses = isIP(host) === 0 ? await resolved(host, how, signal) : [host]
-  if (!addresses.every((address) => how.mayReach(address, port))) throw new Unreachable('not-allowed')
+  if (!addresses.every((address) => how.mayReach(address, port))) throw new AddressUnreachable('not-allowed')
   const send = isTls ? request : plainRequest
   const sent = send(url, {
     agent: false,
@@ -64,7 +64,7 @@ async function resolved(host: string, reach: Reach, signal: AbortSignal): Promis
   signal.addEventListener('abort', giveUp, { once: true })
   try {
     const addresses = await Promise.race([lookup(host, signal), aborted.promise])
-    if (addresses.length === 0) throw new Unreachable('no-address')
+    if (addresses.length === 0) throw new AddressUnreachable('no-address')
     return addresses
   } finally {
     signal.removeEventListener('abort', giveUp)

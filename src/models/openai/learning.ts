@@ -3,7 +3,7 @@ import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '.
 import { isOfKeyword, isOfValue, mostIn, type RefusedParameter } from './refused-parameter.ts'
 
 /** Something that a model's refusals have shown: the parameter, and what is done about it. */
-export interface Lesson {
+export interface DialectLesson {
   readonly model: string
   readonly parameter: DialectTrait
   readonly lesson: string
@@ -12,16 +12,16 @@ export interface Lesson {
 }
 
 /** Prepared for one call: how it is asked, and how it has to be told how that went. */
-export interface Prepared {
+export interface PreparedCall {
   readonly dialect: Dialect
   /** The call was answered; with images, if it showed some. */
-  answered(sent?: Pick<Sent, 'images'>): void
+  answered(sent?: Pick<SentParameters, 'images'>): void
   /** The error to throw for a refused parameter; undefined for one that was not sent. */
-  refused(refused: RefusedParameter, why: string, sent: Sent): PermanentError | undefined
+  refused(refused: RefusedParameter, why: string, sent: SentParameters): PermanentError | undefined
 }
 
 /** What a call was sent with. */
-export interface Sent {
+export interface SentParameters {
   readonly maxTokens: number
   readonly temperature: number
   readonly tier: boolean
@@ -52,7 +52,7 @@ export function learning(deps: {
   told: (model: string) => Dialect
   now: () => number
   /** Told once of each lesson. */
-  learnt: (lesson: Lesson) => void
+  learnt: (lesson: DialectLesson) => void
 }) {
   const { told, now, learnt } = deps
   const models = new Map<string, Known>()
@@ -83,7 +83,7 @@ export function learning(deps: {
   }
 
   return {
-    prepare(model: string, trial?: Trial): Prepared {
+    prepare(model: string, trial?: Trial): PreparedCall {
       const known = knownOf(model)
       const again = trial === undefined && looksAgain(known)
       const changes: DialectPart = trial?.changes ?? {}
@@ -119,7 +119,7 @@ export function learning(deps: {
       }
     },
     /** What was learnt of a model, in words. */
-    lessons: (model: string): readonly Lesson[] => lessonsOf(model, models.get(model)?.learnt ?? {}),
+    lessons: (model: string): readonly DialectLesson[] => lessonsOf(model, models.get(model)?.learnt ?? {}),
   }
 }
 
@@ -166,7 +166,7 @@ function differs(sent: Dialect, known: Dialect, change: DialectPart): boolean {
 /** What a call with images fails with, at a model that takes none. */
 export const NO_IMAGES = 'this model takes no images'
 
-function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: Sent): boolean {
+function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: SentParameters): boolean {
   if (trait === 'tier') return sent.tier
   if (trait === 'images') return sent.images
   return trait !== 'breakpoints' || dialect.breakpoints !== null
@@ -176,7 +176,7 @@ function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: Sent): boo
 function changed(
   dialect: Dialect,
   { trait, words }: RefusedParameter,
-  { sent, tried }: { sent: Sent; tried: DialectPart },
+  { sent, tried }: { sent: SentParameters; tried: DialectPart },
 ): DialectPart | null {
   switch (trait) {
     case 'max-tokens': {
@@ -240,7 +240,7 @@ const ADVICE: Readonly<Record<DialectTrait, readonly [parameter: string, setting
   images: ['an image', 'images'],
 }
 
-function lessonsOf(model: string, changes: DialectPart): Lesson[] {
+function lessonsOf(model: string, changes: DialectPart): DialectLesson[] {
   return (Object.entries(LESSONS) as [keyof typeof LESSONS, (typeof LESSONS)[keyof typeof LESSONS]][]).flatMap(
     ([key, { parameter, words }]) => {
       const value = changes[key]

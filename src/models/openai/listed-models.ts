@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { OpenAiSettings } from './model.ts'
 
 /** The programs that one runs models with oneself, of which the one is told by how it says a model's context. */
-export type LocalServer = 'vLLM' | 'llama.cpp' | 'Ollama' | 'LM Studio'
+export type LocalServerProgram = 'vLLM' | 'llama.cpp' | 'Ollama' | 'LM Studio'
 
 /** How many tokens a question and its answer have room in, and who serves it, where that can be told. */
 export interface ContextLength {
   readonly tokens: number
-  readonly server: LocalServer | null
+  readonly server: LocalServerProgram | null
 }
 
 /** A model of an endpoint's list, and what the list says of it. */

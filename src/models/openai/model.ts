@@ -2,12 +2,12 @@ import { z } from 'zod'
 import type { Dialect } from '../../contracts/facts/dialect.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
-import type { Filtered } from '../../contracts/facts/filtered.ts'
+import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { firstOf } from '../../contracts/facts/first-of.ts'
 import type { Model, ModelReply } from '../../contracts/ports/model.ts'
 import { PLAIN } from './dialects.ts'
 import { Endpoint } from './endpoint.ts'
-import { type Lesson, learning, NO_IMAGES } from './learning.ts'
+import { type DialectLesson, learning, NO_IMAGES } from './learning.ts'
 import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf, ParameterNamed } from './refusals.ts'
@@ -27,7 +27,7 @@ export interface OpenAiSettings {
 export interface DialectParts {
   /** What a model is told to take, by its name in the settings. */
   readonly told?: (model: string) => Dialect
-  readonly learnt?: (lesson: Lesson) => void
+  readonly learnt?: (lesson: DialectLesson) => void
   readonly now?: () => number
 }
 
@@ -83,7 +83,7 @@ const MAX_PARTS = 500_000
 const MAX_TEXT_CHARS = 2 ** 17
 
 /** Where a model is asked: its server, and its name there. */
-export interface ModelPlace {
+export interface ModelAddress {
   readonly server: Endpoint
   readonly name: string
 }
@@ -108,7 +108,7 @@ export function openAiModels({
   learnt = () => {},
   now = Date.now,
 }: Required<Pick<DialectParts, 'told'>> & {
-  readonly placeOf: (model: string) => ModelPlace
+  readonly placeOf: (model: string) => ModelAddress
   readonly learnt?: DialectParts['learnt'] | undefined
   readonly now?: DialectParts['now'] | undefined
 }): Model {
@@ -180,7 +180,7 @@ function thoughtsOf({ text, thinking }: z.infer<typeof part>): string {
  */
 function finished(
   finish: ModelReply['finish'],
-  { hasMessage, isCut, found }: { hasMessage: boolean; isCut: boolean; found: Filtered[] | null },
+  { hasMessage, isCut, found }: { hasMessage: boolean; isCut: boolean; found: FilterRefusal[] | null },
 ): Pick<ModelReply, 'finish' | 'filtered'> {
   if (finish === 'content-filter') return { finish, filtered: found ?? [] }
   if (finish === 'stop' && !hasMessage) {
@@ -203,7 +203,7 @@ const MAX_PROMPTS = 20
 function filteredIn(
   data: Readonly<Record<string, unknown>>,
   choice: Readonly<Record<string, unknown>> = {},
-): Filtered[] | null {
+): FilterRefusal[] | null {
   const { prompt_filter_results: prompts, promptFeedback: feedback } = data
   const reason = blockReason.safeParse(feedback)
   if (reason.success) return [{ category: reason.data.blockReason.toLowerCase() }]

@@ -1,4 +1,4 @@
-import type { ToMend } from '../../contracts/facts/errors.ts'
+import type { OperatorAction } from '../../contracts/facts/errors.ts'
 
 /**
  * Whose matter a refusal is. `content`: a filter refused what the question holds. `too-long`: the question does not fit
@@ -14,7 +14,7 @@ export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'operator
  */
 export interface RefusalRow {
   readonly kind: RefusalKind
-  readonly mend?: ToMend
+  readonly operatorAction?: OperatorAction
   readonly status?: readonly number[]
   /** Lower case. */
   readonly codes?: readonly string[]
@@ -35,7 +35,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
   {
     kind: 'operator',
-    mend: 'permission',
+    operatorAction: 'permission',
     words: /resource has been temporarily blocked/i,
     source: 'Azure (pollinations#9707): the account is blocked, not this question',
   },
@@ -138,7 +138,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   // The operator's to mend: money.
   {
     kind: 'operator',
-    mend: 'quota',
+    operatorAction: 'quota',
     words:
       /free allocated quota exceeded|credit balance is too low|insufficient (balance|credits|usd)|billing hard limit|budget has been exceeded|crossed budget|ExceededBudget|used all available credits|specified API usage limits|out of call volume quota|free tier of the model has been exhausted|calls \/ month|requires more credits|suspended, possibly due to|usage limit for this billing/i,
     source:
@@ -151,7 +151,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
   {
     kind: 'operator',
-    mend: 'quota',
+    operatorAction: 'quota',
     codes: [
       'insufficient_quota',
       'billing_hard_limit_reached',
@@ -190,7 +190,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   // The operator's to mend: the key, the model, the permission.
   {
     kind: 'operator',
-    mend: 'key',
+    operatorAction: 'key',
     codes: [
       'invalid_api_key',
       'invalidapikey',
@@ -209,7 +209,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
   {
     kind: 'operator',
-    mend: 'model',
+    operatorAction: 'model',
     codes: [
       'model_not_found',
       'modelnotfound',
@@ -236,7 +236,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
   {
     kind: 'operator',
-    mend: 'permission',
+    operatorAction: 'permission',
     codes: ['permission_denied_error', 'permission_error', 'permission_denied', 'access_denied', 'accessdenied'],
     words: /location is not supported|country, region, or territory not supported/i,
     source: 'Moonshot, Anthropic, OpenRouter, DashScope, Gemini (gemini-api#4), OpenAI (portkey.ai error 10504)',
@@ -286,11 +286,11 @@ export const REFUSALS: readonly RefusalRow[] = [
 ]
 
 /** What a status says where no row fits. */
-export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'mend'> {
-  if (status === 401) return { kind: 'operator', mend: 'key' }
-  if (status === 402 || status === 412) return { kind: 'operator', mend: 'quota' }
-  if (status === 403) return { kind: 'operator', mend: 'permission' }
-  if (status === 404) return { kind: 'operator', mend: 'model' }
+export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'operatorAction'> {
+  if (status === 401) return { kind: 'operator', operatorAction: 'key' }
+  if (status === 402 || status === 412) return { kind: 'operator', operatorAction: 'quota' }
+  if (status === 403) return { kind: 'operator', operatorAction: 'permission' }
+  if (status === 404) return { kind: 'operator', operatorAction: 'model' }
   if (status === 413) return { kind: 'too-long' }
   if (status === 429 || status === 498) return { kind: 'load' }
   // An error in a response of status 200 that names no other.

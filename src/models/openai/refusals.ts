@@ -1,6 +1,6 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
-import type { Filtered } from '../../contracts/facts/filtered.ts'
+import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 
@@ -10,7 +10,7 @@ interface Said {
   /** Lower case. */
   readonly codes: ReadonlySet<string>
   readonly words: readonly string[]
-  readonly filtered: readonly Filtered[]
+  readonly filtered: readonly FilterRefusal[]
   /** Names of fields of the request that it points at: `temperature`, `body.reasoning_effort`. */
   readonly parameters: readonly string[]
   /** The error's own code, if it is a known one. */
@@ -46,8 +46,8 @@ export class ParameterNamed extends PermanentError {
   readonly parameter: RefusedParameter
   /** The status, and how the server calls the error. */
   readonly why: string
-  constructor(parameter: RefusedParameter, why: string, { code, message, elsewhere, mend }: PermanentError) {
-    super(code, message, { mend, elsewhere })
+  constructor(parameter: RefusedParameter, why: string, { code, message, elsewhere, operatorAction }: PermanentError) {
+    super(code, message, { operatorAction, elsewhere })
     this.parameter = parameter
     this.why = why
   }
@@ -85,7 +85,7 @@ export function failureOf(
 const IMAGES: RefusedParameter = { trait: 'images', words: '' }
 
 function errorOf(
-  { kind, mend }: Pick<RefusalRow, 'kind' | 'mend'>,
+  { kind, operatorAction }: Pick<RefusalRow, 'kind' | 'operatorAction'>,
   { why, delayMs, filtered }: Pick<Said, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
 ): Error {
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
@@ -104,10 +104,10 @@ function errorOf(
     case 'outage':
       return new RetryLaterError('unavailable', why, wait)
     case 'operator': {
-      const what = mend ?? 'permission'
+      const what = operatorAction ?? 'permission'
       // Every model of the endpoint has the same key.
       const elsewhere = what === 'key' ? 'endpoint' : 'model'
-      return new PermanentError('rejected', `${why}: ${PROBLEMS[what]}`, { elsewhere, mend: what })
+      return new PermanentError('rejected', `${why}: ${PROBLEMS[what]}`, { elsewhere, operatorAction: what })
     }
   }
 }
@@ -145,7 +145,7 @@ function bare(text: string): string {
 function saidIn(status: number, body: unknown): Said {
   const codes = new Set<string>()
   const words: string[] = []
-  const filtered: Filtered[] = []
+  const filtered: FilterRefusal[] = []
   const parameters: string[] = []
   let [inner, name]: [number | undefined, string | undefined] = [undefined, undefined]
   const see = (value: unknown, field: string, depth: number) => {
@@ -204,7 +204,7 @@ function pathsIn(value: unknown): string[] {
 }
 
 /** Azure's results by category: those that were filtered, with their severity. */
-export function categoriesIn(results: unknown): Filtered[] {
+export function categoriesIn(results: unknown): FilterRefusal[] {
   if (Array.isArray(results)) return results.slice(0, 20).flatMap((one) => categoriesIn(one))
   if (typeof results !== 'object' || results === null) return []
   return Object.entries(results)
@@ -217,7 +217,7 @@ export function categoriesIn(results: unknown): Filtered[] {
     })
 }
 
-function named(category: unknown): Filtered[] {
+function named(category: unknown): FilterRefusal[] {
   const name = typeof category === 'string' ? word(category) : undefined
   return name === undefined ? [] : [{ category: name }]
 }

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { type Form, folded, isFree, type Json, type Key, keysOf, narrow } from './form.ts'
-import { Bare, isObject, type LooseObject } from './loose-json.ts'
+import { BareWord, isObject, type LooseObject } from './loose-json.ts'
 
 /** The result of reading: an answer, or why there is none, without quoting the text. */
-export type Reading<Answer> =
+export type ReadingResult<Answer> =
   | { readonly readable: true; readonly answer: Answer }
   | { readonly readable: false; readonly why: string }
 
@@ -14,7 +14,7 @@ export function unreadable(why: string) {
 }
 
 /** Reads a value as an answer of this form. */
-export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): Reading<Answer> {
+export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): ReadingResult<Answer> {
   const twice: string[] = []
   const read = schema.safeParse(isSpeltAs(value, json) ? value : coerced(value, json, [], twice))
   if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
@@ -62,7 +62,7 @@ function coerced(value: unknown, json: Json, path: readonly string[], twice: str
     const { items } = json
     return value.map((item, index) => coerced(item, items, [...path, String(index)], twice))
   }
-  const said = value instanceof Bare ? value.text : value
+  const said = value instanceof BareWord ? value.text : value
   if (typeof said !== 'string') return said
   if (json.enum !== undefined) return choiceIn(said, json.enum) ?? value
   if (json.type === 'number' || json.type === 'integer') return numberIn(said, json) ?? value

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 
 /** An unquoted value that is not JSON: `Fake`, `80%`, `NaN`. It is never treated as a string. */
-export class Bare {
+export class BareWord {
   readonly text: string
   constructor(text: string) {
     this.text = text
@@ -11,12 +11,12 @@ export class Bare {
 /** Objects have no prototype, so that `__proto__` is a key like any other. */
 export type LooseObject = { [key: string]: unknown }
 
-export type Parsed =
+export type ParseResult =
   | { readonly ok: true; readonly value: unknown; readonly end: number }
   | { readonly ok: false; readonly why: string }
 
 /** Stands for `"Fake" or "Real"`: the answer's format repeated instead of filled in. */
-const EITHER = new Bare('...')
+const EITHER = new BareWord('...')
 
 const OPENS_OBJECT =
   /[{｛][\s\ufeff\u200b-\u200d\u2060]*(?:[}｝]|["'“”„‘＂«]|\/[/*]|[\p{L}_$][\p{L}\p{N}_$-]{0,60}\s*[:：])/uy
@@ -107,7 +107,7 @@ class Cursor {
  * trailing commas, and a decimal comma in an object (`"score": 0,8`). An unescaped quote inside a string ends the
  * string, whatever follows. A key that occurs twice with different values is malformed.
  */
-export function looseJson(text: string, start: number): Parsed {
+export function looseJson(text: string, start: number): ParseResult {
   const cursor = new Cursor(text, start)
   try {
     return { ok: true, value: readValue(cursor, 0, false), end: cursor.at }
@@ -230,7 +230,7 @@ function readEscaped(cursor: Cursor): string {
   return ESCAPES.get(char) ?? (/["'\\/]/.test(char) ? char : `\\${char}`)
 }
 
-function alternatives(cursor: Cursor, first: string): string | Bare {
+function alternatives(cursor: Cursor, first: string): string | BareWord {
   if (cursor.match(OR) === null) return first
   do readString(cursor)
   while (cursor.match(OR) !== null)
@@ -245,18 +245,18 @@ function readBare(cursor: Cursor, inObject: boolean): unknown {
   }
   if (NUMBER.test(token)) return Number(token)
   if (token === 'true' || token === 'false') return token === 'true'
-  return token === 'null' ? null : new Bare(token)
+  return token === 'null' ? null : new BareWord(token)
 }
 
 const LETTER = /\p{L}/u
 
 export function isObject(value: unknown): value is LooseObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Bare)
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof BareWord)
 }
 
 /** Whether a value is or contains a placeholder: `...` instead of an answer. */
 export function hasPlaceholder(value: unknown): boolean {
-  if (value instanceof Bare) return isPlaceholder(value.text)
+  if (value instanceof BareWord) return isPlaceholder(value.text)
   if (typeof value === 'string') return isPlaceholder(value)
   return typeof value === 'object' && value !== null && Object.values(value).some(hasPlaceholder)
 }

@@ -1,5 +1,5 @@
 import { type Form, folded, isFree, keysOf } from './form.ts'
-import { Bare, isObject, type LooseObject, looseJson } from './loose-json.ts'
+import { BareWord, isObject, type LooseObject, looseJson } from './loose-json.ts'
 import { FENCED } from './text.ts'
 
 // Answers that stand otherwise than as one object by itself: as labelled lines, or within something.
@@ -26,7 +26,7 @@ export function labelledLines(text: string, { json, names }: Form): LooseObject 
   for (const { key, inner, own, same } of keys) {
     const [only, ...more] = found.filter(({ name }) => name === own || same.includes(name))
     if (only === undefined || more.length > 0) return undefined
-    answer[key] = isFree(inner) ? only.value.trim() : new Bare(only.value.trim())
+    answer[key] = isFree(inner) ? only.value.trim() : new BareWord(only.value.trim())
   }
   return answer
 }

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Handlers } from './group.ts'
 
 /** Which process of which deployment is measured. */
-export interface Identity {
+export interface ProcessLabels {
   readonly gavel: string
   readonly version: string
   readonly settings: string
@@ -18,7 +18,7 @@ export function buildMetrics(
     prompts,
     missing = () => [],
   }: {
-    readonly identity: Identity
+    readonly identity: ProcessLabels
     readonly prompts: string
     /** What the process waits for before it does anything. */
     readonly missing?: () => readonly string[]

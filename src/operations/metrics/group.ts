@@ -1,17 +1,17 @@
 import type { Registry } from 'prom-client'
-import type { DecidedBy } from '../../contracts/facts/verdict.ts'
+import type { VerdictSource } from '../../contracts/facts/verdict.ts'
 import type { BudgetScope, BudgetUnit } from '../../contracts/ports/budgets.ts'
-import type { LimitKind } from '../../contracts/ports/limits.ts'
+import type { LimitKind } from '../../contracts/ports/call-limits.ts'
 import type { Events } from '../../contracts/ports/report.ts'
 
 /** What is measured in one deployment: the label values that are known from the settings. */
-export interface Measured {
+export interface MeasuredDeployment {
   readonly protocols: readonly {
     readonly name: string
     readonly stages: readonly string[]
     readonly labels: readonly string[]
     /** Ways in which it reaches a verdict, besides having none and a deletion; absent: any. */
-    readonly decides?: readonly DecidedBy[]
+    readonly decides?: readonly VerdictSource[]
     /** Shelves of the library that it is shown. */
     readonly shelves?: readonly string[]
   }[]
@@ -39,7 +39,7 @@ export type Handlers = { readonly [Name in keyof Events]?: (event: Events[Name])
  * series that existed before), and returns what each event changes. Other series are made when there is something to
  * count: a service with four protocols would have thousands that are zero for ever.
  */
-export type MetricGroup = (registry: Registry, measured: Measured) => Handlers
+export type MetricGroup = (registry: Registry, measured: MeasuredDeployment) => Handlers
 
 /** Clocks of two machines differ: a duration measured across them is at least 0 s. */
 export function duration(seconds: number): number {

@@ -57,10 +57,10 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
 
   for (const topic of topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
-  const goOn = () => {
+  const resume = () => {
     for (const reason of PRESSURE_KINDS) pausedBy.set({ reason }, 0)
   }
-  goOn()
+  resume()
   for (const reason of PRESSURE_KINDS) pauses.inc({ reason }, 0)
 
   return {
@@ -73,7 +73,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     },
     'intake:resumed': () => {
       paused.set(0)
-      goOn()
+      resume()
     },
     'kafka:lag': ({ partitions }) => {
       for (const gauge of [lagMessages, lagSeconds]) gauge.reset()

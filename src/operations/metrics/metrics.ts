@@ -1,8 +1,8 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../contracts/ports/report.ts'
-import { buildMetrics, type Identity } from './build.ts'
+import { buildMetrics, type ProcessLabels } from './build.ts'
 import { doorMetrics } from './door.ts'
-import type { Handlers, Measured } from './group.ts'
+import type { Handlers, MeasuredDeployment } from './group.ts'
 import { intakeMetrics } from './intake.ts'
 import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
@@ -53,7 +53,7 @@ export function prometheusMetrics({
   identity,
   prompts,
   ...measured
-}: Measured & { readonly identity: Identity /** Their fingerprint. */; readonly prompts: string }) {
+}: MeasuredDeployment & { readonly identity: ProcessLabels /** Their fingerprint. */; readonly prompts: string }) {
   const registry = new Registry()
   registry.setDefaultLabels({ gavel: identity.gavel })
   // Memory, CPU and the event loop, under prom-client's usual names.
@@ -105,7 +105,7 @@ function openMetricsOf(page: string): string {
 
 /** The metrics of a process that waits for what it needs: otherwise nobody would be told of it. */
 export function waitingMetrics(told: {
-  readonly identity: Identity
+  readonly identity: ProcessLabels
   readonly prompts: string
   readonly missing: () => readonly string[]
 }): () => Promise<MetricsPage> {

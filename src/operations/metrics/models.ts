@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { AWAY_REASONS, type AwayReason, CALL_OUTCOMES, type CallOutcome } from '../../contracts/facts/errors.ts'
+import { AWAY_REASONS, CALL_OUTCOMES, type CallOutcome, type OutageReason } from '../../contracts/facts/errors.ts'
 import { filterCategories } from '../../contracts/facts/filtered.ts'
 import { REFUSAL_REASONS } from '../../contracts/ports/budgets.ts'
 import { type BreakerState, UNMETERED } from '../../contracts/ports/report.ts'
@@ -92,7 +92,7 @@ export const gatewayMetrics: MetricGroup = (registry, { models, roles, bounds })
   for (const model of models) breakerState.set({ model }, BREAKER.closed)
   for (const [role, chain] of Object.entries(roles)) for (const model of chain) roleModel.set({ role, model }, 1)
 
-  const away = new Map<string, { readonly is: number; readonly reason: AwayReason }>()
+  const away = new Map<string, { readonly is: number; readonly reason: OutageReason }>()
   const noteAway = () => {
     for (const [role, chain] of Object.entries(roles)) {
       const is = Math.min(...chain.map((model) => away.get(model)?.is ?? 0))

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { type DecidedBy, FAULTS, RULED_BY, scopeOf } from '../../contracts/facts/verdict.ts'
+import { FAULTS, RULED_BY, scopeOf, type VerdictSource } from '../../contracts/facts/verdict.ts'
 import { PUBLISHED_KINDS } from '../../contracts/ports/report.ts'
-import { duration, type Measured, type MetricGroup } from './group.ts'
+import { duration, type MeasuredDeployment, type MetricGroup } from './group.ts'
 
 /** From the fastest debate to a case's deadline; the default buckets of prom-client end at 10 s. */
 const LATENCY_SECONDS = [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 1800]
@@ -13,8 +13,8 @@ const DEGRADED = [['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as 
 const WHOLE = ['false', 'none'] as const
 
 /** The series that verdicts of a protocol can have. One without a label says why; a retraction is degraded by nobody's fault. */
-function verdictsOf({ name: protocol, labels, decides = REACHED }: Measured['protocols'][number]) {
-  const series = (label: string, decided_by: DecidedBy, [degraded, fault]: readonly [string, string]) => ({
+function verdictsOf({ name: protocol, labels, decides = REACHED }: MeasuredDeployment['protocols'][number]) {
+  const series = (label: string, decided_by: VerdictSource, [degraded, fault]: readonly [string, string]) => ({
     protocol,
     label,
     decided_by,

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
-import type { Sent, TraceEvent, TraceSink, TraceSpan, TraceValue } from '../../contracts/ports/traces.ts'
+import type { ExportOutcome, TraceEvent, TraceSink, TraceSpan, TraceValue } from '../../contracts/ports/traces.ts'
 
 const zipped = promisify(gzip)
 
@@ -23,7 +23,7 @@ const WHY_CHARS = 200
 /** Sends to a collector, as JSON by OTLP over HTTP, compressed. It tries nothing again by itself. */
 export function otlpSink({ endpoint, headers, timeout }: SinkSettings, resource: Resource): TraceSink {
   const base = endpoint.replace(/\/+$/, '')
-  async function send(path: string, json: string, signal: AbortSignal): Promise<Sent> {
+  async function send(path: string, json: string, signal: AbortSignal): Promise<ExportOutcome> {
     const limit = AbortSignal.timeout(timeout)
     try {
       const response = await fetch(`${base}${path}`, {
@@ -47,7 +47,7 @@ export function otlpSink({ endpoint, headers, timeout }: SinkSettings, resource:
   }
 }
 
-function sentBy(response: Response, text: string): Sent {
+function sentBy(response: Response, text: string): ExportOutcome {
   const { status, ok, headers } = response
   if (ok) return accepted(text)
   const why = `status ${status}`
@@ -59,7 +59,7 @@ function sentBy(response: Response, text: string): Sent {
 }
 
 /** `partialSuccess` says what the collector leaves out for good. */
-function accepted(text: string): Sent {
+function accepted(text: string): ExportOutcome {
   const read = jsonOf({ value: text }) as { partialSuccess?: Record<string, unknown> } | null | undefined
   const { rejectedSpans = 0, rejectedLogRecords = 0, errorMessage = '' } = read?.partialSuccess ?? {}
   const rejected = Number(rejectedSpans) + Number(rejectedLogRecords)

@@ -6,9 +6,9 @@ import { spanIdOf, traceIdOf } from '../../contracts/facts/trace.ts'
 import { transcript as transcriptSchema } from '../../contracts/facts/verdict.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import type { HandleBatch, Heartbeat, Incoming } from '../../contracts/ports/topic.ts'
-import type { Sent, TraceEvent, TraceSink, TraceSpan } from '../../contracts/ports/traces.ts'
-import { spansOf, type Traceable } from './spans.ts'
+import type { HandleBatch, Heartbeat, IncomingMessage } from '../../contracts/ports/topic.ts'
+import type { ExportOutcome, TraceEvent, TraceSink, TraceSpan } from '../../contracts/ports/traces.ts'
+import { spansOf, type TraceableTranscript } from './spans.ts'
 
 /** The name of such an event in the GenAI conventions. */
 const RESULT = 'gen_ai.evaluation.result'
@@ -53,7 +53,7 @@ export function tracing(deps: TracingDeps): HandleBatch {
   let held = false
   const tellWaiting = () =>
     report('traces:waiting', { oldest: waiting.size === 0 ? null : Math.min(...waiting.values()) })
-  const told = (sent: Sent) => {
+  const told = (sent: ExportOutcome) => {
     if (held !== (sent.end === 'again')) report('traces:held', { held: !held, why: sent.why })
     held = sent.end === 'again'
   }
@@ -88,12 +88,12 @@ interface Traced {
   readonly events: readonly TraceEvent[]
 }
 
-function tracedCase({ gavel, evaluations, report }: TracingDeps, { value, timestamp }: Incoming): Traced[] {
+function tracedCase({ gavel, evaluations, report }: TracingDeps, { value, timestamp }: IncomingMessage): Traced[] {
   if (value === null) return []
   const read = transcriptSchema.safeParse(jsonOf({ value: value.toString('utf8') }))
   // Older ones don't say what a trace needs; they hold up nothing.
   if (!read.success || read.data.verdict === undefined) return []
-  const traceable = read.data as Traceable
+  const traceable = read.data as TraceableTranscript
   const spans = spansOf(gavel, traceable, timestamp)
   // Nobody can send what has no time; it holds up nothing either.
   if (!spans.every(({ startMs, endMs }) => Number.isFinite(startMs) && Number.isFinite(endMs))) {
@@ -103,7 +103,10 @@ function tracedCase({ gavel, evaluations, report }: TracingDeps, { value, timest
   return [{ spans, events: evaluations ? evaluationsOf(gavel, traceable) : [] }]
 }
 
-async function labels({ gavel, limits, clock, verdictOf }: TracingDeps, some: readonly Incoming[]): Promise<Traced[]> {
+async function labels(
+  { gavel, limits, clock, verdictOf }: TracingDeps,
+  some: readonly IncomingMessage[],
+): Promise<Traced[]> {
   const traced: Traced[] = []
   for (const { value } of some) {
     if (value === null) continue
@@ -120,10 +123,10 @@ async function delivered(
   deps: TracingDeps,
   traced: readonly Traced[],
   heartbeat: Heartbeat,
-  told: (sent: Sent) => void,
+  told: (sent: ExportOutcome) => void,
 ): Promise<void> {
   const { sink, report } = deps
-  const requests: ((signal: AbortSignal) => Promise<Sent>)[] = [
+  const requests: ((signal: AbortSignal) => Promise<ExportOutcome>)[] = [
     ...parts(traced.map(({ spans }) => spans)).map((some) => (signal: AbortSignal) => sink.sendSpans(some, signal)),
     ...parts(traced.map(({ events }) => events)).map((some) => (signal: AbortSignal) => sink.sendEvents(some, signal)),
   ]
@@ -164,10 +167,10 @@ function parts<Item>(groups: readonly (readonly Item[])[]): (readonly Item[])[] 
 /** Tries again for as long as the collector is away; the group is told meanwhile that the reader is at work. */
 async function untilAnswered(
   { stopping, wait = realWait }: TracingDeps,
-  request: (signal: AbortSignal) => Promise<Sent>,
+  request: (signal: AbortSignal) => Promise<ExportOutcome>,
   heartbeat: Heartbeat,
-  told: (sent: Sent) => void,
-): Promise<Exclude<Sent, { end: 'again' }>> {
+  told: (sent: ExportOutcome) => void,
+): Promise<Exclude<ExportOutcome, { end: 'again' }>> {
   for (let waitMs = AGAIN_MS.first; ; waitMs = Math.min(AGAIN_MS.max, 2 * waitMs)) {
     stopping.throwIfAborted()
     const sent = await beating(request(stopping), heartbeat, wait)
@@ -203,7 +206,7 @@ async function beating<Result>(work: Promise<Result>, heartbeat: Heartbeat, wait
 }
 
 /** What a verdict says, as evaluation results beside its case: its label, and each of its scores. */
-export function evaluationsOf(gavel: string, { verdictId, verdict }: Traceable): TraceEvent[] {
+export function evaluationsOf(gavel: string, { verdictId, verdict }: TraceableTranscript): TraceEvent[] {
   const { protocol, label, scores, decidedBy, timing } = verdict
   const traceId = traceIdOf(gavel, verdictId)
   const around = { name: RESULT, atMs: Date.parse(timing.decidedAt), traceId, spanId: spanIdOf(traceId, 'case') }

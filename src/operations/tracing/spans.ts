@@ -1,9 +1,9 @@
 import { contextIn, readTraceparent, spanIdOf, traceIdOf } from '../../contracts/facts/trace.ts'
-import type { Ruled, Transcript, Turn } from '../../contracts/facts/verdict.ts'
+import type { RulingSummary, Transcript, Turn } from '../../contracts/facts/verdict.ts'
 import type { TraceSpan, TraceValue } from '../../contracts/ports/traces.ts'
 
 /** A transcript that says of its verdict what a trace is made of; older ones do not. */
-export type Traceable = Transcript & { readonly verdict: Ruled }
+export type TraceableTranscript = Transcript & { readonly verdict: RulingSummary }
 
 /**
  * The trace of a case, out of its transcript: the case; in it opening, rounds, their asks with their calls, and publication. It says how
@@ -12,7 +12,7 @@ export type Traceable = Transcript & { readonly verdict: Ruled }
  * Opening, judging and publication fill the case. Of each round the ask with the longest time and delay together is the slowest: these
  * asks' times add up to the verdict's `modelMs`, their delays to what neither `modelMs` nor `overheadMs` counts.
  */
-export function spansOf(gavel: string, transcript: Traceable, publishedMs: number): TraceSpan[] {
+export function spansOf(gavel: string, transcript: TraceableTranscript, publishedMs: number): TraceSpan[] {
   const { verdictId, verdict, turns, links = [] } = transcript
   const received = Date.parse(verdict.timing.receivedAt)
   // Several processes tell these times: by the clock of one a case may have opened a moment before its message came.
@@ -101,7 +101,10 @@ function startAndEnd({ startedAt, ms }: Turn): { startMs: number; endMs: number 
   return { startMs, endMs: startMs + ms }
 }
 
-function caseAttributes(gavel: string, { verdictId, verdict, turns, cut }: Traceable): Record<string, TraceValue> {
+function caseAttributes(
+  gavel: string,
+  { verdictId, verdict, turns, cut }: TraceableTranscript,
+): Record<string, TraceValue> {
   const { protocol, tenant, subjectId, revision, final, label, decidedBy, faults, usage, timing, heldMs } = verdict
   return {
     'gen_ai.operation.name': 'invoke_workflow',

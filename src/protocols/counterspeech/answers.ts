@@ -14,8 +14,8 @@ export function keptScoreOn(lowest: number, highest: number) {
 
 /** What is answered of several aspects in one call: of each, by its name, in the form in which it is answered alone. */
 export function scoresOf(
-  aspects: readonly { readonly name: string; readonly answer: z.ZodType<Score> }[],
-): z.ZodType<Readonly<Record<string, Score>>> {
+  aspects: readonly { readonly name: string; readonly answer: z.ZodType<AspectScore> }[],
+): z.ZodType<Readonly<Record<string, AspectScore>>> {
   return z.object(Object.fromEntries(aspects.map(({ name, answer }) => [name, answer])))
 }
 
@@ -31,7 +31,7 @@ export function scoreOf(answer: unknown, aspect: string): unknown {
   return entryOf(z.record(z.string(), z.unknown()).safeParse(answer).data ?? {}, aspect)
 }
 
-export type Score = z.infer<ReturnType<typeof keptScoreOn>>
+export type AspectScore = z.infer<ReturnType<typeof keptScoreOn>>
 
 /** Evaluation steps as a model writes them, in order. */
 export const stepsAnswer = z.object({ steps: z.array(said.max(1_000)).min(1).max(12) })

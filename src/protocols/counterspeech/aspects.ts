@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Preset } from '../preset.ts'
 import { readYaml } from '../yaml-file.ts'
-import { type Score, scoreOn } from './answers.ts'
+import { type AspectScore, scoreOn } from './answers.ts'
 
 const text = z.string().trim().min(1, 'is empty')
 
@@ -31,7 +31,7 @@ export interface Aspect {
   readonly better: 'higher' | 'lower'
   readonly unified: boolean
   readonly criterion: string
-  readonly answer: z.ZodType<Score>
+  readonly answer: z.ZodType<AspectScore>
 }
 
 /** The aspects that are scored, in order, and a hash of their files: they are prompts. */

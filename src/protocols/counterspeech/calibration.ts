@@ -1,6 +1,6 @@
-import type { CalibratedAspect, Calibration, Misrated, RatedExample } from '../../contracts/facts/calibration.ts'
+import type { CalibratedAspect, Calibration, MisratedExample, RatedExample } from '../../contracts/facts/calibration.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
-import type { StepsUsed } from '../../contracts/facts/steps.ts'
+import type { UsedSteps } from '../../contracts/facts/steps.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { refinedSteps, stepsAnswer } from './answers.ts'
@@ -22,7 +22,7 @@ export function stepsCalibration(
   parts: {
     settings: CounterspeechSettings
     stepsNow: string | undefined
-    sourceNow: StepsUsed['source']
+    sourceNow: UsedSteps['source']
     prompts: Prompts
     calibrationPrompts: Prompts
     fence: Fence
@@ -79,7 +79,7 @@ function exampleList(examples: readonly RatedExample[], fence: Fence): string {
   return fence.list('examples', items)
 }
 
-function caseList(worst: readonly Misrated[], fence: Fence): string {
+function caseList(worst: readonly MisratedExample[], fence: Fence): string {
   const items = worst.map((one, at) => [
     ...pair(one, at + 1),
     `; the model's score: ${rounded(one.score)}; ${expertsOn(one.rating)}`,
@@ -108,7 +108,7 @@ function exampleBlocks(examples: readonly RatedExample[], fence: Fence, aspect: 
 }
 
 /** Under `paper`: two blocks for each case. */
-function caseBlocks(worst: readonly Misrated[], fence: Fence, aspect: CalibratedAspect): string {
+function caseBlocks(worst: readonly MisratedExample[], fence: Fence, aspect: CalibratedAspect): string {
   return worst
     .map(
       (one, at) =>

@@ -1,12 +1,12 @@
 import { isBlank } from '../../contracts/facts/blank.ts'
-import type { Reading } from '../../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { both } from '../faults.ts'
-import type { CalibrationParts, ProtocolParts, Said } from '../kind.ts'
+import type { AnsweredTurn, CalibrationParts, ProtocolParts } from '../kind.ts'
+import { answersBySpeaker } from '../per-speaker-answers.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { voicesIn } from '../voices.ts'
 import { scoreIn, scoreOf } from './answers.ts'
 import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
@@ -28,7 +28,7 @@ export const counterspeech = {
         ? []
         : [`All in all ${Math.round(unified * 100) / 100}, from 1 (a bad answer) to 5 (a good one).`],
     voices: 'score',
-  } satisfies Reading,
+  } satisfies ReadingGuide,
   roles: ['scorer', 'steps-writer'],
   folders: ['aspects'],
   settings: counterspeechSettings,
@@ -39,8 +39,8 @@ export const counterspeech = {
     'model-written steps': { steps: 'model-written' },
     'shipped steps': { steps: 'shipped', stepsFor: 'default' },
   },
-  voices: (turns: readonly Said[]) =>
-    voicesIn(turns, 'score', scoreIn, (answer, _, name) => scoreIn(scoreOf(answer, name))),
+  voices: (turns: readonly AnsweredTurn[]) =>
+    answersBySpeaker(turns, 'score', scoreIn, (answer, _, name) => scoreIn(scoreOf(answer, name))),
   make(parts: ProtocolParts) {
     const { settings, prompts, aspects, steps } = filesOf(parts)
     const { fence } = parts

@@ -2,7 +2,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
-import { keptScoreOn, type Score, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
+import { type AspectScore, keptScoreOn, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -21,28 +21,32 @@ export const COUNTERSPEECH_PROMPTS = {
 export const STEPS_TOKENS = 1_600
 
 /** A reply and what it answers. */
-export interface Pair {
+export interface ReplyPair {
   readonly hateSpeech: string
   readonly counterspeech: string
 }
 
 /** The questions of the paper, each an ask of its stage, for one aspect each. */
-export interface Questions {
+export interface CounterspeechQuestions {
   /** G-EVAL: the model writes the evaluation steps itself, from instruction and criterion; it sees no reply. */
   steps(aspect: Aspect): Ask<WrittenSteps>
   /** Figure 5: instruction, criterion, evaluation steps if there are any, and the reply with what it answers. */
-  score(aspect: Aspect, steps: string | undefined, pair: Pair): Ask<Score>
+  score(aspect: Aspect, steps: string | undefined, pair: ReplyPair): Ask<AspectScore>
   /** Several aspects in one call; answered by name. */
-  scores(several: readonly ScoredBy[], pair: Pair): Ask<Readonly<Record<string, Score>>>
+  scores(several: readonly AspectSteps[], pair: ReplyPair): Ask<Readonly<Record<string, AspectScore>>>
 }
 
 /** An aspect, and the steps by which it is scored; undefined where there are none. */
-export interface ScoredBy {
+export interface AspectSteps {
   readonly aspect: Aspect
   readonly steps: string | undefined
 }
 
-export function questions(parts: { settings: CounterspeechSettings; prompts: Prompts; fence: Fence }): Questions {
+export function questions(parts: {
+  settings: CounterspeechSettings
+  prompts: Prompts
+  fence: Fence
+}): CounterspeechQuestions {
   const { settings, prompts, fence } = parts
   const system = prompts.get('system').render()
   const render = (name: keyof typeof COUNTERSPEECH_PROMPTS, values: Record<string, string>) => [
@@ -50,7 +54,7 @@ export function questions(parts: { settings: CounterspeechSettings; prompts: Pro
     ...prompts.get(name).render(values),
   ]
   const several = prompts.get('system-several').render()
-  const blocksOf = ({ hateSpeech, counterspeech }: Pair) => ({
+  const blocksOf = ({ hateSpeech, counterspeech }: ReplyPair) => ({
     hateSpeech: fence('hate-speech', hateSpeech),
     counterspeech: fence('counterspeech', counterspeech),
   })

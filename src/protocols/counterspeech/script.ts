@@ -1,19 +1,19 @@
-import { type Answered, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import { isBlank } from '../../contracts/facts/blank.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
-import { type StepsUsed, sameModel } from '../../contracts/facts/steps.ts'
+import { sameModel, type UsedSteps } from '../../contracts/facts/steps.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { undecided } from '../../contracts/facts/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { chunks } from '../chunks.ts'
 import type { Prompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { unreadParts } from '../unread.ts'
-import type { Score } from './answers.ts'
+import { unreadParts } from '../truncation.ts'
+import type { AspectScore } from './answers.ts'
 import { type Aspect, UNIFIED, unified } from './aspects.ts'
-import { type Pair, type Questions, questions, type ScoredBy } from './questions.ts'
+import { type AspectSteps, type CounterspeechQuestions, questions, type ReplyPair } from './questions.ts'
 import type { CounterspeechSettings } from './settings.ts'
 import { numbered, type Steps } from './steps.ts'
 
@@ -56,14 +56,14 @@ export function* autoCsEval(
 
 /** G-EVAL's first round. An aspect whose steps are lost is not scored: without them it would be another method. */
 function* writtenSteps(
-  ask: Questions,
+  ask: CounterspeechQuestions,
   aspects: readonly Aspect[],
   degraded: string[],
 ): SubScript<Pick<Steps, 'texts' | 'used'>> {
   const answers = yield* round(aspects.map((aspect) => ask.steps(aspect)))
   const written = readable(aspects, answers, 'steps', degraded)
   const texts = new Map([...written].map(([{ name }, { steps }]) => [name, numbered(steps)]))
-  const used = [...texts].map(([name, text]): [string, StepsUsed] => [
+  const used = [...texts].map(([name, text]): [string, UsedSteps] => [
     name,
     { source: 'model-written', digest: shortHash(text) },
   ])
@@ -75,11 +75,11 @@ const MENDED_ALONE: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'r
 
 /** The score of each aspect, in order: asked alone, or `batchSize` in a call, and then alone where that call brought no answers. */
 function* scores(
-  wanted: readonly ScoredBy[],
-  how: { ask: Questions; pair: Pair; settings: CounterspeechSettings; degraded: string[] },
-): SubScript<Answered<Score>[]> {
+  wanted: readonly AspectSteps[],
+  how: { ask: CounterspeechQuestions; pair: ReplyPair; settings: CounterspeechSettings; degraded: string[] },
+): SubScript<AnswerOrFailure<AspectScore>[]> {
   const { ask, pair, settings, degraded } = how
-  const alone = ({ aspect, steps }: ScoredBy) => ask.score(aspect, steps, pair)
+  const alone = ({ aspect, steps }: AspectSteps) => ask.score(aspect, steps, pair)
   // A call has the probabilities of one number alone.
   const batchSize = settings.score === 'weighted' ? 1 : settings.batchSize
   if (batchSize === 1) return [...(yield* round(wanted.map(alone)))]
@@ -89,9 +89,9 @@ function* scores(
     const [only] = batch
     return batch.length === 1 && only !== undefined ? alone(only) : ask.scores(batch, pair)
   })
-  const replies: readonly Answered<unknown>[] = yield* round(asks)
-  const answers = new Map<ScoredBy, Answered<Score>>()
-  const again: ScoredBy[] = []
+  const replies: readonly AnswerOrFailure<unknown>[] = yield* round(asks)
+  const answers = new Map<AspectSteps, AnswerOrFailure<AspectScore>>()
+  const again: AspectSteps[] = []
   for (const [at, batch] of batches.entries()) {
     const reply = replies[at]
     if (reply === undefined) throw new Error('a call without an answer')
@@ -99,7 +99,8 @@ function* scores(
       degraded.push(`aspects in one call failed: ${failure(reply)}; each asked alone`)
       again.push(...batch)
     } else
-      for (const one of batch) answers.set(one, batch.length > 1 ? ofAspect(reply, one) : (reply as Answered<Score>))
+      for (const one of batch)
+        answers.set(one, batch.length > 1 ? ofAspect(reply, one) : (reply as AnswerOrFailure<AspectScore>))
   }
   const repeated = yield* round(again.map(alone))
   for (const [nth, one] of again.entries()) {
@@ -109,9 +110,9 @@ function* scores(
   return wanted.flatMap((one) => answers.get(one) ?? [])
 }
 
-function ofAspect(reply: Answered<unknown>, { aspect }: ScoredBy): Answered<Score> {
+function ofAspect(reply: AnswerOrFailure<unknown>, { aspect }: AspectSteps): AnswerOrFailure<AspectScore> {
   if (!reply.ok) return reply
-  const answer = entryOf(reply.answer as Readonly<Record<string, Score>>, aspect.name)
+  const answer = entryOf(reply.answer as Readonly<Record<string, AspectScore>>, aspect.name)
   if (answer === undefined) throw new Error(`an answer without ${aspect.name}`)
   return { ...reply, answer }
 }
@@ -119,8 +120,8 @@ function ofAspect(reply: Answered<unknown>, { aspect }: ScoredBy): Answered<Scor
 /** Aspects that another model scored than the one that their steps were found for. */
 function otherModels(
   aspects: readonly Aspect[],
-  answers: readonly Answered<Score>[],
-  used: ReadonlyMap<string, StepsUsed>,
+  answers: readonly AnswerOrFailure<AspectScore>[],
+  used: ReadonlyMap<string, UsedSteps>,
 ): string[] {
   return aspects.flatMap(({ name }, index) => {
     const { model, answeredAs: found = model } = used.get(name) ?? {}
@@ -131,7 +132,7 @@ function otherModels(
 }
 
 /** Aspects whose score is the one that was answered, where a weighted one was wanted. */
-function unweighted(aspects: readonly Aspect[], answers: readonly Answered<Score>[]): string[] {
+function unweighted(aspects: readonly Aspect[], answers: readonly AnswerOrFailure<AspectScore>[]): string[] {
   return aspects.flatMap(({ name }, index) => {
     const answer = answers[index]
     return answer?.ok === true && answer.answer.expected === undefined
@@ -143,7 +144,7 @@ function unweighted(aspects: readonly Aspect[], answers: readonly Answered<Score
 /** The answers by aspect; each that failed is named. */
 function readable<Answer>(
   aspects: readonly Aspect[],
-  answers: readonly Answered<Answer>[],
+  answers: readonly AnswerOrFailure<Answer>[],
   stage: string,
   degraded: string[],
 ): ReadonlyMap<Aspect, Answer> {
@@ -158,9 +159,9 @@ function readable<Answer>(
 }
 
 function conclusion(
-  given: ReadonlyMap<Aspect, Score>,
+  given: ReadonlyMap<Aspect, AspectScore>,
   aspects: readonly Aspect[],
-  used: ReadonlyMap<string, StepsUsed>,
+  used: ReadonlyMap<string, UsedSteps>,
   degraded: readonly string[],
 ): Conclusion {
   const scores = new Map([...given].map(([{ name }, { score, expected = score }]) => [name, expected]))

@@ -1,7 +1,7 @@
 import { isAbsolute, join, resolve } from 'node:path'
 import { didYouMean } from '../../contracts/facts/did-you-mean.ts'
 import { neutralized } from '../../contracts/facts/neutralized.ts'
-import { readSteps, type StepsUsed } from '../../contracts/facts/steps.ts'
+import { readSteps, type UsedSteps } from '../../contracts/facts/steps.ts'
 import { shortHash } from '../short-hash.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
@@ -12,7 +12,7 @@ const DEFAULT = 'default'
 /** Evaluation steps by aspect, where they come from, and what is wrong with that, in words. */
 export interface Steps {
   readonly texts: ReadonlyMap<string, string>
-  readonly used: ReadonlyMap<string, StepsUsed>
+  readonly used: ReadonlyMap<string, UsedSteps>
   readonly degraded: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export function stepsFrom(
   files: (folder: string) => ReadonlyMap<string, string>,
 ): Steps {
   const texts = new Map<string, string>()
-  const used = new Map<string, StepsUsed>()
+  const used = new Map<string, UsedSteps>()
   const degraded: string[] = []
   const faults: string[] = []
   if (settings.steps === 'zero-shot' || settings.steps === 'model-written') {
@@ -80,8 +80,8 @@ function misfits(header: ReadonlyMap<string, string>, { name, lowest, highest }:
   ]
 }
 
-function usedAs(source: 'shipped' | 'own', text: string, header: ReadonlyMap<string, string> | null): StepsUsed {
-  const of = (key: keyof StepsUsed, name: string = key) => {
+function usedAs(source: 'shipped' | 'own', text: string, header: ReadonlyMap<string, string> | null): UsedSteps {
+  const of = (key: keyof UsedSteps, name: string = key) => {
     const value = header?.get(name)
     return value === undefined ? {} : { [key]: value }
   }

@@ -1,4 +1,4 @@
-import { isWords, toldOdd } from '../../contracts/facts/odd-fields.ts'
+import { describeOddFields, isWords } from '../../contracts/facts/odd-fields.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { HateSettings } from './settings.ts'
 
@@ -10,7 +10,7 @@ import type { HateSettings } from './settings.ts'
  */
 export function missingForNonHate(
   settings: HateSettings,
-  heard: {
+  context: {
     readonly post: Post
     /** Parts of the text that were not read, in words. */
     readonly unread: readonly string[]
@@ -20,14 +20,14 @@ export function missingForNonHate(
     readonly lostTurns: number
   },
 ): string[] {
-  const { post, unread, perspectives, lostTurns } = heard
+  const { post, unread, perspectives, lostTurns } = context
   const few = perspectives.sided <= settings.minPerspectives * perspectives.asked
   return [
     ...(settings.partlyRead === 'judged' ? [] : unread),
     ...(settings.unheard === 'judged'
       ? []
       : [
-          ...toldOdd(post.odd?.filter(isWords)),
+          ...describeOddFields(post.odd?.filter(isWords)),
           ...(few ? [`${perspectives.sided} of ${perspectives.asked} perspectives took a side`] : []),
           ...(lostTurns === 0 ? [] : [`${lostTurns} turns of the debate lost`]),
         ]),

@@ -1,19 +1,19 @@
 import type { Ruling } from '../../contracts/facts/verdict.ts'
 import type { Conclusion } from '../../judging/engine/script.ts'
-import { withheldUnlessHarmful } from '../unread.ts'
+import { withheldUnlessHarmful } from '../truncation.ts'
 import { missingForNonHate } from './benign.ts'
-import type { Hearing } from './hearing.ts'
+import type { HateContext } from './context.ts'
 import type { Example } from './questions.ts'
-import type { Stance } from './stances.ts'
+import type { PerspectiveStance } from './stances.ts'
 
 /** What decided, and how; `wrong` says in words what went wrong. */
-export type Decision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & {
+export type HateDecision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & {
   readonly wrong: readonly string[]
   /** Turns of the debate that got no answer. */
   readonly lostTurns?: number
 }
 
-export function undecided(...wrong: string[]): Decision {
+export function undecided(...wrong: string[]): HateDecision {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, wrong }
 }
 
@@ -22,32 +22,36 @@ export function nothingToJudge(): Conclusion {
 }
 
 /** How many perspectives were asked, and took a side; their stances, and the examples that they were shown. */
-export interface Asked {
+export interface PerspectiveRound {
   readonly asked: number
   readonly sided: number
-  readonly stances: readonly Stance[]
+  readonly stances: readonly PerspectiveStance[]
   readonly examples: readonly Example[]
 }
 
 /** The ruling; `non-hate` is withheld if anything is missing that it needs. */
-export function concluded(heard: Hearing, decision: Decision, { asked, sided, stances, examples }: Asked): Conclusion {
-  const { settings, post, unread, degraded } = heard
+export function concluded(
+  context: HateContext,
+  decision: HateDecision,
+  { asked, sided, stances, examples }: PerspectiveRound,
+): Conclusion {
+  const { settings, post, unread, degraded } = context
   const perspectives = { asked, sided }
   const lostTurns = decision.lostTurns ?? 0
   const missing = missingForNonHate(settings, { post, unread, perspectives, lostTurns })
   return { ruling: withheldUnlessHarmful(rulingOf(stances, examples, degraded, decision), 'hate', missing) }
 }
 
-export function count(stances: readonly Stance[]): { hate: number; nonHate: number } {
+export function count(stances: readonly PerspectiveStance[]): { hate: number; nonHate: number } {
   const hate = stances.filter(({ side }) => side === 'hate').length
   return { hate, nonHate: stances.length - hate }
 }
 
 function rulingOf(
-  stances: readonly Stance[],
+  stances: readonly PerspectiveStance[],
   examples: readonly Example[],
   degraded: readonly string[],
-  { wrong, lostTurns: _, ...decision }: Decision,
+  { wrong, lostTurns: _, ...decision }: HateDecision,
 ): Ruling {
   return {
     ...decision,

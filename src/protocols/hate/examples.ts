@@ -1,8 +1,8 @@
 import { failure, lookup } from '../../contracts/facts/ask.ts'
-import { type Found, problemsOf, withdrawnIn } from '../../contracts/facts/library.ts'
+import { problemsOf, type SearchResult, withdrawnIn } from '../../contracts/facts/library.ts'
 import { round, type SubScript } from '../../judging/engine/script.ts'
-import { cutIn } from '../unread.ts'
-import type { Hearing } from './hearing.ts'
+import { cutIn } from '../truncation.ts'
+import type { HateContext } from './context.ts'
 import type { Perspective } from './perspectives.ts'
 import type { Example } from './questions.ts'
 import type { HateSettings } from './settings.ts'
@@ -14,8 +14,8 @@ export function shelvesOf(perspectives: readonly Perspective[], { decide, show }
 }
 
 /** For all perspectives in one lookup: the nearest examples on each one's shelf. */
-export function* similarContexts(heard: Hearing): SubScript<ReadonlyMap<Perspective, readonly Example[]>> {
-  const { text, post, perspectives, settings, degraded } = heard
+export function* similarContexts(context: HateContext): SubScript<ReadonlyMap<Perspective, readonly Example[]>> {
+  const { text, post, perspectives, settings, degraded } = context
   const { lang } = post
   const shelves = shelvesOf(perspectives, settings)
   if (shelves.length === 0) return new Map()
@@ -35,7 +35,7 @@ export function* similarContexts(heard: Hearing): SubScript<ReadonlyMap<Perspect
   return similar
 }
 
-function examplesFor(perspective: Perspective, { shelves }: Found, degraded: string[]): Example[] {
+function examplesFor(perspective: Perspective, { shelves }: SearchResult, degraded: string[]): Example[] {
   const neighbours = shelves.find(({ shelf }) => shelf === perspective.shelf)?.neighbours ?? []
   const shown = neighbours.flatMap(({ id, text, label }) => {
     const own = perspective.ownLabel(label)
@@ -48,7 +48,7 @@ function examplesFor(perspective: Perspective, { shelves }: Found, degraded: str
 }
 
 /** What the library says went wrong, in words. */
-function troubles({ shelves, weak }: Found, wanted: readonly string[]): string[] {
+function troubles({ shelves, weak }: SearchResult, wanted: readonly string[]): string[] {
   const bare = wanted.flatMap((name) => {
     const shelf = shelves.find((one) => one.shelf === name)
     if (shelf === undefined) return [`shelf ${name}: was not searched`]

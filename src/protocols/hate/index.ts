@@ -1,13 +1,13 @@
-import type { Reading } from '../../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { both } from '../faults.ts'
-import { wordsOf } from '../images-told.ts'
-import type { Judged, ProtocolParts, Said } from '../kind.ts'
+import { wordsOf } from '../image-descriptions.ts'
+import type { AnsweredTurn, ConfidenceBasis, ProtocolParts } from '../kind.ts'
+import { answersBySpeaker } from '../per-speaker-answers.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { withheldIfFiltered } from '../unread.ts'
-import { voicesIn } from '../voices.ts'
+import { withheldIfFiltered } from '../truncation.ts'
 import { labelIn, nthIn } from './answers.ts'
 import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
@@ -39,7 +39,7 @@ export const hate = {
     judge: 'judge',
     voices: 'perspective',
     disturbing: ['hate'],
-  } satisfies Reading,
+  } satisfies ReadingGuide,
   roles: ['perspective', 'debater', 'judge'],
   folders: ['perspectives'],
   settings: hateSettings,
@@ -56,13 +56,13 @@ export const hate = {
     'base agent': { decide: 'zero-shot' },
   },
   /** The share, among the perspectives that took a side, of those on the verdict's side; null if none took one. */
-  confidence({ label, scores: { hate = 0, nonHate = 0 } }: Judged) {
+  confidence({ label, scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) {
     if (label === null || hate + nonHate === 0) return null
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
-  votes: ({ scores: { hate = 0, nonHate = 0 } }: Judged) => [hate, nonHate],
-  voices: (turns: readonly Said[]) =>
-    voicesIn(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
+  votes: ({ scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) => [hate, nonHate],
+  voices: (turns: readonly AnsweredTurn[]) =>
+    answersBySpeaker(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
   make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
     const settings = applyPreset(hateSettings.parse(given))
     const [prompts, perspectives] = both(

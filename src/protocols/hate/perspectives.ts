@@ -4,7 +4,7 @@ import { readYaml } from '../yaml-file.ts'
 import { ABSTAIN, stanceAnswer } from './answers.ts'
 
 export const SIDES = ['non-hate', 'hate'] as const
-export type Side = (typeof SIDES)[number]
+export type HateSide = (typeof SIDES)[number]
 
 const text = z.string().trim().min(1, 'is empty')
 
@@ -51,7 +51,7 @@ export interface Perspective extends Readonly<z.infer<typeof perspectiveFile>> {
   /** The same with its labels in the reverse order. */
   readonly turnedAnswer: ReturnType<typeof stanceAnswer>
   /** The side that one of its labels means; undefined for an abstention. */
-  side(label: string): Side | undefined
+  side(label: string): HateSide | undefined
   /** The perspective's own name for a label of the shelf; undefined if none matches. */
   ownLabel(onShelf: string): string | undefined
 }

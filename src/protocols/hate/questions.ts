@@ -15,7 +15,7 @@ import {
   type zeroShotAnswer,
   zeroShotIn,
 } from './answers.ts'
-import { type Perspective, SIDES, type Side } from './perspectives.ts'
+import { type HateSide, type Perspective, SIDES } from './perspectives.ts'
 import { asksForPlatforms, type HateSettings } from './settings.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
@@ -54,8 +54,8 @@ interface Shown {
 export type Argument = z.infer<typeof turnAnswer> | null
 
 /** One turn of the debate: what the speaker had heard of the other before it, and what it said. */
-export interface Turn {
-  readonly side: Side
+export interface HateTurn {
+  readonly side: HateSide
   readonly round: number
   /** Undefined for the first speaker. */
   readonly heard: Argument | undefined
@@ -63,23 +63,23 @@ export interface Turn {
 }
 
 /** The reasons of those who took a side, by side. */
-export type References = Readonly<Record<Side, readonly string[]>>
+export type References = Readonly<Record<HateSide, readonly string[]>>
 
 /** The questions of the paper about one text, each an ask of its stage. */
-export interface Questions {
+export interface HateQuestions {
   perspective(perspective: Perspective, similar: readonly Example[]): Ask<z.infer<Perspective['answer']>>
   /** Several perspectives in one call, each an annotator by its criteria; answered by number. */
   perspectives(asked: readonly Shown[]): Ask<Readonly<Record<string, StanceAnswer>>>
   zeroShot(): Ask<z.infer<typeof zeroShotAnswer>>
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
-  argue(side: Side, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
+  argue(side: HateSide, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
   /**
    * Round 2: after its own turn, refutes or agrees with what it heard. In Algorithm 2 it no longer sees its reference;
    * in the published code it still sees all of round 1.
    */
-  respond(own: Turn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
+  respond(own: HateTurn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
   /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
-  judge(turns: readonly Turn[], references: References): Ask<z.infer<typeof judgeAnswer>>
+  judge(turns: readonly HateTurn[], references: References): Ask<z.infer<typeof judgeAnswer>>
 }
 
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
@@ -108,7 +108,7 @@ interface QuestionParts {
   readonly images: string
 }
 
-export function questions(words: string, parts: QuestionParts): Questions {
+export function questions(words: string, parts: QuestionParts): HateQuestions {
   const { settings, prompts, fence, turned } = parts
   const paper = settings.preset === 'paper'
   const text = `${fence('text', words)}${parts.images}`
@@ -123,7 +123,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
     maxTokens: settings.answerTokens,
     ...formUnder(settings.preset),
   })
-  const turn = (side: Side, told: readonly ChatMessage[]) => ({
+  const turn = (side: HateSide, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),
     label: side,
     messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
@@ -134,7 +134,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
     texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
   const reasonOf = (reason: string): Labelled => ({ text: reason })
   const reference = (reasons: readonly string[]) => several('reason', reasons.map(reasonOf))
-  const opening = (side: Side, heard: Argument | undefined, references: References) =>
+  const opening = (side: HateSide, heard: Argument | undefined, references: References) =>
     render(`round-1-${side}`, {
       reference: reference(references[side]),
       reasons: references[side].length > 0 ? YES : '',
@@ -142,7 +142,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
       heard: heard ? YES : '',
       missing: heard === null ? YES : '',
     })
-  const memory = (side: Side, turns: readonly Turn[], references: References) =>
+  const memory = (side: HateSide, turns: readonly HateTurn[], references: References) =>
     [
       `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
       ...turns
@@ -195,7 +195,7 @@ export function questions(words: string, parts: QuestionParts): Questions {
       return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
     },
     judge: (turns, references) => {
-      const who = ({ side, round }: Turn) => `${SPEAKER[side]}, round ${round}:`
+      const who = ({ side, round }: HateTurn) => `${SPEAKER[side]}, round ${round}:`
       const history = () =>
         paper
           ? turns.map((one) => `${who(one)}\n${argument(one.argument)}`).join('\n\n')

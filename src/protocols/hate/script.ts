@@ -2,43 +2,43 @@ import { failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { ABSTAIN } from './answers.ts'
-import { type Asked, concluded, count, type Decision, nothingToJudge, undecided } from './conclusion.ts'
-import { Debate } from './debate.ts'
+import { concluded, count, type HateDecision, nothingToJudge, type PerspectiveRound, undecided } from './conclusion.ts'
+import { type HateContext, type HateParts, hateContext } from './context.ts'
+import { HateDebate } from './debate.ts'
 import { similarContexts } from './examples.ts'
-import { type HateParts, type Hearing, hearing } from './hearing.ts'
-import type { Side } from './perspectives.ts'
-import { answersOf, type Stance, stanceOf } from './stances.ts'
+import type { HateSide } from './perspectives.ts'
+import { answersOf, type PerspectiveStance, stanceOf } from './stances.ts'
 
 /** The base agent: no perspective, no similar contexts. */
-const ONE_AGENT: Asked = { asked: 1, sided: 1, stances: [], examples: [] }
+const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, stances: [], examples: [] }
 
 /**
  * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
  * debaters argue from the reasons of either side, and a judge decides (DICT, Algorithm 2).
  */
 export function* predict({ post }: Snapshot, parts: HateParts): Script {
-  const heard = hearing(post, parts)
-  if (heard === null) return nothingToJudge()
-  const { decide, unanimous } = heard.settings
-  if (decide === 'zero-shot') return concluded(heard, yield* zeroShot(heard), ONE_AGENT)
-  const asked = yield* pre(heard)
-  if (decide === 'majority') return concluded(heard, majority(asked), asked)
+  const context = hateContext(post, parts)
+  if (context === null) return nothingToJudge()
+  const { decide, unanimous } = context.settings
+  if (decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
+  const asked = yield* pre(context)
+  if (decide === 'majority') return concluded(context, majority(asked), asked)
   const agreed = unanimous === 'decided' ? agreement(asked) : null
-  return concluded(heard, agreed ?? (yield* dict(heard, asked.stances)), asked)
+  return concluded(context, agreed ?? (yield* dict(context, asked.stances)), asked)
 }
 
 /**
  * Algorithm 1, PRE (Perspective-based REasoning): each perspective's stance on the text t, and its reason. Those of one side are
  * its reference.
  */
-function* pre(heard: Hearing): SubScript<Asked> {
-  const { perspectives } = heard
+function* pre(context: HateContext): SubScript<PerspectiveRound> {
+  const { perspectives } = context
   // Lines 4–6: a perspective is its criteria and its similar contexts.
-  const similar = yield* similarContexts(heard)
+  const similar = yield* similarContexts(context)
   // Lines 7–11: each agent's stance S and reason R. None waits for another.
-  const answers = yield* answersOf(heard, similar)
+  const answers = yield* answersOf(context, similar)
   // Lines 12–17: R goes to h_Ref or to nh_Ref, as S says.
-  const stances = perspectives.flatMap((one) => stanceOf(heard, one, answers.get(one)))
+  const stances = perspectives.flatMap((one) => stanceOf(context, one, answers.get(one)))
   return { asked: perspectives.length, sided: stances.length, stances, examples: [...similar.values()].flat() }
 }
 
@@ -47,13 +47,13 @@ function* pre(heard: Hearing): SubScript<Asked> {
  * fell.
  */
 function* dict(
-  { ask, settings, sides: [first = 'non-hate', second = 'hate'] }: Hearing,
-  stances: readonly Stance[],
-): SubScript<Decision> {
-  const reasonsOf = (side: Side) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
+  { ask, settings, sides: [first = 'non-hate', second = 'hate'] }: HateContext,
+  stances: readonly PerspectiveStance[],
+): SubScript<HateDecision> {
+  const reasonsOf = (side: HateSide) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
   const references = { 'non-hate': reasonsOf('non-hate'), hate: reasonsOf('hate') }
   // Lines 2–4: the history H, and a debater for each side.
-  const debate = new Debate(ask, references)
+  const debate = new HateDebate(ask, references)
 
   // Round 1, lines 7–10: arguments, each from its own reference.
   const opening = yield* debate.argues(first)
@@ -75,12 +75,12 @@ function* dict(
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */
-function majority({ asked, stances }: Asked): Decision {
+function majority({ asked, stances }: PerspectiveRound): HateDecision {
   if (stances.length === 0) return undecided('majority: no perspective took a side')
   const { hate, nonHate } = count(stances)
   if (Math.max(hate, nonHate) * 2 <= asked)
     return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
-  const label: Side = hate > nonHate ? 'hate' : 'non-hate'
+  const label: HateSide = hate > nonHate ? 'hate' : 'non-hate'
   return { label, rationale: reasonsFor(label, stances), decidedBy: 'majority', rounds: 0, wrong: [] }
 }
 
@@ -88,7 +88,7 @@ function majority({ asked, stances }: Asked): Decision {
  * The side that every perspective asked took of its own accord, where there are two at least; else null. A perspective that
  * failed, or could not tell, agrees with nobody.
  */
-function agreement({ asked, stances }: Asked): Decision | null {
+function agreement({ asked, stances }: PerspectiveRound): HateDecision | null {
   const [first] = stances
   if (first === undefined || stances.length < Math.max(2, asked)) return null
   if (stances.some(({ side, abstained }) => side !== first.side || abstained === true)) return null
@@ -96,13 +96,13 @@ function agreement({ asked, stances }: Asked): Decision | null {
   return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, wrong: [] }
 }
 
-function reasonsFor(label: Side, stances: readonly Stance[]): string {
+function reasonsFor(label: HateSide, stances: readonly PerspectiveStance[]): string {
   const theirs = stances.filter(({ side }) => side === label)
   return theirs.map(({ perspective, reason }) => `${perspective.title}: ${reason}`).join('\n')
 }
 
 /** Table 1, the base agent: one call, without criteria and similar contexts. */
-function* zeroShot({ ask, settings }: Hearing): SubScript<Decision> {
+function* zeroShot({ ask, settings }: HateContext): SubScript<HateDecision> {
   const [reply] = yield* round([ask.zeroShot()])
   if (!reply.ok) return undecided(`zero-shot failed: ${failure(reply)}`)
   const { label, reason } = reply.answer

@@ -1,19 +1,19 @@
-import { type Answered, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, failure } from '../../contracts/facts/ask.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import { round, type SubScript } from '../../judging/engine/script.ts'
 import { chunks } from '../chunks.ts'
 import { inOrder } from '../order.ts'
 import { annotator, type StanceAnswer } from './answers.ts'
-import type { Hearing } from './hearing.ts'
-import type { Perspective, Side } from './perspectives.ts'
+import type { HateContext } from './context.ts'
+import type { HateSide, Perspective } from './perspectives.ts'
 import type { Example } from './questions.ts'
 import type { HateSettings } from './settings.ts'
 
 /** A perspective's stance, and why. */
-export interface Stance {
+export interface PerspectiveStance {
   readonly perspective: Perspective
-  readonly side: Side
+  readonly side: HateSide
   readonly reason: string
   /** It could not tell, and was filed under this side (`abstentions: else`). */
   readonly abstained?: true
@@ -21,10 +21,10 @@ export interface Stance {
 
 /** A perspective's stance (S) and reason (R); none if it failed or abstained, which is noted. */
 export function stanceOf(
-  { settings, degraded }: Hearing,
+  { settings, degraded }: HateContext,
   perspective: Perspective,
-  reply: Answered<StanceAnswer> | undefined,
-): Stance[] {
+  reply: AnswerOrFailure<StanceAnswer> | undefined,
+): PerspectiveStance[] {
   const { name } = perspective
   if (reply === undefined) throw new Error(`no answer of ${name}`)
   if (!reply.ok) {
@@ -47,12 +47,12 @@ const MENDED_ALONE: ReadonlySet<string> = new Set<FailureCode>(['unreadable', 'r
 
 /** What each perspective answers: asked alone, or `batchSize` in a call, and then alone where that call brought no answers. */
 export function* answersOf(
-  { ask, perspectives, settings, degraded, lastFirst }: Hearing,
+  { ask, perspectives, settings, degraded, lastFirst }: HateContext,
   similar: ReadonlyMap<Perspective, readonly Example[]>,
-): SubScript<ReadonlyMap<Perspective, Answered<StanceAnswer>>> {
+): SubScript<ReadonlyMap<Perspective, AnswerOrFailure<StanceAnswer>>> {
   const shown = (perspective: Perspective) => similar.get(perspective) ?? []
   const alone = (one: Perspective) => ask.perspective(one, shown(one))
-  const answers = new Map<Perspective, Answered<StanceAnswer>>()
+  const answers = new Map<Perspective, AnswerOrFailure<StanceAnswer>>()
   const batches = chunks(perspectives, batchSizeIn(settings)).map((batch) => inOrder(batch, lastFirst))
   const asks = batches.map((batch) => {
     const [only] = batch
@@ -61,7 +61,7 @@ export function* answersOf(
       : ask.perspectives(batch.map((perspective) => ({ perspective, similar: shown(perspective) })))
   })
   // Of the asks one kind answers by itself and the other by number: which it was, the batch's length says.
-  const replies: readonly Answered<unknown>[] = yield* round(asks)
+  const replies: readonly AnswerOrFailure<unknown>[] = yield* round(asks)
   const again: Perspective[] = []
   for (const [at, batch] of batches.entries()) {
     const reply = replies[at]
@@ -85,11 +85,11 @@ function batchSizeIn({ show, batchSize }: HateSettings): number {
   return show === 'examples' ? 1 : batchSize
 }
 
-function alike(reply: Answered<unknown>): Answered<StanceAnswer> {
-  return reply as Answered<StanceAnswer>
+function alike(reply: AnswerOrFailure<unknown>): AnswerOrFailure<StanceAnswer> {
+  return reply as AnswerOrFailure<StanceAnswer>
 }
 
-function ofNth(reply: Answered<unknown>, nth: number): Answered<StanceAnswer> {
+function ofNth(reply: AnswerOrFailure<unknown>, nth: number): AnswerOrFailure<StanceAnswer> {
   if (!reply.ok) return reply
   const answer = entryOf(reply.answer as Readonly<Record<string, StanceAnswer>>, annotator(nth))
   if (answer === undefined) throw new Error(`an answer without its ${annotator(nth)}`)

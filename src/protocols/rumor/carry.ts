@@ -8,7 +8,7 @@ import type { ParentOf } from './parents.ts'
 import { claimOf, type PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
-import type { Score } from './stance.ts'
+import type { StanceScore } from './stance.ts'
 import type { TimeOf } from './times.ts'
 
 const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
@@ -19,7 +19,7 @@ const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, ro
   /** By role: the models whose answers it rests on. */
   models: z.record(z.string(), z.string()),
 })
-export type Decision = z.infer<typeof decision>
+export type RumorDecision = z.infer<typeof decision>
 
 /** What a revision leaves to the next: scores by text, and the decision with the evidence that it rests on. */
 export const rumorCarry = z.object({
@@ -50,8 +50,8 @@ export function remembered(
     foldNearIdentical,
   }: Pick<RumorSettings, 'reuseScores' | 'promptKind' | 'foldNearIdentical'>,
   parentOf: ParentOf,
-): { scores: Map<Utterance, Score>; kind: PromptKind | null } {
-  const scores = new Map<Utterance, Score>()
+): { scores: Map<Utterance, StanceScore>; kind: PromptKind | null } {
+  const scores = new Map<Utterance, StanceScore>()
   const fixed = promptKind === 'auto' ? null : promptKind
   if (before === null || !reuseScores || before.claim !== digest(claimOf(post))) return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
@@ -66,7 +66,7 @@ export function remembered(
 
 /** The scores in the form in which they are carried. */
 export function carriedScores(
-  scores: ReadonlyMap<Utterance, Score>,
+  scores: ReadonlyMap<Utterance, StanceScore>,
   { foldNearIdentical }: Pick<RumorSettings, 'foldNearIdentical'>,
   parentOf: ParentOf,
 ): RumorCarry['scores'] {
@@ -86,7 +86,7 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
   if (!read.success) return null
   const { shown } = read.data
   if (!shown.some((id) => deleted.has(id))) return carry
-  const none: Decision = {
+  const none: RumorDecision = {
     label: null,
     rationale: '',
     decidedBy: 'none',

@@ -1,10 +1,10 @@
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { Ruling, WeighedCounts } from '../../contracts/facts/verdict.ts'
 import type { Conclusion } from '../../judging/engine/script.ts'
-import type { Weighed } from './brigading.ts'
-import { carriedScores, claimHash, type Decision, type RumorCarry } from './carry.ts'
-import { type Evidence, type Scored, sizeOf } from './evidence.ts'
-import type { Hearing } from './hearing.ts'
+import { carriedScores, claimHash, type RumorCarry, type RumorDecision } from './carry.ts'
+import type { WeighedComments } from './comment-weights.ts'
+import type { RumorContext } from './context.ts'
+import { type Evidence, type ScoredThread, sizeOf } from './evidence.ts'
 import type { Utterance } from './near-identical.ts'
 import { withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
@@ -12,10 +12,10 @@ import type { Sides } from './sides.ts'
 import { mostCommon } from './stance.ts'
 
 /** A decision; its last three fields may be left out if there is nothing to say. */
-export type Reached = Pick<Decision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
-  Partial<Pick<Decision, 'degraded' | 'again' | 'models'>>
+export type ReachedDecision = Pick<RumorDecision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
+  Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>>
 
-export function undecided(...why: string[]): Reached & { degraded: string[] } {
+export function undecided(...why: string[]): ReachedDecision & { degraded: string[] } {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
 }
 
@@ -28,8 +28,8 @@ export function nothingToJudge(): Conclusion {
 }
 
 /** The decision of the revision before, which stands: its evidence is what was debated then, also where a little has changed. */
-export function kept(hearing: Hearing, found: Scored, evidence: Evidence, before: RumorCarry): Conclusion {
-  const conclusion = concluded(hearing, found, evidence, before.decision)
+export function kept(context: RumorContext, found: ScoredThread, evidence: Evidence, before: RumorCarry): Conclusion {
+  const conclusion = concluded(context, found, evidence, before.decision)
   const { debated } = before
   if (before.evidence === evidence.hash || debated === undefined) return conclusion
   const idsOf = (side: typeof debated.support) => side.map(([id]) => id)
@@ -47,11 +47,16 @@ export function kept(hearing: Hearing, found: Scored, evidence: Evidence, before
 }
 
 /** The ruling, with all that was left out or lost on the way, and what the next revision may build on. */
-export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, reached: Reached): Conclusion {
-  const { thread, settings, parentOf } = hearing
+export function concluded(
+  context: RumorContext,
+  found: ScoredThread,
+  evidence: Evidence,
+  reached: ReachedDecision,
+): Conclusion {
+  const { thread, settings, parentOf } = context
   const { weighed, sides, full } = evidence
   const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
-  const decision: Decision = {
+  const decision: RumorDecision = {
     ...reached,
     degraded: reached.degraded ?? [],
     again: reached.again === true,
@@ -60,12 +65,12 @@ export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, r
   return {
     ruling: {
       ...rulingOf(decision, sides, weighed),
-      degraded: [...hearing.says, ...found.says, ...evidence.says, ...decision.degraded],
+      degraded: [...context.limitations, ...found.limitations, ...evidence.limitations, ...decision.degraded],
       ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
       comments: countsOf(weighed, sides, found.unasked, settings),
     },
     carry: {
-      under: hearing.under,
+      under: context.under,
       claim: claimHash(thread.post),
       kind: found.kindFailed ? null : found.kind,
       scores: carriedScores(found.scores, settings, parentOf),
@@ -78,9 +83,9 @@ export function concluded(hearing: Hearing, found: Scored, evidence: Evidence, r
 }
 
 function rulingOf(
-  { label, rationale, decidedBy, rounds, models }: Decision,
+  { label, rationale, decidedBy, rounds, models }: RumorDecision,
   { support, oppose }: Sides,
-  { comments }: Weighed,
+  { comments }: WeighedComments,
 ): Omit<Ruling, 'degraded'> {
   const idsOf = (side: readonly Comment[]) => side.map(({ id }) => id)
   return {
@@ -99,7 +104,7 @@ function rulingOf(
 
 /** What happened to the snapshot's comments. */
 function countsOf(
-  { comments, folded, author }: Weighed,
+  { comments, folded, author }: WeighedComments,
   sides: Sides,
   unasked: readonly Utterance[],
   settings: RumorSettings,

@@ -1,11 +1,11 @@
-import { type Answered, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { View } from './answers.ts'
-import type { Questions, Side } from './questions.ts'
+import type { RumorQuestions, RumorSide } from './questions.ts'
 
 /** A debater and its conversation so far: its opening, its own replies, and the other's as it was shown them. */
 interface Debater {
-  readonly side: Side
+  readonly side: RumorSide
   conversation: readonly ChatMessage[]
   /** The last readable one; null before the opinion. */
   view: View | null
@@ -16,20 +16,20 @@ interface Debater {
 type Both<Value> = readonly [support: Value, oppose: Value]
 
 /** Two debaters, each over its own side's comments, and what they have said. */
-export class Debate {
+export class RumorDebate {
   /** How many rounds there have been after the opinions. */
   rounds = 0
   /** Turns that failed, in words; and first opinions, without which there is no debate. */
   readonly lost: string[] = []
   readonly unopened: string[] = []
-  readonly #ask: Questions
+  readonly #ask: RumorQuestions
   readonly #debaters: Both<Debater>
   /** What each was told of the other before the turn that is asked for. */
   #told: Both<readonly ChatMessage[]> = [[], []]
 
-  constructor(ask: Questions, openings: Readonly<Record<Side, ChatMessage[]>>) {
+  constructor(ask: RumorQuestions, openings: Readonly<Record<RumorSide, ChatMessage[]>>) {
     this.#ask = ask
-    const debater = (side: Side): Debater => ({ side, conversation: openings[side], view: null, model: '' })
+    const debater = (side: RumorSide): Debater => ({ side, conversation: openings[side], view: null, model: '' })
     this.#debaters = [debater('support'), debater('oppose')]
   }
 
@@ -56,7 +56,7 @@ export class Debate {
   }
 
   /** Takes the replies in. After a failed one a debater keeps its last readable view. */
-  hear(replies: Both<Answered<View>>): void {
+  hear(replies: Both<AnswerOrFailure<View>>): void {
     for (const [at, debater] of this.#debaters.entries()) {
       const reply = replies[at as 0 | 1]
       if (!reply.ok) {

@@ -1,23 +1,23 @@
-import type { Answered } from '../../contracts/facts/ask.ts'
+import type { AnswerOrFailure } from '../../contracts/facts/ask.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { SubScript } from '../../judging/engine/script.ts'
-import { capsOf, utterancesOf, type Weighed, weigh } from './brigading.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
-import type { Hearing } from './hearing.ts'
-import { changeOf, type Debated, debatedOf } from './material-change.ts'
+import { capsOf, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
+import type { RumorContext } from './context.ts'
+import { changeOf, type DebatedComments, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import { halve, type Sides, sample, separate } from './sides.ts'
-import { kindIn, type Score, stances } from './stance.ts'
+import { kindIn, type StanceScore, stances } from './stance.ts'
 
 /** If a smaller share of the comments is scored, the evidence is called thin. */
 const THIN = 0.5
 
 /** What was found out about the comments and the claim. */
-export interface Scored {
+export interface ScoredThread {
   readonly utterances: readonly Utterance[]
-  readonly scores: ReadonlyMap<Utterance, Score>
+  readonly scores: ReadonlyMap<Utterance, StanceScore>
   /** Those that have a score from before, or were asked about. */
   readonly asked: readonly Utterance[]
   /** Those that were left out under load. */
@@ -25,18 +25,18 @@ export interface Scored {
   readonly kind: PromptKind
   /** Whether the claim's subjectivity was asked about in vain. */
   readonly kindFailed: boolean
-  readonly says: readonly string[]
+  readonly limitations: readonly string[]
 }
 
 /**
  * Algorithm 1, lines 2 to 5 and 9: the stance of every comment that has none from the revision before, and whether the
  * claim is subjective, in one round.
  */
-export function* scored(hearing: Hearing): SubScript<Scored> {
-  const { settings, depth, ask, parentOf, rankOf, overloaded } = hearing
-  const { post, comments } = hearing.thread
+export function* scored(context: RumorContext): SubScript<ScoredThread> {
+  const { settings, depth, ask, parentOf, rankOf, overloaded } = context
+  const { post, comments } = context.thread
   const utterances = utterancesOf(comments, settings, parentOf)
-  const known = remembered(post, utterances, hearing.before, settings, parentOf)
+  const known = remembered(post, utterances, context.before, settings, parentOf)
   const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
   const wanted = sample(unscored, depth.comments, firstOf, rankOf)
   const unasked = unscored.filter((utterance) => !wanted.includes(utterance))
@@ -48,17 +48,17 @@ export function* scored(hearing: Hearing): SubScript<Scored> {
     { ...settings, oneScorer: settings.oneScorer && !overloaded },
     askKind ? ask.subjectivity() : undefined,
   )
-  const subjectivity = beside as Answered<{ answer: 'Yes' | 'No' }> | undefined
-  const says = [...degraded]
+  const subjectivity = beside as AnswerOrFailure<{ answer: 'Yes' | 'No' }> | undefined
+  const limitations = [...degraded]
   if (unasked.length > 0)
-    says.push(`under load: ${wanted.length} of ${unscored.length} comments scored, by a fixed sample`)
-  const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, says)
+    limitations.push(`under load: ${wanted.length} of ${unscored.length} comments scored, by a fixed sample`)
+  const kind = subjectivity === undefined ? (known.kind ?? fixedKind(settings)) : kindIn(subjectivity, limitations)
   return {
     utterances,
     scores,
     unasked,
     kind,
-    says,
+    limitations,
     asked: [...known.scores.keys(), ...wanted],
     kindFailed: subjectivity?.ok === false,
   }
@@ -66,7 +66,7 @@ export function* scored(hearing: Hearing): SubScript<Scored> {
 
 /** The comments that count, and which of them the debaters are shown. */
 export interface Evidence {
-  readonly weighed: Weighed
+  readonly weighed: WeighedComments
   /** Equation 2, by the settings. */
   readonly full: Sides
   /** The same, or fewer under load. */
@@ -76,20 +76,20 @@ export interface Evidence {
   /** Whether the decision of the revision before rests on the same, or nearly, and its debate was not cut short. */
   readonly holds: boolean
   /** The same without its words, where how much it changes is measured. */
-  readonly debated: Debated | undefined
+  readonly debated: DebatedComments | undefined
   /** Fewer comments have a score than a label needs. */
   readonly tooThin: boolean
-  readonly says: readonly string[]
+  readonly limitations: readonly string[]
 }
 
 /** Equations 2 and 3: which comments count, and which stand on which side. */
-export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
-  const { settings, depth, tie, rankOf, before, overloaded } = hearing
+export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence {
+  const { settings, depth, tie, rankOf, before, overloaded } = context
   const { scores, kind } = found
-  const heard = settings.stance
+  const scoredUtterances = settings.stance
     ? [...scores].map(([utterance, { value }]) => ({ utterance, score: value }))
     : found.utterances.map((utterance) => ({ utterance, score: null }))
-  const weighed = weigh(heard, settings, tie)
+  const weighed = weighComments(scoredUtterances, settings, tie)
   const sidesOf = ({ k, sampleSize }: Pick<RumorSettings, 'k' | 'sampleSize'>) =>
     settings.stance
       ? separate(weighed.comments, k, tie)
@@ -98,14 +98,14 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
           sampleSize,
           rankOf,
         )
-  const hashOf = (sides: Sides) => evidenceHash(hearing.thread.post, sides, kind, hearing)
+  const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, kind, context)
   const lead = Math.sign(weighed.comments.reduce((sum, { score }) => sum + Math.sign(score ?? 0), 0))
-  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, lead, parentOf: hearing.parentOf })
+  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, lead, parentOf: context.parentOf })
   const isNearly = (sides: Sides) =>
     settings.materialChange > 0 &&
     before?.debated !== undefined &&
     // A decision about other words is about another claim.
-    before.claim === claimHash(hearing.thread.post) &&
+    before.claim === claimHash(context.thread.post) &&
     changeOf(before.debated, debatedIn(sides)) < settings.materialChange
   const holds = (sides: Sides) =>
     settings.keepUnlessEvidenceChanged &&
@@ -125,8 +125,8 @@ export function evidenceOf(hearing: Hearing, found: Scored): Evidence {
     holds: holds(sides),
     debated: settings.materialChange > 0 ? debatedIn(sides) : undefined,
     tooThin: share.scored < settings.minScored * share.asked,
-    says: [
-      ...weighed.says,
+    limitations: [
+      ...weighed.limitations,
       ...(sizeOf(sides) < sizeOf(full)
         ? [`under load: ${sizeOf(sides)} of ${sizeOf(full)} comments debated, the strongest of each side`]
         : []),

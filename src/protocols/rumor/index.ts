@@ -1,7 +1,7 @@
-import type { Reading } from '../../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
-import type { Judged, ProtocolParts } from '../kind.ts'
+import type { ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { rumorCarry, withoutComments } from './carry.ts'
@@ -42,7 +42,7 @@ export const rumor = {
     },
     judge: 'judge',
     comments: 'stance',
-  } satisfies Reading,
+  } satisfies ReadingGuide,
   roles: ['scorer', 'debater', 'judge'],
   settings: rumorSettings,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
@@ -59,7 +59,7 @@ export const rumor = {
   /** Debaters and judge choose a label without saying how sure they are. */
   confidence: () => null,
   /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
-  contested: ({ decidedBy, models }: Judged) => decidedBy === 'judge' && 'judge' in models,
+  contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = applyPreset(rumorSettings.parse(given))
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

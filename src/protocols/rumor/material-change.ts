@@ -15,12 +15,12 @@ export const debated = z.object({
   /** Which side more comments took, of all that count: 1 for the claim, -1 against it, 0 neither. */
   lead: z.int().min(-1).max(1),
 })
-export type Debated = z.infer<typeof debated>
+export type DebatedComments = z.infer<typeof debated>
 
 export function debatedOf(
   { support, oppose }: Sides,
-  { kind, lead, parentOf }: Pick<Debated, 'kind' | 'lead'> & { readonly parentOf: ParentOf },
-): Debated {
+  { kind, lead, parentOf }: Pick<DebatedComments, 'kind' | 'lead'> & { readonly parentOf: ParentOf },
+): DebatedComments {
   const named = (side: readonly Comment[]) =>
     side.map((comment): [string, string] => {
       const words = JSON.stringify([comment.text, parentOf(comment)?.text ?? null])
@@ -34,7 +34,7 @@ export function debatedOf(
  * same side (Jaccard's distance). It is 1, whatever the share, where the claim's kind is another, where a side had comments and has
  * none, or the other way round, and where another side leads.
  */
-export function changeOf(before: Debated, now: Debated): number {
+export function changeOf(before: DebatedComments, now: DebatedComments): number {
   const sides = [
     [before.support, now.support],
     [before.oppose, now.oppose],

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import { digests } from '../../contracts/facts/digests.ts'
 import { byTimeThenId, type Comment } from '../../contracts/facts/thread.ts'
+import { deobfuscated } from './deobfuscated.ts'
 import { noParents, type ParentOf } from './parents.ts'
-import { undisguised } from './undisguised.ts'
 import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
 
 /** From this many words on, a misspelt word makes no difference; in a shorter text one letter may be what matters. */
@@ -63,7 +63,7 @@ export function sameWords(comments: readonly Comment[], parentOf: ParentOf = noP
 }
 
 /**
- * Groups utterances that differ only in what they answer, in disguise ({@link undisguised}) or in a few misspelt words;
+ * Groups utterances that differ only in what they answer, in disguise ({@link deobfuscatedd}) or in a few misspelt words;
  * groups and members keep the given order. A letter, an accent or a hashtag can decide what a text says (geliyor, gelmiyor), so this is for
  * utterances that take the same side.
  */
@@ -216,7 +216,7 @@ const disguises = remembering(
   (text) =>
     digestOf(text.length <= MOST_READ ? text : `${text.slice(0, MOST_READ / 2)}\0${text.slice(-MOST_READ / 2)}`),
   (text) => {
-    const { keys, words } = undisguised(text)
+    const { keys, words } = deobfuscated(text)
     return {
       keys: keys.map((key) => (key.length > LONG_KEY ? digestOf(key) : key)),
       initials: words.reduce((hash, word) => (Math.imul(hash, 31) + word.charCodeAt(0)) | 0, words.length),

@@ -3,7 +3,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import type { Comment, Post } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
-import { imagesTold, wordsOf } from '../images-told.ts'
+import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
@@ -19,9 +19,9 @@ import {
   viewIn,
   YES_NO,
 } from './answers.ts'
-import { besideStances } from './beside-stances.ts'
 import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
+import { stancesWithSubjectivity } from './stance-with-subjectivity.ts'
 import { noTimes, type TimeOf } from './times.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
@@ -48,7 +48,7 @@ export const RUMOR_PROMPTS = {
   vanilla: ['claim', 'comments', 'answers?'],
 } as const
 
-export type Side = 'support' | 'oppose'
+export type RumorSide = 'support' | 'oppose'
 export type PromptKind = 'subjective' | 'objective'
 
 /** The value of a place that only decides about a section. */
@@ -60,7 +60,7 @@ function yesIf(shown: boolean): string {
 const STANCE_SHARE = 80 / 700
 
 /** The questions of the paper about one post, each an ask of its stage. */
-export interface Questions {
+export interface RumorQuestions {
   stance(comment: Comment): Ask<Stance>
   stanceBatch(comments: readonly Comment[], label: string): Ask<StanceBatchAnswer>
   /** The same with the claim's subjectivity as its last item. */
@@ -108,8 +108,8 @@ function batchOf(
   comments: readonly Comment[],
   parentOf: ParentOf,
   settings: QuestionParts['settings'],
-  askAbout: (comments: readonly Comment[]) => ReturnType<Questions['stanceBatch']>,
-): NonNullable<ReturnType<Questions['stanceBatch']>['batch']> {
+  askAbout: (comments: readonly Comment[]) => ReturnType<RumorQuestions['stanceBatch']>,
+): NonNullable<ReturnType<RumorQuestions['stanceBatch']>['batch']> {
   return {
     count: comments.length,
     texts: comments.map((comment) => JSON.stringify([comment.text, parentOf(comment)?.text ?? null])),
@@ -127,9 +127,9 @@ function batchOf(
   }
 }
 
-export function questions(post: Post, parts: QuestionParts): Questions {
+export function questions(post: Post, parts: QuestionParts): RumorQuestions {
   const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
-  const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : imagesTold(post)}`
+  const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : describeImages(post)}`
   const system = prompts.get('system').render()
   const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string, maxTokens: number) => ({
@@ -148,7 +148,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
   const listed = (comments: readonly Comment[], times: TimeOf) =>
     settings.preset === 'paper' ? numbered(fence, comments) : listOf(fence, comments, parentOf, times)
 
-  const ask: Questions = {
+  const ask: RumorQuestions = {
     stance: (comment) => ({
       ...asked('stance', 'scorer', stanceTokens(1)),
       messages: [
@@ -184,7 +184,7 @@ export function questions(post: Post, parts: QuestionParts): Questions {
       const more = render('subjectivity-beside', { answers: kinds })
       const messages = inTurns([...plain.messages, ...more])
       const asked = { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }
-      return besideStances(ask, comments, asked, { reasons: settings.stanceReasons, turned })
+      return stancesWithSubjectivity(ask, comments, asked, { reasons: settings.stanceReasons, turned })
     },
     subjectivity: (beside = false) => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),

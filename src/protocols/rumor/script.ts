@@ -2,56 +2,60 @@ import { type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import type { View } from './answers.ts'
-import { utterancesOf, weigh } from './brigading.ts'
 import type { RumorCarry } from './carry.ts'
-import { concluded, kept, nothingToJudge, type Reached, undecided } from './conclusion.ts'
-import { Debate } from './debate.ts'
-import { type Evidence, evidenceOf, type Scored, scored, sizeOf } from './evidence.ts'
-import { type Hearing, hearing, type RumorParts } from './hearing.ts'
+import { utterancesOf, weighComments } from './comment-weights.ts'
+import { concluded, kept, nothingToJudge, type ReachedDecision, undecided } from './conclusion.ts'
+import { type RumorContext, type RumorParts, rumorContext } from './context.ts'
+import { RumorDebate } from './debate.ts'
+import { debaterPrompts } from './debater-prompts.ts'
+import { type Evidence, evidenceOf, type ScoredThread, scored, sizeOf } from './evidence.ts'
 import { claimOf } from './questions.ts'
 import { sample } from './sides.ts'
-import { toldOf } from './told.ts'
 
 /**
  * S2MAD, Algorithm 1, line by line: separates the comments by stance, has two debaters form their first opinion on one side each,
  * lets them debate for at most M rounds, and asks a judge if they still disagree. Fake is `rumor`, Real is `non-rumor`.
  */
 export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: RumorParts): Script {
-  const heard = hearing(thread, before, parts)
-  const { ask, settings, depth } = heard
+  const context = rumorContext(thread, before, parts)
+  const { ask, settings, depth } = context
   if (claimOf(thread.post) === '') return nothingToJudge()
-  if (settings.decide === 'vanilla') return yield* vanilla(heard)
+  if (settings.decide === 'vanilla') return yield* vanilla(context)
 
   // Lines 3–5, equation 1, and line 9: the stance s of each comment, and isSub. Neither waits for the other.
-  const found = yield* scored(heard)
+  const found = yield* scored(context)
   // Lines 6–7, equation 2: P and N, the strongest comments of each side.
-  const evidence = evidenceOf(heard, found)
-  const conclude = (reached: Reached) => concluded(heard, found, evidence, reached)
+  const evidence = evidenceOf(context, found)
+  const conclude = (reached: ReachedDecision) => concluded(context, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
-  if (before !== null && evidence.holds) return kept(heard, found, evidence, before)
-  const told = toldOf(heard, found, evidence)
-  if (isSpared(heard, found, evidence)) return conclude(yield* single(ask.opinion('alone', told.both, true)))
+  if (before !== null && evidence.holds) return kept(context, found, evidence, before)
+  const told = debaterPrompts(context, found, evidence)
+  if (isSpared(context, found, evidence)) return conclude(yield* single(ask.opinion('alone', told.both, true)))
 
   // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
-  const debate = new Debate(ask, told)
+  const debate = new RumorDebate(ask, told)
   debate.hear(yield* round(debate.opinions(depth.rounds === 0)))
   if (debate.unopened.length > 0) return conclude(undecided(...debate.unopened))
 
   // Lines 13–16, equation 4: at most M rounds, in which each answers the other's last reply.
-  while (debate.rounds < depth.rounds && !isOver(heard, debate))
+  while (debate.rounds < depth.rounds && !isOver(context, debate))
     debate.hear(yield* round(debate.turns(debate.rounds + 1 === depth.rounds)))
 
   // Lines 17–21, equation 5: what both say, or else what the judge J says.
   const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))
-  return conclude(debated(heard, debate, reached))
+  return conclude(debated(context, debate, reached))
 }
 
 /** Whether one agent is asked instead of a debate: by the settings, or where no two debaters would read comments of different sides. */
-function isSpared(hearing: Hearing, found: Scored, evidence: Evidence): boolean {
-  return !hearing.settings.debate || isUndisputed(hearing, found, evidence)
+function isSpared(context: RumorContext, found: ScoredThread, evidence: Evidence): boolean {
+  return !context.settings.debate || isUndisputed(context, found, evidence)
 }
 
-function isUndisputed({ settings }: Hearing, { asked, scores, unasked }: Scored, { sides }: Evidence): boolean {
+function isUndisputed(
+  { settings }: RumorContext,
+  { asked, scores, unasked }: ScoredThread,
+  { sides }: Evidence,
+): boolean {
   const { support, oppose } = sides
   if (sizeOf(sides) === 0) return settings.undisputed === 'alone'
   // A comment without a score may be of the other side.
@@ -61,15 +65,15 @@ function isUndisputed({ settings }: Hearing, { asked, scores, unasked }: Scored,
 }
 
 /** Whether there is nothing left to debate. The paper debates for all M rounds. */
-function isOver({ settings }: Hearing, debate: Debate): boolean {
+function isOver({ settings }: RumorContext, debate: RumorDebate): boolean {
   return settings.stopAtConsensus && debate.agreed
 }
 
 /** The decision of a debate, with the turns and rounds that it lacked. */
-function debated(hearing: Hearing, debate: Debate, reached: Reached): Reached {
+function debated(context: RumorContext, debate: RumorDebate, reached: ReachedDecision): ReachedDecision {
   const { rounds, lost, model } = debate
-  const most = hearing.settings.rounds
-  const cutShort = rounds < most && !isOver(hearing, debate)
+  const most = context.settings.rounds
+  const cutShort = rounds < most && !isOver(context, debate)
   const wrong = [...lost, ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : [])]
   return {
     ...reached,
@@ -80,13 +84,13 @@ function debated(hearing: Hearing, debate: Debate, reached: Reached): Reached {
   }
 }
 
-function consensus({ views: [support, oppose] }: Debate): Reached {
+function consensus({ views: [support, oppose] }: RumorDebate): ReachedDecision {
   const rationale = `Both debaters: ${support.answer}. On the supporting side: ${support.reasoning} On the opposing side: ${oppose.reasoning}`
   return { label: labelOf(support), rationale, decidedBy: 'consensus', rounds: 0 }
 }
 
 /** One agent's answer as the decision: the judge's (equation 5), or a single agent's (Table 2, "w/o Debate"). */
-function* single(question: Ask<View>): SubScript<Reached> {
+function* single(question: Ask<View>): SubScript<ReachedDecision> {
   const [only] = yield* round([question])
   if (!only.ok) return undecided(`${question.stage} failed: ${failure(only)}`)
   const { answer, model } = only
@@ -100,9 +104,9 @@ function* single(question: Ask<View>): SubScript<Reached> {
 }
 
 /** Table 1's vanilla rows: one model, one call, over the claim and its comments, without stance and sides. */
-function* vanilla({ thread, ask, settings, rankOf, tie, says }: Hearing): Script {
+function* vanilla({ thread, ask, settings, rankOf, tie, limitations }: RumorContext): Script {
   const unheard = utterancesOf(thread.comments, settings).map((utterance) => ({ utterance, score: null }))
-  const weighed = weigh(unheard, settings, tie)
+  const weighed = weighComments(unheard, settings, tie)
   const all = weighed.comments.map(({ comment }) => comment)
   const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
   const { degraded = [], models: _, ...reached } = yield* single(ask.vanilla(shown))
@@ -112,7 +116,7 @@ function* vanilla({ thread, ask, settings, rankOf, tie, says }: Hearing): Script
       ...reached,
       scores: { support: 0, oppose: 0 },
       evidence: { support: [], oppose: [], precedents: [] },
-      degraded: [...says, ...weighed.says, ...degraded],
+      degraded: [...limitations, ...weighed.limitations, ...degraded],
       comments: { judged: shown.length, folded, author, cap: all.length - shown.length, load: 0 },
     },
   }

@@ -1,24 +1,24 @@
-import { type Answered, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import { round, type SubScript } from '../../judging/engine/script.ts'
 import { chunks } from '../chunks.ts'
 import type { StancesAndKind } from './answers.ts'
 import type { Utterance } from './near-identical.ts'
-import type { Questions } from './questions.ts'
+import type { RumorQuestions } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 
 /** A stance score and the model that gave it. */
-export interface Score {
+export interface StanceScore {
   readonly value: number
   readonly model: string
 }
 
 /** The stances that were found. */
 export interface Stances {
-  readonly scores: ReadonlyMap<Utterance, Score>
+  readonly scores: ReadonlyMap<Utterance, StanceScore>
   /** The answer to what was asked in the same round. */
-  readonly beside: Answered<unknown> | undefined
+  readonly beside: AnswerOrFailure<unknown> | undefined
   /** What went wrong, in words. */
   readonly degraded: readonly string[]
 }
@@ -31,10 +31,10 @@ export interface Stances {
  */
 export function* stances(
   wanted: readonly Utterance[],
-  known: ReadonlyMap<Utterance, Score>,
-  ask: Questions,
+  known: ReadonlyMap<Utterance, StanceScore>,
+  ask: RumorQuestions,
   settings: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions' | 'subjectivity'>,
-  beside: ReturnType<Questions['subjectivity']> | undefined,
+  beside: ReturnType<RumorQuestions['subjectivity']> | undefined,
 ): SubScript<Stances> {
   const { batchSize, oneScorer, splitQuestions } = settings
   const batches = chunks(batchSize === 1 ? wanted : byAuthor(wanted), batchSize)
@@ -45,7 +45,7 @@ export function* stances(
       ? ask.stancesAndKind(firstsOf(batch), 'batch 1')
       : stanceOf(batch, ask, batchSize, `batch ${index + 1}`),
   )
-  const answers: readonly Answered<unknown>[] = yield* round([
+  const answers: readonly AnswerOrFailure<unknown>[] = yield* round([
     ...asks,
     ...(beside === undefined || isJoined ? [] : [beside]),
   ])
@@ -55,7 +55,7 @@ export function* stances(
   const [apart] = isJoined && joined === undefined ? yield* round([beside]) : []
 
   const scorer = mostCommon([...read.scores.values()].map(({ model }) => model))
-  const ofAnother = (scores: ReadonlyMap<Utterance, Score>) =>
+  const ofAnother = (scores: ReadonlyMap<Utterance, StanceScore>) =>
     [...scores].flatMap(([utterance, { model }]) => (scorer !== undefined && model !== scorer ? [utterance] : []))
   const anew = oneScorer ? [...ofAnother(known), ...ofAnother(read.scores)] : []
   const scores = new Map([...known, ...read.scores])
@@ -104,7 +104,7 @@ export function* stances(
 }
 
 /** The claim's subjectivity out of an answer about stances; undefined where it was not answered. */
-function kindOf(reply: Answered<unknown> | undefined): Answered<unknown> | undefined {
+function kindOf(reply: AnswerOrFailure<unknown> | undefined): AnswerOrFailure<unknown> | undefined {
   if (reply?.ok !== true) return undefined
   const { subjectivity } = reply.answer as StancesAndKind
   return subjectivity && { ...reply, answer: subjectivity }
@@ -115,14 +115,14 @@ function firstsOf(batch: readonly Utterance[]): Comment[] {
   return batch.flatMap(({ comments: [first] }) => first ?? [])
 }
 
-function stanceOf(batch: readonly Utterance[], ask: Questions, batchSize: number, label: string): Ask {
+function stanceOf(batch: readonly Utterance[], ask: RumorQuestions, batchSize: number, label: string): Ask {
   const comments = firstsOf(batch)
   const [only] = comments
   return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
 }
 
 interface ReadScores {
-  readonly scores: ReadonlyMap<Utterance, Score>
+  readonly scores: ReadonlyMap<Utterance, StanceScore>
   /** Utterances without a readable score in a readable answer. */
   readonly unscored: readonly Utterance[]
   /** Utterances without a score because their question failed, and the failure's name. */
@@ -165,13 +165,18 @@ function byAuthor(batch: readonly Utterance[]): Utterance[] {
   return [...named.sort((a, b) => b.length - a.length), ...nobodys].flat()
 }
 
-function readScores(batches: readonly (readonly Utterance[])[], answers: readonly Answered<unknown>[]): ReadScores {
-  const scores = new Map<Utterance, Score>()
+function readScores(
+  batches: readonly (readonly Utterance[])[],
+  answers: readonly AnswerOrFailure<unknown>[],
+): ReadScores {
+  const scores = new Map<Utterance, StanceScore>()
   const unscored: Utterance[] = []
   const failures = new Map<Utterance, string>()
   const failedBatches: Failure[] = []
   for (const [index, batch] of batches.entries()) {
-    const reply = answers[index] as Answered<{ score: number } | { scores: { comment: number; score: number }[] }>
+    const reply = answers[index] as AnswerOrFailure<
+      { score: number } | { scores: { comment: number; score: number }[] }
+    >
     if (!reply.ok) {
       for (const utterance of batch) failures.set(utterance, reply.code)
       if (batch.length > 1) failedBatches.push({ batch, code: reply.code })
@@ -189,7 +194,7 @@ function readScores(batches: readonly (readonly Utterance[])[], answers: readonl
 }
 
 /** For `degraded`, if a revision's scores are from more than one model: the most common model first. */
-function severalScorers(scores: ReadonlyMap<Utterance, Score>): string[] {
+function severalScorers(scores: ReadonlyMap<Utterance, StanceScore>): string[] {
   const counts = countsOf([...scores.values()].map(({ model }) => model))
   if (counts.length < 2) return []
   return [`stance: scores of several models (${counts.map(([model, count]) => `${model}: ${count}`).join(', ')})`]
@@ -209,7 +214,7 @@ function countsOf(models: readonly string[]): [string, number][] {
 
 /** Without a readable answer, uses the prompt for factual claims, which covers all comments; `degraded` says so. */
 export function kindIn(
-  subjectivity: Answered<{ answer: 'Yes' | 'No' }>,
+  subjectivity: AnswerOrFailure<{ answer: 'Yes' | 'No' }>,
   degraded: string[],
 ): 'subjective' | 'objective' {
   if (subjectivity.ok) return subjectivity.answer.answer === 'Yes' ? 'subjective' : 'objective'

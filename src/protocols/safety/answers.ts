@@ -114,4 +114,4 @@ const turnedReport = reportOf(LABELS.toReversed())
 export function reportIn(turned: boolean): typeof report {
   return turned ? turnedReport : report
 }
-export type Report = z.infer<typeof report>
+export type SafetyReport = z.infer<typeof report>

@@ -1,7 +1,7 @@
 import type { Post } from '../../contracts/facts/thread.ts'
-import { leftOutParts } from '../unread.ts'
+import { leftOutParts } from '../truncation.ts'
 import type { Picture } from './input.ts'
-import type { Side, Turn } from './questions.ts'
+import type { SafetySide, SafetyTurn } from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
 /**
@@ -17,7 +17,7 @@ export function missingForSafe(
     /** Parts of the texts that were not read, in words. */
     readonly unread: readonly string[]
     readonly pictures: readonly Picture[]
-    readonly log: readonly Turn[]
+    readonly log: readonly SafetyTurn[]
     /** The supporter's brief was asked for, and got no answer. */
     readonly briefLost: boolean
   },
@@ -41,8 +41,8 @@ function unseenImages({ media = [] }: Post, pictures: readonly Picture[]): strin
   return unseen === 0 ? [] : [`${unseen} of ${media.length} images not seen`]
 }
 
-function lostTurns(settings: SafetySettings, log: readonly Turn[]): string[] {
-  const sides: readonly Side[] = (['strict', 'loose'] as const).filter((side) => settings[side])
+function lostTurns(settings: SafetySettings, log: readonly SafetyTurn[]): string[] {
+  const sides: readonly SafetySide[] = (['strict', 'loose'] as const).filter((side) => settings[side])
   // A further round that was not held, since the one before left nothing open, is no loss.
   const rounds = settings.furtherRounds === 'straddling' ? (log.at(-1)?.round ?? 0) : settings.rounds
   const asked = rounds * sides.length

@@ -1,12 +1,12 @@
 import { isBlank } from '../../contracts/facts/blank.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { Reading } from '../../contracts/facts/reading.ts'
+import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { withheldIfFiltered } from '../unread.ts'
+import { withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
@@ -42,7 +42,7 @@ export const safety: ProtocolKind = {
     },
     judge: 'arbitrate',
     disturbing: ['unsafe'],
-  } satisfies Reading,
+  } satisfies ReadingGuide,
   roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
   settings: safetySettings,
   paperModels: {

@@ -1,14 +1,14 @@
 import { type Ask, lookup } from '../../contracts/facts/ask.ts'
 import { isBlank } from '../../contracts/facts/blank.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
-import type { Found, Neighbour } from '../../contracts/facts/library.ts'
+import type { Neighbour, SearchResult } from '../../contracts/facts/library.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import { isTurned } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
-import { cutIn } from '../unread.ts'
+import { cutIn } from '../truncation.ts'
 import {
   type Assessment,
   assessment,
@@ -17,8 +17,8 @@ import {
   type Description,
   description,
   paperDescription,
-  type Report,
   reportIn,
+  type SafetyReport,
 } from './answers.ts'
 import { captioned, modalityOf, type Picture } from './input.ts'
 import type { SafetySettings } from './settings.ts'
@@ -37,13 +37,13 @@ export const SAFETY_PROMPTS = {
   arbitrate: ['input', 'brief', 'log', 'trajectories', 'both?', 'debated?', 'moved?', 'missing?'],
 } as const
 
-export type Side = 'strict' | 'loose'
-type Agent = 'describer' | 'supporter' | Side | 'arbiter'
+export type SafetySide = 'strict' | 'loose'
+type Agent = 'describer' | 'supporter' | SafetySide | 'arbiter'
 
 /** One turn of the debate, as it ended. */
-export interface Turn {
+export interface SafetyTurn {
   readonly round: number
-  readonly side: Side
+  readonly side: SafetySide
   /** Null if the turn failed. */
   readonly said: Assessment | null
   /** The paper's stand-in for a score that could not be read, if the settings ask for it. */
@@ -63,19 +63,19 @@ export interface Grounds {
 }
 
 /** The questions of the paper about one post, each an ask of its stage. */
-export interface Questions {
+export interface SafetyQuestions {
   describe(picture: Picture & { readonly url: string }): Ask<Description>
-  retrieve(words: string): Ask<Found>
+  retrieve(words: string): Ask<SearchResult>
   brief(input: string, precedents: readonly Neighbour[]): Ask<Brief>
   /** The first question of a debater's conversation. */
-  opening(side: Side, grounds: Grounds, opponent: Opponent): ChatMessage[]
+  opening(side: SafetySide, grounds: Grounds, opponent: Opponent): ChatMessage[]
   /** The question of each further round. */
   next(opponent: Opponent): ChatMessage[]
   /** `last`: no further turn of this debater follows. */
-  turn(side: Side, conversation: readonly ChatMessage[], last: boolean): Ask<Assessment>
-  arbitrate(grounds: Grounds, log: readonly Turn[]): Ask<Report>
+  turn(side: SafetySide, conversation: readonly ChatMessage[], last: boolean): Ask<Assessment>
+  arbitrate(grounds: Grounds, log: readonly SafetyTurn[]): Ask<SafetyReport>
   /** The same question to a debater's model. */
-  arbitrateSmall(grounds: Grounds, log: readonly Turn[]): Ask<Report>
+  arbitrateSmall(grounds: Grounds, log: readonly SafetyTurn[]): Ask<SafetyReport>
 }
 
 /** The value of a place that only decides about a section. */
@@ -84,7 +84,7 @@ const YES = 'yes'
 export function questions(
   post: Post,
   parts: { settings: SafetySettings; prompts: Prompts; fence: Fence; samplingRank: SamplingRank },
-): Questions {
+): SafetyQuestions {
   const { settings, prompts, fence } = parts
   // Only for the question that shows it: an image in a post's message may be most of a megabyte.
   const isReportTurned = () =>
@@ -100,7 +100,7 @@ export function questions(
     maxTokens: settings.answerTokens,
     ...formUnder(settings.preset),
   })
-  const ruling = ({ input, brief }: Grounds, log: readonly Turn[]) => ({
+  const ruling = ({ input, brief }: Grounds, log: readonly SafetyTurn[]) => ({
     messages: [
       ...briefed,
       ...render('arbitrate', {
@@ -238,13 +238,13 @@ export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: F
 }
 
 /** What a debater is told about the other's last turn; `isKnown`: it was told of it before, since a later one was lost. */
-export function opponentIn(side: Side, said: Assessment, fence: Fence, isKnown = false): string {
+export function opponentIn(side: SafetySide, said: Assessment, fence: Fence, isKnown = false): string {
   const who = isKnown ? `The ${side} debater's new turn did not arrive. Before, it` : `The ${side} debater`
   return `${who} said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
 }
 
 /** What a debater is told if there is no other. */
-export function aloneIn(other: Side, settings: SafetySettings): string {
+export function aloneIn(other: SafetySide, settings: SafetySettings): string {
   return unlessPaper(
     settings,
     `There is no ${other} debater in this debate`,
@@ -257,7 +257,7 @@ function unlessPaper({ preset }: SafetySettings, fact: string, advice: string): 
   return preset === 'paper' ? `${fact}.` : `${fact}${advice}`
 }
 
-function logIn(log: readonly Turn[], settings: SafetySettings, fence: Fence): string {
+function logIn(log: readonly SafetyTurn[], settings: SafetySettings, fence: Fence): string {
   if (log.length === 0)
     return unlessPaper(
       settings,
@@ -274,7 +274,7 @@ function logIn(log: readonly Turn[], settings: SafetySettings, fence: Fence): st
   ].join('\n\n')
 }
 
-function turnsIn(log: readonly Turn[], fence: Fence): string {
+function turnsIn(log: readonly SafetyTurn[], fence: Fence): string {
   return fence.list(
     'turns',
     log.map(({ round, side, said }): ListItem => {
@@ -285,7 +285,7 @@ function turnsIn(log: readonly Turn[], fence: Fence): string {
   )
 }
 
-function paperTurnsIn(log: readonly Turn[], fence: Fence): string[] {
+function paperTurnsIn(log: readonly SafetyTurn[], fence: Fence): string[] {
   return log.map(({ round, side, said }, index) =>
     said === null
       ? `Round ${round}, ${side} debater: this turn could not be had.`
@@ -294,7 +294,7 @@ function paperTurnsIn(log: readonly Turn[], fence: Fence): string[] {
 }
 
 /** Both debaters' scores, round by round. */
-function trajectories(log: readonly Turn[], settings: SafetySettings): string {
+function trajectories(log: readonly SafetyTurn[], settings: SafetySettings): string {
   if (log.length === 0) return 'None.'
   return (['strict', 'loose'] as const)
     .filter((side) => settings[side])
@@ -305,7 +305,7 @@ function trajectories(log: readonly Turn[], settings: SafetySettings): string {
     .join('\n')
 }
 
-function scoreIn({ said, standIn }: Turn): string {
+function scoreIn({ said, standIn }: SafetyTurn): string {
   if (said !== null) return String(said.score)
   return standIn === null ? 'no score' : `${standIn} (a stand-in: no score could be read)`
 }

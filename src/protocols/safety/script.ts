@@ -1,14 +1,14 @@
-import { type Answered, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, failure } from '../../contracts/facts/ask.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
-import { type Found, type Neighbour, withdrawnIn } from '../../contracts/facts/library.ts'
-import { toldOdd } from '../../contracts/facts/odd-fields.ts'
+import { type Neighbour, type SearchResult, withdrawnIn } from '../../contracts/facts/library.ts'
+import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
 import { type ChatMessage, type Ruling, undecided } from '../../contracts/facts/verdict.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import type { Prompts } from '../prompts.ts'
-import { unreadParts, withheldUnlessHarmful } from '../unread.ts'
-import type { Assessment, Report } from './answers.ts'
+import { unreadParts, withheldUnlessHarmful } from '../truncation.ts'
+import type { Assessment, SafetyReport } from './answers.ts'
 import { missingForSafe } from './benign.ts'
 import { blocksOf, inputOf, modalityOf, type Picture, picturesOf, wordsOf } from './input.ts'
 import {
@@ -17,10 +17,10 @@ import {
   type Grounds,
   type Opponent,
   opponentIn,
-  type Questions,
   questions,
-  type Side,
-  type Turn,
+  type SafetyQuestions,
+  type SafetySide,
+  type SafetyTurn,
 } from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
@@ -38,7 +38,7 @@ interface Parts {
 export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   const { settings, fence } = parts
   const ask = questions(post, parts)
-  const degraded = toldOdd(post.odd)
+  const degraded = describeOddFields(post.odd)
 
   // Preprocessor: everything becomes text (section 3.2.1).
   const pictures = yield* described(post, ask, settings, degraded)
@@ -90,7 +90,12 @@ const NO_BRIEF = 'There is no brief.'
  * Has all images that have a URL and no description described, in one round; an image that could not be looked at stays
  * without a description.
  */
-function* described(post: Post, ask: Questions, settings: SafetySettings, degraded: string[]): SubScript<Picture[]> {
+function* described(
+  post: Post,
+  ask: SafetyQuestions,
+  settings: SafetySettings,
+  degraded: string[],
+): SubScript<Picture[]> {
   const pictures = picturesOf(post, settings.maxImages)
   const leftOut = (post.media ?? []).length - pictures.length
   if (leftOut > 0) degraded.push(`${leftOut} images beyond the first ${settings.maxImages} left out`)
@@ -128,7 +133,7 @@ function* described(post: Post, ask: Questions, settings: SafetySettings, degrad
 function* briefed(
   input: string,
   words: string,
-  ask: Questions,
+  ask: SafetyQuestions,
   { settings, fence }: Parts,
   degraded: string[],
 ): SubScript<{ brief: string; precedents: Neighbour[]; lost: boolean }> {
@@ -149,7 +154,7 @@ function* briefed(
   return { brief: briefIn(written.answer, nearest, fence), precedents, lost: false }
 }
 
-function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
+function neighboursIn(found: AnswerOrFailure<SearchResult>, degraded: string[]): Neighbour[] {
   if (!found.ok) {
     degraded.push(`retrieve failed: ${failure(found)}; no precedents`)
     return []
@@ -165,11 +170,11 @@ function neighboursIn(found: Answered<Found>, degraded: string[]): Neighbour[] {
 }
 
 /** All turns, in order. A debater hears the other's last readable turn. */
-function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: string[]): SubScript<Turn[]> {
+function* debated(grounds: Grounds, ask: SafetyQuestions, parts: Parts, degraded: string[]): SubScript<SafetyTurn[]> {
   const { settings, fence } = parts
   const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
-  const conversations: Record<Side, ChatMessage[]> = { strict: [], loose: [] }
-  const log: Turn[] = []
+  const conversations: Record<SafetySide, ChatMessage[]> = { strict: [], loose: [] }
+  const log: SafetyTurn[] = []
   for (let n = 1; n <= settings.rounds; n++) {
     for (const side of sides) {
       const heard = opponent(side, log, settings, fence)
@@ -190,11 +195,11 @@ function* debated(grounds: Grounds, ask: Questions, parts: Parts, degraded: stri
  */
 function* arbitrated(
   grounds: Grounds,
-  log: readonly Turn[],
-  ask: Questions,
+  log: readonly SafetyTurn[],
+  ask: SafetyQuestions,
   { post, settings }: { readonly post: Post; readonly settings: SafetySettings },
   degraded: string[],
-): SubScript<Answered<Report>> {
+): SubScript<AnswerOrFailure<SafetyReport>> {
   const last = lastRound(log)
   if (asksSmallFirst(post, settings) && isOneSided(last)) {
     const [small] = yield* round([ask.arbitrateSmall(grounds, log)])
@@ -213,14 +218,14 @@ function asksSmallFirst(post: Post, { imageArbiter, models }: SafetySettings): b
 const CERTAIN = { safe: 0.2, unsafe: 0.7 } as const
 
 /** Whether a ruling has a score far from the middle, and is of the side on which both debaters are. */
-function isCertain({ label, score }: Report, round: readonly Turn[]): boolean {
+function isCertain({ label, score }: SafetyReport, round: readonly SafetyTurn[]): boolean {
   const scores = round.flatMap(({ said }) => said?.score ?? [])
   return label === 'safe'
     ? score <= CERTAIN.safe && scores.every((one) => one < MIDDLE)
     : score >= CERTAIN.unsafe && scores.every((one) => one > MIDDLE)
 }
 
-function lastRound(log: readonly Turn[]): readonly Turn[] {
+function lastRound(log: readonly SafetyTurn[]): readonly SafetyTurn[] {
   return log.filter(({ round }) => round === log.at(-1)?.round)
 }
 
@@ -228,7 +233,7 @@ function lastRound(log: readonly Turn[]): readonly Turn[] {
 const MIDDLE = 0.5
 
 /** Whether both debaters spoke, and both scores lie on the same side of the middle. One at the middle lies on neither. */
-function isOneSided(round: readonly Turn[]): boolean {
+function isOneSided(round: readonly SafetyTurn[]): boolean {
   const scores = round.flatMap(({ said }) => said?.score ?? [])
   if (scores.length < 2) return false
   return scores.every((score) => score < MIDDLE) || scores.every((score) => score > MIDDLE)
@@ -236,12 +241,12 @@ function isOneSided(round: readonly Turn[]): boolean {
 
 function turnOf(
   n: number,
-  side: Side,
-  reply: Answered<Assessment>,
-  log: readonly Turn[],
+  side: SafetySide,
+  reply: AnswerOrFailure<Assessment>,
+  log: readonly SafetyTurn[],
   settings: SafetySettings,
   degraded: string[],
-): Turn {
+): SafetyTurn {
   if (reply.ok) return { round: n, side, said: reply.answer, standIn: null }
   const standIn = settings.scoreFallback === 'paper' && reply.code === 'unreadable' ? lastScore(side, log) : null
   const instead = standIn === null ? 'it has no score' : `${standIn} stands in for its score`
@@ -250,12 +255,12 @@ function turnOf(
 }
 
 /** The paper's fallback: 0.5 in the first round, then the previous score. */
-function lastScore(side: Side, log: readonly Turn[]): number {
+function lastScore(side: SafetySide, log: readonly SafetyTurn[]): number {
   const scores = log.flatMap((turn) => (turn.side === side ? [turn.said?.score ?? turn.standIn] : []))
   return scores.findLast((score) => score !== null) ?? 0.5
 }
 
-function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fence: Fence): Opponent {
+function opponent(side: SafetySide, log: readonly SafetyTurn[], settings: SafetySettings, fence: Fence): Opponent {
   const other = side === 'strict' ? 'loose' : 'strict'
   const silent = (words: string): Opponent => ({ words, spoken: false })
   if (!settings[other]) return silent(aloneIn(other, settings))
@@ -272,11 +277,11 @@ function opponent(side: Side, log: readonly Turn[], settings: SafetySettings, fe
 }
 
 /** The last readable score of each debater; a debater without one is left out. */
-function lastScores(log: readonly Turn[]): Record<string, number> {
+function lastScores(log: readonly SafetyTurn[]): Record<string, number> {
   return Object.fromEntries(log.flatMap(({ side, said }) => (said === null ? [] : [[side, said.score]])))
 }
 
-function rationale({ rule, categories, reasoning, evidence }: Report): string {
+function rationale({ rule, categories, reasoning, evidence }: SafetyReport): string {
   const named = categories.length === 0 ? rule : `${rule} (${categories.join(', ')})`
   return [`${named}: ${reasoning}`, ...(evidence.length === 0 ? [] : [`Evidence: ${evidence.join('; ')}`])].join('\n')
 }

@@ -1,33 +1,33 @@
 import { hmac } from '../../contracts/facts/hmac.ts'
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import type {
-  Applied,
+  ApplyOutcome,
   Arrivals,
   Entry,
+  NoteEntry,
   RecordBatch,
   RecordedRow,
   RecordedTopic,
   RecordFilter,
   RecordStore,
   RulingEntry,
-  SaidEntry,
-  Shown,
+  SubjectPreview,
   SubjectRecord,
   TranscriptEntry,
 } from '../../contracts/ports/record.ts'
 import { MOST_ERASED, MOST_WORDS } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { folded, holdsTerms, termsOf } from '../grams.ts'
-import type { Costs } from '../queue.ts'
+import { judgedKinds, noteSubject } from '../note-subject.ts'
 import { isGone, MOST_CANDIDATES, recordedRow, recordedVerdict, recordedWord } from '../recorded.ts'
-import { judgedIn, saidOf } from '../said-of.ts'
+import type { Costs } from '../review-queue.ts'
 import { memoryReview } from './review.ts'
 
 interface Subject {
   readonly ref: ThreadRef
   deletedAt: number | null
-  shown: Shown | null
+  shown: SubjectPreview | null
   goneSeq: number
 }
 interface Ruling extends RulingEntry {
@@ -48,7 +48,7 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
   const subjects = new Map<string, Subject>()
   const rulings = new Map<string, Ruling>()
   const transcripts = new Map<string, TranscriptEntry | { readonly erased: true; readonly subject: ThreadRef }>()
-  const said = new Map<string, SaidEntry>()
+  const said = new Map<string, NoteEntry>()
   const gone = new Set<string>()
   const quotes = new Map<string, { post: ThreadRef; reply: ThreadRef; at: number }>()
   const unread = new Map<string, Extract<Entry, { what: 'unread' }>>()
@@ -86,11 +86,11 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
   function strip(id: string): void {
     for (const one of rulings.values()) {
       if (one.erased || (one.id !== id && one.restores !== id)) continue
-      Object.assign(one, { json: withoutWords(one.json), erased: true, seq: ++arrivals })
+      Object.assign(one, { json: redactWords(one.json), erased: true, seq: ++arrivals })
       strip(one.id)
     }
     const proposed = said.get(id)
-    if (proposed !== undefined) said.set(id, { ...proposed, json: withoutWords(proposed.json) })
+    if (proposed !== undefined) said.set(id, { ...proposed, json: redactWords(proposed.json) })
   }
 
   /** A comment that it rests on was deleted. */
@@ -131,7 +131,7 @@ function rowsInMemory(isSampled: (one: RulingEntry) => boolean) {
       else arrive(verdictId)
     },
     said(entry) {
-      const subject = saidOf(entry, () => judgedIn(rulings.values(), entry))
+      const subject = noteSubject(entry, () => judgedKinds(rulings.values(), entry))
       const { deletedAt } = subjectOf(subject)
       if (deletedAt !== null && entry.at <= deletedAt) return
       said.set(entry.id, said.get(entry.id) ?? { ...entry, subject })
@@ -227,7 +227,7 @@ function positionsInMemory(take: (entry: Entry, place: string) => void) {
         holes++
         offsets.set(`${topic}/${partition}`, 0)
       },
-      async apply({ topic, partition, from, next, entries, pastHole }: RecordBatch): Promise<Applied> {
+      async apply({ topic, partition, from, next, entries, pastHole }: RecordBatch): Promise<ApplyOutcome> {
         const known = offsets.get(`${topic}/${partition}`)
         const at = known ?? from ?? 0
         if (next <= at && known !== undefined) return 'behind'

@@ -1,6 +1,15 @@
-import type { RulingEntry, SaidEntry, Shown } from '../../contracts/ports/record.ts'
+import type { NoteEntry, RulingEntry, SubjectPreview } from '../../contracts/ports/record.ts'
 import { MOST_CLAIMS, type ReviewQueue, type ReviewState } from '../../contracts/ports/review.ts'
-import { type Costs, costsOf, holds, inTheWay, itemOf, lookAt, type QueueRow, ranked } from '../queue.ts'
+import {
+  type Costs,
+  costsOf,
+  holds,
+  itemOf,
+  lookAt,
+  type QueueRow,
+  ranked,
+  reservationConflict,
+} from '../review-queue.ts'
 
 /** What the queue is made of. */
 export interface QueueSource {
@@ -8,8 +17,8 @@ export interface QueueSource {
   readonly standing: () => readonly RulingEntry[]
   /** The machines' last ruling below this one, if there is one. */
   readonly beneath: (ruling: RulingEntry) => RulingEntry | undefined
-  readonly said: () => readonly SaidEntry[]
-  readonly shownOf: (ruling: RulingEntry) => Shown | null
+  readonly said: () => readonly NoteEntry[]
+  readonly shownOf: (ruling: RulingEntry) => SubjectPreview | null
   readonly isDrawn: (id: string, share: number) => boolean
 }
 
@@ -88,7 +97,7 @@ export function memoryReview(
         ({ verdict, tenant }) => (item === null || verdict === item) && filter.tenants?.includes(tenant) !== false,
       )
       const [one] = wanted
-      const refused = item === null ? null : inTheWay(one, filter.for, now)
+      const refused = item === null ? null : reservationConflict(one, filter.for, now)
       if (refused !== null) return refused
       const [first] = ranked(wanted, filter, own, now)
       const ruling = first === undefined ? undefined : claimOf(first.row.verdict)
@@ -117,7 +126,7 @@ const claimKey = ({ subject, protocol }: RulingEntry) => `${protocol} ${keyOf(su
 function stateOf(
   rows: readonly QueueRow[],
   source: QueueSource,
-  opinionsOn: (ruling: RulingEntry) => readonly SaidEntry[],
+  opinionsOn: (ruling: RulingEntry) => readonly NoteEntry[],
 ): ReviewState {
   const queue = new Map<string, { waiting: number; oldest: number }>()
   for (const { protocol, since } of rows) {

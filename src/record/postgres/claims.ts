@@ -10,7 +10,6 @@ import {
   costsOf,
   FIRST_RANKED,
   holds,
-  inTheWay,
   isSettled,
   itemOf,
   MOST_RANKED,
@@ -18,8 +17,9 @@ import {
   mayTake,
   type QueuedRow,
   ranked,
+  reservationConflict,
   unionOf,
-} from '../queue.ts'
+} from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
@@ -118,7 +118,7 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
         const [one] = await rowsOf(db, wanted, 'since', 1)
-        const refused = inTheWay(one, filter.for, now)
+        const refused = reservationConflict(one, filter.for, now)
         if (refused !== null) return refused
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)

@@ -3,7 +3,7 @@ import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { type TlsSettings, tlsOptions } from '../../platform/tls.ts'
 
 /** Where the record's database is, and as whom it is asked. */
-export interface Address {
+export interface DatabaseAddress {
   /** postgresql://user@host:port/database */
   readonly url: string
   /** Goes before what stands in the URL; empty: that one. */
@@ -64,7 +64,11 @@ const LOCKED = '55P03'
  * Connections to the record's database, at most so many. Each question fails by itself: with `RecordFull` where its disk is full, with
  * `RecordDamaged` where the server says that what it has is damaged.
  */
-export function database({ url, password, schema, tls }: Address, most: number, silentMs = SILENT_MS): Database {
+export function database(
+  { url, password, schema, tls }: DatabaseAddress,
+  most: number,
+  silentMs = SILENT_MS,
+): Database {
   const pool = new pg.Pool({
     ...placeOf(url),
     ...(password !== '' && { password }),

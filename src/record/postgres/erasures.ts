@@ -1,12 +1,12 @@
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import type { CommentDeletionEntry, Entry } from '../../contracts/ports/record.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
-import { subjectsOf, touch, type Writing } from './writing.ts'
+import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
 /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
-export async function erase(writing: Writing, of: ThreadRef, at: number): Promise<void> {
+export async function erase(writing: WritingStep, of: ThreadRef, at: number): Promise<void> {
   const { sql, counters, seals, hashes } = writing
   const { s, deletedAt } = (await subjectsOf(writing, [of]))(of)
   if (deletedAt < at) {
@@ -59,7 +59,7 @@ export async function erase(writing: Writing, of: ThreadRef, at: number): Promis
 }
 
 /** Removes these verdicts with their transcripts. */
-export async function drop(writing: Writing, docs: readonly number[]): Promise<void> {
+export async function drop(writing: WritingStep, docs: readonly number[]): Promise<void> {
   const { sql, counters, seals } = writing
   if (docs.length === 0) return
   await unindexed(writing, docs)
@@ -72,7 +72,7 @@ export async function drop(writing: Writing, docs: readonly number[]): Promise<v
 
 type Values = readonly (string | number | readonly number[])[]
 
-export async function dropTranscripts({ sql, counters, seals }: Writing, where: string, ...values: Values) {
+export async function dropTranscripts({ sql, counters, seals }: WritingStep, where: string, ...values: Values) {
   const gone = await sql.rows<{ k: number | null; t: number; at: number; s: number }>(
     `DELETE FROM transcripts WHERE ${where} RETURNING k, t, at, s`,
     ...values,
@@ -84,7 +84,7 @@ export async function dropTranscripts({ sql, counters, seals }: Writing, where: 
   return gone.map(({ s }) => s)
 }
 
-async function unheld(sql: Writing['sql'], gone: readonly { t: number; at: number }[]): Promise<void> {
+async function unheld(sql: WritingStep['sql'], gone: readonly { t: number; at: number }[]): Promise<void> {
   await sql.run(
     'DELETE FROM held USING unnest(?::bigint[], ?::bigint[]) AS gone (at, t) WHERE held.at = gone.at AND held.t = gone.t',
     gone.map(({ at }) => at),
@@ -92,7 +92,7 @@ async function unheld(sql: Writing['sql'], gone: readonly { t: number; at: numbe
   )
 }
 
-export async function dropSaid({ sql, counters, seals }: Writing, where: string, ...values: Values) {
+export async function dropSaid({ sql, counters, seals }: WritingStep, where: string, ...values: Values) {
   const gone = await sql.rows<{ k: number; s: number }>(`DELETE FROM said WHERE ${where} RETURNING k, s`, ...values)
   counters.add('said', -gone.length)
   await seals.shred(gone.map(({ k }) => k))
@@ -100,7 +100,7 @@ export async function dropSaid({ sql, counters, seals }: Writing, where: string,
 }
 
 /** Deleted comments of one post are looked for together: what rests on its transcripts is read once. */
-export async function commentsGone(writing: Writing, entries: readonly Entry[]): Promise<void> {
+export async function commentsGone(writing: WritingStep, entries: readonly Entry[]): Promise<void> {
   const { sql, seals } = writing
   const gone = entries.filter((entry): entry is CommentDeletionEntry => entry.what === 'comment-deletion')
   if (gone.length === 0) return
@@ -142,7 +142,7 @@ export async function commentsGone(writing: Writing, entries: readonly Entry[]):
 }
 
 /** A verdict, or a proposal, without what it says in words. */
-export async function strip(writing: Writing, id: string): Promise<void> {
+export async function strip(writing: WritingStep, id: string): Promise<void> {
   const { sql, counters, seals } = writing
   await seals.save()
   const without = async (table: 'rulings' | 'said', own: string, condition = 'true') => {
@@ -152,7 +152,7 @@ export async function strip(writing: Writing, id: string): Promise<void> {
     )
     const key = row === undefined ? undefined : (await keysOf(sql, [row.k])).get(row.k)
     if (row === undefined || key === undefined) return
-    const fresh = seals.seal(withoutWords(unsealed(key, row.sealed).toString('utf8')))
+    const fresh = seals.seal(redactWords(unsealed(key, row.sealed).toString('utf8')))
     await sql.run(`UPDATE ${table} SET k = ?, sealed = ? WHERE id = ?`, fresh.k, fresh.sealed, own)
     await seals.shred([row.k])
   }

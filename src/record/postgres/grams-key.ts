@@ -29,4 +29,4 @@ export function hashing(secret: string) {
     key: (text: string) => digest(`key ${text}`, 'base64url'),
   }
 }
-export type Hashing = ReturnType<typeof hashing>
+export type GramHashes = ReturnType<typeof hashing>

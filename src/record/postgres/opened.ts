@@ -14,7 +14,7 @@ interface ListedSealed extends Sealed<RulingRow> {
   readonly shown_k: number | null
   readonly shown: Buffer | null
 }
-export interface SaidSealed {
+export interface SealedNote {
   readonly said: 'decision'
   readonly id: string
   readonly protocol: string
@@ -92,7 +92,7 @@ export async function recordsOf(
   )
   const words = await opened(
     sql,
-    await sql.rows<SaidSealed>(
+    await sql.rows<SealedNote>(
       `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
          SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
       all,

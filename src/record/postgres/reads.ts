@@ -10,8 +10,8 @@ import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, termsOf } from '../grams.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../recorded.ts'
 import type { Database, Sql } from './connection.ts'
-import { type Hashing, hashing } from './grams-key.ts'
-import { listed, opened, recordsOf, type SaidSealed, type SubjectRow } from './opened.ts'
+import { type GramHashes, hashing } from './grams-key.ts'
+import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './opened.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { searched } from './search.ts'
 import { heldJson } from './transcript-bytes.ts'
@@ -21,9 +21,9 @@ const PAGE = 200
 
 /** Questions to the record's tables, beside those who write. */
 export function recordReads(db: Database): RecordReader {
-  let known: { readonly secret: string; readonly hashes: Hashing } | null = null
+  let known: { readonly secret: string; readonly hashes: GramHashes } | null = null
   /** As the record hashes now: it may have been made anew. */
-  async function hashesNow(sql: Sql): Promise<Hashing> {
+  async function hashesNow(sql: Sql): Promise<GramHashes> {
     const [row] = await sql.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'secret'")
     const secret = row?.v ?? ''
     if (known?.secret !== secret) known = { secret, hashes: hashing(secret) }
@@ -54,7 +54,7 @@ export function recordReads(db: Database): RecordReader {
     },
     async word(id, tenants) {
       const { rows } = await db.snapshot(async (sql) => {
-        const found = await sql.rows<SaidSealed & { tenant: string }>(
+        const found = await sql.rows<SealedNote & { tenant: string }>(
           'SELECT said.*, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
           id,
         )

@@ -1,39 +1,39 @@
 import { setImmediate as others } from 'node:timers/promises'
 import type { RecordBatch, RulingEntry, TranscriptEntry } from '../../contracts/ports/record.ts'
 import { folded, gramsOf } from '../grams.ts'
-import type { Hashing } from './grams-key.ts'
-import { type Sealed, sealed } from './seals.ts'
+import type { GramHashes } from './grams-key.ts'
+import { type SealedValue, sealed } from './seals.ts'
 import { heldBytes } from './transcript-bytes.ts'
 
 /** A text as it is searched, and its grams as the database has them. */
-export interface Searched {
+export interface SearchableText {
   readonly text: string
   readonly grams: readonly number[]
 }
 
-export function searchedOf(words: string, hashes: Hashing): Searched {
+export function searchedOf(words: string, hashes: GramHashes): SearchableText {
   const text = folded(words)
   return { text, grams: text === '' ? [] : hashes.grams(gramsOf(text)) }
 }
 
-export interface TranscriptReady {
-  readonly sealed: Sealed
-  readonly shown: Sealed | null
-  readonly words: Searched
+export interface PreparedTranscript {
+  readonly sealed: SealedValue
+  readonly shown: SealedValue | null
+  readonly words: SearchableText
 }
 
 /** How long it is worked at a time, in ms: whoever has the turn waits for this thread with each answer of the server. */
 const WORKED_MS = 2
 
 /** What of a batch can be made before its step begins: the most work of all, for which nothing of the tables is needed. */
-export interface Ready {
-  readonly rulings: ReadonlyMap<RulingEntry, Sealed>
-  readonly transcripts: ReadonlyMap<TranscriptEntry, TranscriptReady>
+export interface PreparedBatch {
+  readonly rulings: ReadonlyMap<RulingEntry, SealedValue>
+  readonly transcripts: ReadonlyMap<TranscriptEntry, PreparedTranscript>
 }
 
-export async function readyOf(entries: RecordBatch['entries'], hashes: Hashing): Promise<Ready> {
-  const rulings = new Map<RulingEntry, Sealed>()
-  const transcripts = new Map<TranscriptEntry, TranscriptReady>()
+export async function readyOf(entries: RecordBatch['entries'], hashes: GramHashes): Promise<PreparedBatch> {
+  const rulings = new Map<RulingEntry, SealedValue>()
+  const transcripts = new Map<TranscriptEntry, PreparedTranscript>()
   let until = performance.now() + WORKED_MS
   for (const { entry } of entries) {
     if (performance.now() > until) {

@@ -1,15 +1,15 @@
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import type { Costs } from '../queue.ts'
+import type { Costs } from '../review-queue.ts'
 import { reviewClaims } from './claims.ts'
-import { type Address, type Database, database } from './connection.ts'
+import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
 import { recordReads } from './reads.ts'
 import { KEY_PARTS, keyPart, type Meta, metaOf, prepared } from './schema.ts'
 import { RecordTables, STEPS, type TableSettings } from './tables.ts'
 
 export interface PostgresSettings extends TableSettings {
-  readonly address: Address
+  readonly address: DatabaseAddress
   /** Until when erased words are gone from tables and indexes, in ms. */
   readonly vacuumWithin: number
   /** Draws by this key in place of one of the record's own: that of the record that it takes the place of. */
@@ -63,7 +63,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
 }
 
 /** The reading half alone. Rejects with `NoRecord` if there is none. */
-export async function postgresRecordReader(address: Address): Promise<RecordReader> {
+export async function postgresRecordReader(address: DatabaseAddress): Promise<RecordReader> {
   const db = database(address, READING)
   await opened(db, () => metaOf(db, address.schema))
   return recordReads(db)
@@ -74,7 +74,7 @@ export async function postgresReviewQueue({
   address,
   costs,
 }: {
-  address: Address
+  address: DatabaseAddress
   costs: Costs
 }): Promise<ReviewQueue> {
   const db = database(address, READING)

@@ -1,10 +1,10 @@
-import { type Address, database, type Sql } from './connection.ts'
+import { type DatabaseAddress, database, type Sql } from './connection.ts'
 import { metaOf } from './schema.ts'
 
 /** The schema in which a record is made anew, beside the one that it takes the place of. */
 export const besides = (schema: string) => `${schema}_rebuilt`
 
-async function once<Result>(address: Address, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+async function once<Result>(address: DatabaseAddress, work: (sql: Sql) => Promise<Result>): Promise<Result> {
   const db = database(address, 1)
   try {
     return await db.transaction(work)
@@ -14,12 +14,12 @@ async function once<Result>(address: Address, work: (sql: Sql) => Promise<Result
 }
 
 /** Removes what an earlier attempt left there. */
-export async function cleared(address: Address): Promise<void> {
+export async function cleared(address: DatabaseAddress): Promise<void> {
   await once(address, (sql) => sql.run(`DROP SCHEMA IF EXISTS ${address.schema} CASCADE`))
 }
 
 /** The record in this schema becomes that of `address`: at every moment there is one or the other. */
-export async function putInPlace(place: string, address: Address): Promise<void> {
+export async function putInPlace(place: string, address: DatabaseAddress): Promise<void> {
   const { schema } = address
   await once(address, async (sql) => {
     await sql.run(`DROP SCHEMA IF EXISTS ${schema} CASCADE`)
@@ -28,6 +28,6 @@ export async function putInPlace(place: string, address: Address): Promise<void>
 }
 
 /** By what the record there draws verdicts for audit. Rejects with `NoRecord` if there is none. */
-export async function drawKeyOf(address: Address): Promise<string> {
+export async function drawKeyOf(address: DatabaseAddress): Promise<string> {
   return await once(address, async (sql) => (await metaOf(sql, address.schema)).draws)
 }

@@ -1,15 +1,19 @@
 import { hash } from 'node:crypto'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { RulingEntry } from '../../contracts/ports/record.ts'
 import { firstDoc, isDrawn, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
 import { erase } from './erasures.ts'
-import type { Ready } from './ready.ts'
+import type { PreparedBatch } from './ready.ts'
 import { indexed, unindexed } from './texts.ts'
-import { subjectsOf, touch, type Writing } from './writing.ts'
+import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
 /** Takes verdicts, each that the record does not have yet; of one subject in their order. */
-export async function takeRulings(writing: Writing, entries: readonly RulingEntry[], ready: Ready): Promise<void> {
+export async function takeRulings(
+  writing: WritingStep,
+  entries: readonly RulingEntry[],
+  ready: PreparedBatch,
+): Promise<void> {
   // A retraction erases what came before it.
   for (const { decidedBy, subject, openedAt } of entries)
     if (decidedBy === 'deleted') await erase(writing, subject, openedAt)
@@ -36,7 +40,7 @@ export async function takeRulings(writing: Writing, entries: readonly RulingEntr
     const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
     const whole = ready.rulings.get(entry.entry)
     const key =
-      erased || whole === undefined ? seals.seal(erased ? withoutWords(json) : json) : { ...whole, k: seals.add(whole) }
+      erased || whole === undefined ? seals.seal(erased ? redactWords(json) : json) : { ...whole, k: seals.add(whole) }
     const all = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     marks.push(...all.map(({ mark, value }): [string, string, number] => [mark, hashes.mark(mark, value), doc]))
     touch(writing, s, protocol)
@@ -96,7 +100,7 @@ function deciderOf({ decidedBy, json }: RulingEntry): string | null {
 }
 
 /** Whose transcripts have come, and what rests on a comment that is deleted, or says again what another did that rests on one. */
-async function restsOf({ sql }: Writing, fresh: readonly Open[]) {
+async function restsOf({ sql }: WritingStep, fresh: readonly Open[]) {
   const ids = fresh.flatMap(({ id, restores }) => (restores === null ? [id] : [id, restores]))
   const rows = await sql.rows<{ id: string; erased: boolean }>(
     `SELECT id, comments IS NULL AS erased FROM transcripts WHERE id = ANY (?::text[])
@@ -112,7 +116,7 @@ async function restsOf({ sql }: Writing, fresh: readonly Open[]) {
 }
 
 /** Without what is there, or comes twice; what says something else under an id that is there is marked. */
-async function notYetThere({ sql }: Writing, open: readonly Open[]): Promise<Open[]> {
+async function notYetThere({ sql }: WritingStep, open: readonly Open[]): Promise<Open[]> {
   const rows = await sql.rows<{ id: string; hash: string }>(
     'SELECT id, hash FROM rulings WHERE id = ANY (?::text[])',
     open.map(({ id }) => id),
@@ -133,7 +137,7 @@ async function notYetThere({ sql }: Writing, open: readonly Open[]): Promise<Ope
 }
 
 /** Those of these that are the last of their subject and protocol; what was it before stands no more. */
-async function standingOf(writing: Writing, fresh: readonly Open[]): Promise<ReadonlySet<Open>> {
+async function standingOf(writing: WritingStep, fresh: readonly Open[]): Promise<ReadonlySet<Open>> {
   const { sql } = writing
   const keyOf = (s: number, protocol: string) => `${s} ${protocol}`
   const last = await sql.rows<{ s: number; protocol: string; doc: number; number: number }>(
@@ -159,7 +163,7 @@ async function standingOf(writing: Writing, fresh: readonly Open[]): Promise<Rea
 }
 
 /** Numbers for new documents, in the order of the entries; a second that is full goes on in the next. */
-async function freeDocs({ sql }: Writing, fresh: readonly Open[]): Promise<number[]> {
+async function freeDocs({ sql }: WritingStep, fresh: readonly Open[]): Promise<number[]> {
   const now = Date.now()
   const firsts = fresh.map(({ decidedAt }) => firstDoc(decidedAt, now))
   const taken = new Map<number, number>()

@@ -11,12 +11,12 @@ const CIPHER = 'aes-128-ctr'
 const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /** A value under a key of its own, which has no number yet. */
-export interface Sealed {
+export interface SealedValue {
   readonly key: Buffer
   readonly sealed: Buffer
 }
 
-export function sealed(text: string | Uint8Array): Sealed {
+export function sealed(text: string | Uint8Array): SealedValue {
   const key = randomBytes(16)
   // As a key object: 7 us instead of 16 for a key in bytes.
   const cipher = createCipheriv(CIPHER, createSecretKey(key), COUNTER)
@@ -43,7 +43,7 @@ export class Seals {
   }
 
   /** The number of its key, which `save` writes. */
-  add({ key }: Sealed): number {
+  add({ key }: SealedValue): number {
     const k = this.#counters.next('keys')
     this.#fresh.push({ k, key })
     return k

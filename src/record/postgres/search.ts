@@ -49,7 +49,7 @@ export async function searched(
   const before = newest.end
   // Blocks lie across each other: a document comes when no block that is left may hold a newer one.
   let waiting: number[] = []
-  let [after, looked, days]: [Pick<Found, 'hi' | 'block'>, number, number] = [
+  let [after, looked, days]: [Pick<FoundBlock, 'hi' | 'block'>, number, number] = [
     { hi: before + BLOCK_SPAN, block: 0 },
     newest.page.length,
     FIRST_DAYS,
@@ -91,7 +91,7 @@ interface Candidate {
 }
 
 /** A block that has all grams, in one of its documents or among them. */
-interface Found {
+interface FoundBlock {
   readonly hi: number
   readonly block: number
   readonly docs: readonly number[]
@@ -145,7 +145,7 @@ async function walked(db: Database, grams: readonly number[], before: number, un
 async function blocksOf(
   db: Database,
   grams: readonly number[],
-  { before, after, from }: { before: number; after: Pick<Found, 'hi' | 'block'>; from: number },
+  { before, after, from }: { before: number; after: Pick<FoundBlock, 'hi' | 'block'>; from: number },
   most: number,
   until: number,
 ) {
@@ -153,7 +153,7 @@ async function blocksOf(
   return within(db, until, ['enable_seqscan', 'enable_indexscan'], async (sql) => {
     // Else the planner compares the grams of all blocks of a day wherever the index has a long list of what it has not sorted in yet.
     await sql.rows("SELECT set_config('cpu_operator_cost', '1000', true)")
-    return sql.rows<Found>(
+    return sql.rows<FoundBlock>(
       `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi >= ?::bigint AND hi <= ?::bigint
        AND (hi, block) < (?::bigint, ?::bigint) AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
       grams.map(indexKeyOf),

@@ -3,27 +3,27 @@ import { hmac } from '../../contracts/facts/hmac.ts'
 import { slots } from '../../contracts/facts/slots.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type {
-  Applied,
+  ApplyOutcome,
   Entry,
+  NoteEntry,
   RecordBatch,
   RecordedTopic,
   RulingEntry,
-  SaidEntry,
   TranscriptEntry,
 } from '../../contracts/ports/record.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
-import { saidOf } from '../said-of.ts'
+import { noteSubject } from '../note-subject.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
-import type { Hashing } from './grams-key.ts'
+import type { GramHashes } from './grams-key.ts'
 import { PendingGrams } from './pending-grams.ts'
-import { settle } from './queue.ts'
-import { type Ready, readyOf } from './ready.ts'
+import { type PreparedBatch, readyOf } from './ready.ts'
+import { settle } from './review-queue.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
 import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
-import { subjectsOf, touch, type Writing, writingOf } from './writing.ts'
+import { subjectsOf, touch, type WritingStep, writingOf } from './writing.ts'
 
 export interface TableSettings {
   /** How long anything is kept, in ms. */
@@ -49,7 +49,7 @@ const ALONE_AFTER_MS = 60_000
 export class RecordTables {
   readonly #db: Database
   readonly #settings: TableSettings
-  readonly #own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>
+  readonly #own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares'>
   readonly #days = new Days()
   readonly #pending: PendingGrams
   /** A step may wait for long: not for a connection, which is given up soon. */
@@ -59,7 +59,7 @@ export class RecordTables {
   /** A step that was not written leaves its keys on their pages all the same; so may one of the process before this. */
   #isAfterFailure = true
 
-  constructor(db: Database, settings: TableSettings, { draws, hashes }: { draws: string; hashes: Hashing }) {
+  constructor(db: Database, settings: TableSettings, { draws, hashes }: { draws: string; hashes: GramHashes }) {
     this.#db = db
     this.#pending = new PendingGrams(db)
     this.#settings = settings
@@ -87,14 +87,14 @@ export class RecordTables {
     })
   }
 
-  async apply(batch: RecordBatch): Promise<Applied> {
+  async apply(batch: RecordBatch): Promise<ApplyOutcome> {
     // Before it waits for its turn: meanwhile the server does what others have begun.
     const ready = await readyOf(batch.entries, this.#own.hashes)
     return await this.#step((writing) => applied(writing, batch, ready))
   }
 
   /** One transaction, while nobody else writes. */
-  async #step<Result>(work: (writing: Writing) => Promise<Result>): Promise<Result> {
+  async #step<Result>(work: (writing: WritingStep) => Promise<Result>): Promise<Result> {
     await this.#turns.acquire(NEVER)
     try {
       const isAfterFailure = this.#isAfterFailure
@@ -205,7 +205,7 @@ async function nextOf(sql: Sql, topic: string, partition: number): Promise<numbe
   return row?.next ?? null
 }
 
-async function applied(writing: Writing, batch: RecordBatch, ready: Ready): Promise<Applied> {
+async function applied(writing: WritingStep, batch: RecordBatch, ready: PreparedBatch): Promise<ApplyOutcome> {
   const { topic, partition, from, next, entries, pastHole } = batch
   const { sql } = writing
   const known = await nextOf(sql, topic, partition)
@@ -244,10 +244,10 @@ function runsOf(entries: readonly Placed[]): Placed[][] {
 }
 
 async function take(
-  writing: Writing,
+  writing: WritingStep,
   { topic, partition }: RecordBatch,
   run: readonly Placed[],
-  ready: Ready,
+  ready: PreparedBatch,
 ): Promise<void> {
   const of = <Of extends Entry>(what: Of['what']) =>
     run.flatMap(({ entry }) => (entry.what === what ? [entry as Of] : []))
@@ -300,7 +300,7 @@ async function take(
     }
 }
 
-async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
+async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<void> {
   const { sql, seals, counters } = writing
   const { id, said, protocol, label, by, at, json } = entry
   const { tenant, postId } = entry.subject
@@ -314,7 +314,7 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
           protocol,
         )
       : []
-  const about = saidOf(entry, () => judged.map(({ kind }) => kind))
+  const about = noteSubject(entry, () => judged.map(({ kind }) => kind))
   const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
   if (at <= deletedAt) return
   const message = JSON.parse(json) as { why?: unknown; verdict?: unknown; against?: unknown; opinion?: unknown }
@@ -347,7 +347,7 @@ async function takeSaid(writing: Writing, entry: SaidEntry): Promise<void> {
   if (said === 'review' || said === 'decision') touch(writing, s, protocol)
 }
 
-async function takeQuote(writing: Writing, { post, reply, at }: Extract<Entry, { what: 'quote' }>): Promise<void> {
+async function takeQuote(writing: WritingStep, { post, reply, at }: Extract<Entry, { what: 'quote' }>): Promise<void> {
   const [quoted] = await writing.sql.rows<{ deleted_at: number | null }>(
     "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
     post.tenant,

@@ -1,9 +1,9 @@
 import { PER_DAY, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
-import { type Searched, searchedOf } from './ready.ts'
+import { type SearchableText, searchedOf } from './ready.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { heldWords } from './transcript-bytes.ts'
-import type { Writing } from './writing.ts'
+import type { WritingStep } from './writing.ts'
 
 interface Row {
   readonly doc: number
@@ -23,9 +23,9 @@ interface Heard {
  * come in the same step.
  */
 export async function indexed(
-  writing: Writing,
+  writing: WritingStep,
   docs: readonly number[],
-  known: ReadonlyMap<string, Searched> = new Map(),
+  known: ReadonlyMap<string, SearchableText> = new Map(),
 ): Promise<void> {
   const { sql, counters, seals, hashes } = writing
   if (docs.length === 0) return
@@ -57,7 +57,7 @@ export async function indexed(
     }
     const parts = [known.get(id) ?? words.get(doc), searchedOf(rationale, hashes)].filter(
       (part) => part !== undefined && part.text !== '',
-    ) as Searched[]
+    ) as SearchableText[]
     if (parts.length === 0) return []
     const one = seals.seal(parts.map(({ text }) => text).join(' '))
     return [{ doc, ...one, grams: new Set([hashes.tenant(tenant), ...parts.flatMap(({ grams }) => grams)]) }]
@@ -80,7 +80,7 @@ export async function indexed(
 }
 
 /** The transcripts by whose words these verdicts are found. */
-async function heardOf({ sql }: Writing, docs: readonly number[]): Promise<Heard[]> {
+async function heardOf({ sql }: WritingStep, docs: readonly number[]): Promise<Heard[]> {
   if (docs.length === 0) return []
   return await sql.rows<Heard>(
     `SELECT doc, coalesce(own.k, other.k) AS k, coalesce(own.sealed, other.sealed) AS sealed FROM rulings r
@@ -124,7 +124,7 @@ interface Block {
 const arrayOf = (numbers: Iterable<number>) => `{${[...numbers].join(',')}}`
 
 /** `texts`: in the order of their documents. */
-async function written({ sql, counters, days, indexed: grams }: Writing, texts: readonly Text[]): Promise<void> {
+async function written({ sql, counters, days, indexed: grams }: WritingStep, texts: readonly Text[]): Promise<void> {
   const blocks: Block[] = []
   const placed = texts.map((text) => {
     let block = blocks.at(-1)
@@ -170,7 +170,7 @@ function mayTake({ docs, grams }: Block, { doc, grams: more }: Text): boolean {
 
 /** Takes the texts of these verdicts away; `outlived`: they are no longer searched, and nothing of them was deleted. */
 export async function unindexed(
-  { sql, seals, thinned: blocks }: Writing,
+  { sql, seals, thinned: blocks }: WritingStep,
   docs: readonly number[],
   why: 'deleted' | 'outlived' = 'deleted',
 ): Promise<void> {
@@ -191,7 +191,7 @@ export async function unindexed(
 }
 
 /** Writes the blocks anew that texts were deleted from, with the grams of those that are left. */
-export async function thinned({ sql, thinned: blocks }: Writing): Promise<void> {
+export async function thinned({ sql, thinned: blocks }: WritingStep): Promise<void> {
   if (blocks.size === 0) return
   const [numbers, lasts] = [[...blocks.keys()], [...blocks.values()]]
   blocks.clear()

@@ -1,15 +1,15 @@
 import type { TranscriptEntry } from '../../contracts/ports/record.ts'
 import { columnsOf, sendableText } from './connection.ts'
 import { strip } from './erasures.ts'
-import type { Ready, TranscriptReady } from './ready.ts'
+import type { PreparedBatch, PreparedTranscript } from './ready.ts'
 import { indexed } from './texts.ts'
-import { subjectsOf, type Writing } from './writing.ts'
+import { subjectsOf, type WritingStep } from './writing.ts'
 
 /** Takes transcripts, each that the record does not have yet. */
 export async function takeTranscripts(
-  writing: Writing,
+  writing: WritingStep,
   entries: readonly TranscriptEntry[],
-  ready: Ready,
+  ready: PreparedBatch,
 ): Promise<void> {
   const { sql, counters, seals, days, hashes } = writing
   const subjectOf = await subjectsOf(
@@ -94,10 +94,10 @@ function notReady(): never {
 /** As an element of an array in SQL. */
 const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-type Fresh = TranscriptEntry & { readonly s: number; readonly ready: TranscriptReady }
+type Fresh = TranscriptEntry & { readonly s: number; readonly ready: PreparedTranscript }
 
 /** Whether a comment that an entry holds, or may hold, was deleted. */
-async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
+async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
   const posts = fresh.filter(({ subject }) => subject.kind === 'post')
   const rows = await sql.rows<{ s: number; comment: string }>(
     `SELECT DISTINCT s, comment FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, tenant, post)
@@ -117,7 +117,7 @@ async function goneOf({ sql }: Writing, fresh: readonly Fresh[]): Promise<(of: F
 
 /** Writes how a list shows the subjects, by the last of each. */
 async function showSubjects(
-  { sql, seals }: Writing,
+  { sql, seals }: WritingStep,
   fresh: readonly Fresh[],
   markOf: (mark: string, value: string) => string,
 ): Promise<void> {

@@ -2,16 +2,16 @@ import type { Hmac } from '../../contracts/facts/hmac.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Sql } from './connection.ts'
 import { Counters } from './counters.ts'
-import type { Hashing } from './grams-key.ts'
+import type { GramHashes } from './grams-key.ts'
 import type { Days } from './schema.ts'
 import { Seals } from './seals.ts'
 
 /** One step of writing: its transaction, what is counted in it, and what it has to write at its end. */
-export interface Writing {
+export interface WritingStep {
   readonly sql: Sql
   readonly counters: Counters
   readonly seals: Seals
-  readonly hashes: Hashing
+  readonly hashes: GramHashes
   readonly days: Days
   readonly draw: Hmac
   readonly shares: { readonly auditShare: number; readonly blindShare: number }
@@ -23,18 +23,21 @@ export interface Writing {
   readonly indexed: Map<number, number>
 }
 
-export async function writingOf(sql: Sql, own: Pick<Writing, 'hashes' | 'days' | 'draw' | 'shares'>): Promise<Writing> {
+export async function writingOf(
+  sql: Sql,
+  own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares'>,
+): Promise<WritingStep> {
   const counters = await Counters.locked(sql)
   const seals = new Seals(sql, counters)
   return { ...own, sql, counters, seals, touched: new Map(), thinned: new Map(), indexed: new Map() }
 }
 
-export function touch({ touched }: Writing, s: number, protocol: string): void {
+export function touch({ touched }: WritingStep, s: number, protocol: string): void {
   const protocols = touched.get(s) ?? new Set()
   touched.set(s, protocols.add(protocol))
 }
 
-export interface Subject {
+export interface WrittenSubject {
   readonly s: number
   readonly deletedAt: number
 }
@@ -42,7 +45,10 @@ export interface Subject {
 const keyOf = ({ tenant, kind, postId }: ThreadRef) => `${kind} ${tenant}\n${postId}`
 
 /** The subjects of these references, made where they are missing; `deletedAt` is before all times where none was deleted. */
-export async function subjectsOf({ sql }: Writing, refs: readonly ThreadRef[]): Promise<(of: ThreadRef) => Subject> {
+export async function subjectsOf(
+  { sql }: WritingStep,
+  refs: readonly ThreadRef[],
+): Promise<(of: ThreadRef) => WrittenSubject> {
   const all = [...new Map(refs.map((ref) => [keyOf(ref), ref])).values()]
   const columns = [
     all.map(({ tenant }) => tenant),
@@ -60,7 +66,7 @@ export async function subjectsOf({ sql }: Writing, refs: readonly ThreadRef[]): 
      JOIN subjects USING (tenant, kind, id)`,
     ...columns,
   )
-  const found = new Map<string, Subject>()
+  const found = new Map<string, WrittenSubject>()
   for (const { at, s, deleted_at } of rows) {
     const ref = all[at - 1]
     if (ref !== undefined) found.set(keyOf(ref), { s, deletedAt: deleted_at ?? Number.NEGATIVE_INFINITY })

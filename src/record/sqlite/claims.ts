@@ -1,10 +1,14 @@
-import { type Claimed, MOST_CLAIMS, type QueueFilter, type ReviewState } from '../../contracts/ports/review.ts'
+import {
+  MOST_CLAIMS,
+  type QueueFilter,
+  type ReviewReservation,
+  type ReviewState,
+} from '../../contracts/ports/review.ts'
 import {
   type Costs,
   costsOf,
   FIRST_RANKED,
   holds,
-  inTheWay,
   isSettled,
   itemOf,
   MOST_RANKED,
@@ -13,8 +17,9 @@ import {
   type QueuedRow,
   type QueueRow,
   ranked,
+  reservationConflict,
   unionOf,
-} from '../queue.ts'
+} from '../review-queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
@@ -88,10 +93,15 @@ export class Claims {
     return all - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
 
-  claim(item: string | null, filter: QueueFilter & { readonly for: string }, until: number, now: number): Claimed {
+  claim(
+    item: string | null,
+    filter: QueueFilter & { readonly for: string },
+    until: number,
+    now: number,
+  ): ReviewReservation {
     if (item !== null) {
       const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1)
-      const refused = inTheWay(one, filter.for, now)
+      const refused = reservationConflict(one, filter.for, now)
       if (refused !== null) return refused
     }
     const wanted = item === null ? filter : { ...filter, verdict: item }

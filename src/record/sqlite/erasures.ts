@@ -1,8 +1,8 @@
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import type { Entry } from '../../contracts/ports/record.ts'
 import type { ArrivalCounter } from './arrivals.ts'
-import type { QueueRows } from './queue.ts'
+import type { QueueRows } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -10,7 +10,7 @@ import type { TextIndex } from './text-index.ts'
 export const ANY = 'any'
 
 /** Subjects, and what of them is erased: from the rows, the index and the log. */
-export class Erasures {
+export class RecordErasures {
   readonly #sql: Sql
   readonly #texts: TextIndex
   /** Erased rows are still in the log: since when, ms since 1970. */
@@ -146,7 +146,7 @@ export class Erasures {
       this.#note(
         this.#sql.run(
           'UPDATE rulings SET erased = 1, indexed = 0, json = ?, seq = ? WHERE doc = ?',
-          withoutWords(json),
+          redactWords(json),
           this.#arrivals.next(),
           doc,
         ),
@@ -154,7 +154,7 @@ export class Erasures {
       if (own !== id) this.strip(own)
     }
     if (said !== undefined)
-      this.#note(this.#sql.run('UPDATE said SET json = ? WHERE n = ?', withoutWords(said.json), said.n))
+      this.#note(this.#sql.run('UPDATE said SET json = ? WHERE n = ?', redactWords(said.json), said.n))
   }
 
   drop(doc: number): void {

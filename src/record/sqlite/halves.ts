@@ -1,28 +1,28 @@
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
-import type { Costs } from '../queue.ts'
+import type { Costs } from '../review-queue.ts'
 import { Claims } from './claims.ts'
 import { RecordReads } from './reads.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
 
 /** Which half of the record is asked, over which file. */
-export type Served =
+export type ServedHalf =
   | { readonly half: 'tables'; readonly settings: TableSettings }
   | { readonly half: 'reads'; readonly path: string }
   | { readonly half: 'claims'; readonly path: string; readonly costs: Costs }
 
 /** A call of one method; the answers come in the order of the calls. */
-export interface Asked {
+export interface MethodCall {
   readonly method: string
   readonly args: readonly unknown[]
 }
-export type Answered =
+export type MethodResult =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly name: string; readonly message: string }
 
 /** Answers calls of a half, which opens its file at the first. */
-export function answering(served: Served): (asked: Asked) => Answered {
+export function answering(served: ServedHalf): (asked: MethodCall) => MethodResult {
   let half: RecordTables | RecordReads | Claims | undefined
   return ({ method, args }) => {
     try {
@@ -37,17 +37,17 @@ export function answering(served: Served): (asked: Asked) => Answered {
   }
 }
 
-function halfOf(served: Served): RecordTables | RecordReads | Claims {
+function halfOf(served: ServedHalf): RecordTables | RecordReads | Claims {
   if (served.half === 'tables') return new RecordTables(served.settings)
   return served.half === 'reads' ? new RecordReads(served.path) : new Claims(served)
 }
 
 /** A half of the record, wherever it works. */
 export interface Half {
-  ask(asked: Asked): Promise<unknown>
+  ask(asked: MethodCall): Promise<unknown>
   close(): Promise<void>
 }
-export type StartHalf = (served: Served) => Half
+export type StartHalf = (served: ServedHalf) => Half
 
 const WORKER = join(import.meta.dirname, `record-worker${extname(import.meta.filename)}`)
 
@@ -66,14 +66,14 @@ export const threadHalf: StartHalf = (served) => {
     gone = error
     for (let one = settled(); one !== undefined; one = settled()) one.reject(error)
   }
-  worker.on('message', (answer: Answered) => {
+  worker.on('message', (answer: MethodResult) => {
     const one = settled()
     if (answer.ok) one?.resolve(answer.value)
     else one?.reject(errorOf(answer))
   })
   worker.on('error', (error) => end(error instanceof Error ? error : new Error(String(error))))
   worker.on('exit', () => end(new Error("the record's thread has ended")))
-  const ask = (asked: Asked) =>
+  const ask = (asked: MethodCall) =>
     new Promise<unknown>((resolve, reject) => {
       if (gone !== null) return reject(gone)
       waiting.push({ resolve, reject })
@@ -92,7 +92,7 @@ export const threadHalf: StartHalf = (served) => {
 /** The same without a thread: whoever asks waits for it. */
 export const sameThreadHalf: StartHalf = (served) => {
   const answer = answering(served)
-  const ask = async (asked: Asked) => {
+  const ask = async (asked: MethodCall) => {
     const answered = answer(asked)
     if (!answered.ok) throw errorOf(answered)
     return answered.value
@@ -100,7 +100,7 @@ export const sameThreadHalf: StartHalf = (served) => {
   return { ask, close: async () => void (await ask({ method: 'close', args: [] })) }
 }
 
-function errorOf({ name, message }: Extract<Answered, { ok: false }>): Error {
+function errorOf({ name, message }: Extract<MethodResult, { ok: false }>): Error {
   if (name === 'RecordDamaged') return new RecordDamaged(message)
   if (name === 'RecordFull') return new RecordFull(message)
   return new Error(message)

@@ -4,7 +4,7 @@ import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts
 import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, termsOf } from '../grams.ts'
-import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type RulingRow, type SaidRow } from '../recorded.ts'
+import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../recorded.ts'
 import { reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, tenantToken } from './text-index.ts'
@@ -15,7 +15,7 @@ export interface SubjectRows {
   readonly lang: string | null
   readonly deletedAt: number | null
   readonly verdicts: readonly RulingRow[]
-  readonly said: readonly SaidRow[]
+  readonly said: readonly NoteRow[]
 }
 
 const RULING = 'json, standing, contested, conflicting, erased, sampled'
@@ -85,7 +85,7 @@ export class RecordReads {
       lang,
       deletedAt: deleted_at,
       verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
-      said: this.#sql.all<SaidRow>(
+      said: this.#sql.all<NoteRow>(
         `SELECT said, id, protocol, label, by, at, json FROM
          (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
         s,
@@ -106,8 +106,8 @@ export class RecordReads {
     })
   }
 
-  word(id: string, tenants: readonly string[] | undefined): SaidRow | null {
-    const [row] = this.#sql.all<SaidRow & { tenant: string }>(
+  word(id: string, tenants: readonly string[] | undefined): NoteRow | null {
+    const [row] = this.#sql.all<NoteRow & { tenant: string }>(
       'SELECT said, said.id, protocol, label, by, at, json, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
       id,
     )

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type Asked, answering } from './halves.ts'
+import { answering, type MethodCall } from './halves.ts'
 
 const answer = answering(workerData)
 
-parentPort?.on('message', (asked: Asked) => parentPort?.postMessage(answer(asked)))
+parentPort?.on('message', (asked: MethodCall) => parentPort?.postMessage(answer(asked)))

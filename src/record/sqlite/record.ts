@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import type { Costs } from '../queue.ts'
 import { recordedRow, recordedVerdict, recordedWord } from '../recorded.ts'
+import type { Costs } from '../review-queue.ts'
 import type { Claims } from './claims.ts'
-import { type Served, type StartHalf, threadHalf } from './halves.ts'
+import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, SubjectRows } from './reads.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
 
@@ -125,7 +125,7 @@ const LOOK_MS = 1_000
  * One half, asked by the names of its methods; rejects if it can't open the file. Who reads goes on with the file that a rebuild has
  * put in its place.
  */
-async function opened<Methods>(start: StartHalf, served: Served, first: keyof Methods & string) {
+async function opened<Methods>(start: StartHalf, served: ServedHalf, first: keyof Methods & string) {
   let half = start(served)
   let [file, looked] = [fileOf(served), performance.now()]
   try {
@@ -153,7 +153,7 @@ async function opened<Methods>(start: StartHalf, served: Served, first: keyof Me
 }
 
 /** Which file is at a half's path; null if none is. */
-function fileOf(served: Served): number | null {
+function fileOf(served: ServedHalf): number | null {
   const path = served.half === 'tables' ? served.settings.path : served.path
   return statSync(path, { throwIfNoEntry: false })?.ino ?? null
 }

@@ -1,23 +1,23 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
 import { type Hmac, hmac } from '../../contracts/facts/hmac.ts'
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import {
-  type Applied,
+  type ApplyOutcome,
   type Entry,
+  type NoteEntry,
   type RecordBatch,
   type RecordedTopic,
   RecordFull,
   type RulingEntry,
-  type SaidEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
 import { firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
-import { saidOf } from '../said-of.ts'
+import { noteSubject } from '../note-subject.ts'
 import { ArrivalCounter } from './arrivals.ts'
-import { ANY, Erasures } from './erasures.ts'
-import { QueueRows } from './queue.ts'
+import { ANY, RecordErasures } from './erasures.ts'
+import { QueueRows } from './review-queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
@@ -44,7 +44,7 @@ export class RecordTables {
   readonly #sql: Sql
   readonly #texts: TextIndex
   readonly #settings: TableSettings
-  readonly #erasures: Erasures
+  readonly #erasures: RecordErasures
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueRows
   readonly #tidying: Tidying
@@ -63,7 +63,7 @@ export class RecordTables {
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
     this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
     this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
-    this.#erasures = new Erasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
+    this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,
       texts: this.#texts,
@@ -100,7 +100,7 @@ export class RecordTables {
     })
   }
 
-  apply(batch: RecordBatch): Applied {
+  apply(batch: RecordBatch): ApplyOutcome {
     try {
       const applied = this.#sql.transaction(() => this.#applied(batch))
       this.#full = false
@@ -115,7 +115,7 @@ export class RecordTables {
     }
   }
 
-  #applied({ topic, partition, from, next, entries, pastHole }: RecordBatch): Applied {
+  #applied({ topic, partition, from, next, entries, pastHole }: RecordBatch): ApplyOutcome {
     const known = this.#nextOf(topic, partition)
     const at = known ?? from ?? 0
     if (next <= at && known !== null) return 'behind'
@@ -146,7 +146,7 @@ export class RecordTables {
         this.#transcript(entry)
         return
       case 'said': {
-        const about = saidOf(entry, () => this.#judged(entry))
+        const about = noteSubject(entry, () => this.#judged(entry))
         const subject = this.#erasures.subject(about)
         if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         const { id, said, protocol, label, by, at, json } = entry
@@ -243,7 +243,7 @@ export class RecordTables {
       Number(standing),
       Number(erased),
       digest,
-      erased ? withoutWords(json) : json,
+      erased ? redactWords(json) : json,
     )
     const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
@@ -252,7 +252,7 @@ export class RecordTables {
   }
 
   /** The subjects of this id that the protocol has judged. */
-  #judged({ subject: { tenant, postId }, protocol }: SaidEntry): SubjectKind[] {
+  #judged({ subject: { tenant, postId }, protocol }: NoteEntry): SubjectKind[] {
     return this.#sql
       .all<{ kind: SubjectKind }>(
         `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?

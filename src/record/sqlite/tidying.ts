@@ -1,7 +1,7 @@
 import { docAt } from '../documents.ts'
 import type { ArrivalCounter } from './arrivals.ts'
-import type { Erasures } from './erasures.ts'
-import type { QueueRows } from './queue.ts'
+import type { RecordErasures } from './erasures.ts'
+import type { QueueRows } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -18,14 +18,14 @@ export class Tidying {
   readonly #settings: { readonly keep: number; readonly sourceKeep: number }
   readonly #sql: Sql
   readonly #texts: TextIndex
-  readonly #erasures: Erasures
+  readonly #erasures: RecordErasures
   readonly #queue: QueueRows
   readonly #arrivals: ArrivalCounter
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
 
   constructor(
     settings: { readonly keep: number; readonly sourceKeep: number },
-    parts: { sql: Sql; texts: TextIndex; erasures: Erasures; queue: QueueRows; arrivals: ArrivalCounter },
+    parts: { sql: Sql; texts: TextIndex; erasures: RecordErasures; queue: QueueRows; arrivals: ArrivalCounter },
   ) {
     this.#settings = settings
     this.#sql = parts.sql

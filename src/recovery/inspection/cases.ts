@@ -1,7 +1,7 @@
 import { type JournalEntry, usageOf } from '../../contracts/facts/case.ts'
 import { addUsage, noUsage, type Usage } from '../../contracts/facts/verdict.ts'
 import type { CaseStore, UnpublishedCase } from '../../contracts/ports/cases.ts'
-import type { AskGroup, AskWait } from '../../contracts/ports/queues.ts'
+import type { AskGroup, AskWait } from '../../contracts/ports/stage-queues.ts'
 import { groupsOf } from '../../judging/engine/ask-groups.ts'
 import { type DeadlineSettings, extendedDeadline } from '../../judging/engine/deadline.ts'
 import { type KeyedAsk, type ReplayState, replay, scriptOf } from '../../judging/engine/replay.ts'
@@ -13,7 +13,7 @@ export const WITHHELD =
   'was shown content of a subject that was deleted since: it is withheld, and begins again without it'
 
 /** A case that is open, or decided and not yet published. Times are ms since 1970. */
-export interface ShownCase {
+export interface InspectedCase {
   readonly id: string
   readonly protocol: string
   readonly revision: number
@@ -72,7 +72,7 @@ export interface CaseParts {
 }
 
 /** The cases with these ids that are not published; each is replayed as its worker would, and not taken over. */
-export async function inspectCases(parts: CaseParts, ids: readonly string[]): Promise<ShownCase[]> {
+export async function inspectCases(parts: CaseParts, ids: readonly string[]): Promise<InspectedCase[]> {
   const shown = await Promise.all(
     ids.map(async (id) => {
       const found = await parts.cases.unpublished(id)
@@ -86,7 +86,7 @@ async function shownCase(
   { cases, holding, protocols, waits }: CaseParts,
   found: UnpublishedCase,
   withheld: boolean,
-): Promise<ShownCase> {
+): Promise<InspectedCase> {
   const { record, epoch, journal, lostCalls, concluded } = found
   const { id, protocol, revision, final, openedAt } = record
   const deadline = extendedDeadline(record, await cases.unansweredUntil(protocol), holding)

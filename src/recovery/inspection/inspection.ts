@@ -1,10 +1,10 @@
-import type { Proposal, Review } from '../../contracts/facts/decisions.ts'
+import type { Review, VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../../contracts/ports/threads.ts'
-import { inspectCases, type ShownCase } from './cases.ts'
+import { type InspectedCase, inspectCases } from './cases.ts'
 import { type ReceivedParts, readReceived, type ShownMessage } from './messages.ts'
 import { readBeneath, readPublished, readTranscripts, type ShownTranscript, type ShownVerdict } from './published.ts'
-import type { Bound, ReadPart } from './read.ts'
+import type { ReadBound, ReadPart } from './read.ts'
 
 /** Everything that is known of one subject. Times are ms since 1970. */
 export interface Inspection {
@@ -16,10 +16,10 @@ export interface Inspection {
   /** Protocols that open no cases now. */
   readonly paused: readonly string[]
   /** Open cases, and decided ones whose verdict waits for Kafka. */
-  readonly cases: readonly ShownCase[]
+  readonly cases: readonly InspectedCase[]
   readonly verdicts: readonly ShownVerdict[]
   /** What machines said beneath people's verdicts. */
-  readonly proposals: readonly Proposal[]
+  readonly proposals: readonly VerdictProposal[]
   /** What people were asked to look at it for. */
   readonly reviews: readonly Review[]
   readonly messages: readonly ShownMessage[]
@@ -66,13 +66,17 @@ export type InspectionParts = ReceivedParts &
   }
 
 /** What to look for besides the store. */
-export interface Wanted {
-  readonly bound: Bound
+export interface InspectionScope {
+  readonly bound: ReadBound
   readonly transcripts: boolean
 }
 
 /** Looks at one subject, and changes nothing. */
-export async function inspect(parts: InspectionParts, subject: ThreadRef, wanted: Wanted): Promise<Inspection> {
+export async function inspect(
+  parts: InspectionParts,
+  subject: ThreadRef,
+  wanted: InspectionScope,
+): Promise<Inspection> {
   const { threads, clock } = parts
   const at = clock()
   const [state, status, paused] = await Promise.all([

@@ -1,11 +1,11 @@
-import type { Input, TopicHandler } from '../../../consumers/intake.ts'
-import { readBatch } from '../../../consumers/read-message.ts'
+import type { IntakeInput, TopicHandler } from '../../../consumers/intake.ts'
+import { parseMessages } from '../../../consumers/read-message.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { type DeadLetter, deadLetter, type Outcome } from '../../contracts/facts/messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { GroupProgress, Incoming } from '../../contracts/ports/topic.ts'
-import { type Bound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
+import type { GroupProgress, IncomingMessage } from '../../contracts/ports/topic.ts'
+import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 
 /** A message of a subject as it lies in its topic, and what became of it. None of its text. */
 export interface ShownMessage {
@@ -35,7 +35,7 @@ export type ReceivedParts = ReadDeps & {
    * The input's handlers over an empty store, whose clock is set to each message's time: working the messages off again tells their
    * outcomes. Nothing is stored for that beforehand.
    */
-  readonly again: (now: Clock) => Input
+  readonly again: (now: Clock) => IntakeInput
   /** How far the service has read. */
   readonly groupProgress: () => Promise<GroupProgress>
   readonly clock: Clock
@@ -43,7 +43,7 @@ export type ReceivedParts = ReadDeps & {
 
 /** A message that may be the subject's: its id stands in it somewhere. */
 interface Candidate {
-  readonly from: Incoming
+  readonly from: IncomingMessage
   readonly handler: TopicHandler
 }
 
@@ -51,7 +51,7 @@ interface Candidate {
 export async function readReceived(
   parts: ReceivedParts,
   subject: ThreadRef,
-  bound: Bound,
+  bound: ReadBound,
 ): Promise<{ messages: ShownMessage[]; read: ReadPart[] }> {
   const { topics, again, groupProgress } = parts
   let now = 0
@@ -88,16 +88,16 @@ export async function readReceived(
   const messages: ShownMessage[] = []
   for (const { from, handler } of inOrder) {
     now = from.timestamp
-    const { good, bad } = readBatch(handler, context, [from])
-    const [one] = good
+    const { valid, invalid } = parseMessages(handler, context, [from])
+    const [one] = valid
     if (one !== undefined && !isSame(handler.subjectOf(one.message), subject)) continue
     // A message that can't be read belongs to whom its key names.
     if (one === undefined && from.key !== subject.postId) continue
     const isUnread = BigInt(from.offset) >= (progress.committed.get(from.topic)?.get(from.partition) ?? 0n)
     const letter = letters.get(placeOf(from))
     if (what(from, topics) !== 'comment') complete = true
-    const worked = isUnread || one === undefined ? undefined : (await handler.handle(context, good, async () => {}))[0]
-    const [why] = bad
+    const worked = isUnread || one === undefined ? undefined : (await handler.handle(context, valid, async () => {}))[0]
+    const [why] = invalid
     const { id, deletes } = idIn(from)
     messages.push({
       topic: from.topic,
@@ -126,7 +126,7 @@ export async function readReceived(
 }
 
 /** Whether these bytes stand in a message's value, or are its key; escaped ids are found by the key alone. */
-function mentions(id: string): (from: Incoming) => boolean {
+function mentions(id: string): (from: IncomingMessage) => boolean {
   const bytes = Buffer.from(id)
   return ({ key, value }) => key === id || (value?.includes(bytes) ?? false)
 }
@@ -135,17 +135,17 @@ function isSame(a: ThreadRef, b: ThreadRef): boolean {
   return a.tenant === b.tenant && a.postId === b.postId && a.kind === b.kind
 }
 
-function what({ topic }: Incoming, topics: ReceivedParts['topics']): ShownMessage['what'] {
+function what({ topic }: IncomingMessage, topics: ReceivedParts['topics']): ShownMessage['what'] {
   return topic === topics.posts ? 'post' : topic === topics.comments ? 'comment' : 'reply'
 }
 
-function idIn(from: Incoming): { id: string | null; deletes: boolean } {
+function idIn(from: IncomingMessage): { id: string | null; deletes: boolean } {
   const json = jsonOf(from)
   if (typeof json !== 'object' || json === null) return { id: null, deletes: false }
   const { id, deleted } = json as Record<string, unknown>
   return { id: typeof id === 'string' ? id : null, deletes: deleted === true }
 }
 
-function placeOf({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>): string {
+function placeOf({ topic, partition, offset }: Pick<IncomingMessage, 'topic' | 'partition' | 'offset'>): string {
   return `${topic}/${partition}@${offset}`
 }

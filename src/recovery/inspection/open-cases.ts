@@ -1,7 +1,7 @@
 import { scopeOf } from '../../contracts/facts/verdict.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
-import type { JobDesk } from '../../contracts/ports/queues.ts'
-import { type CaseParts, inspectCases, type ShownCase } from './cases.ts'
+import type { JobDesk } from '../../contracts/ports/stage-queues.ts'
+import { type CaseParts, type InspectedCase, inspectCases } from './cases.ts'
 
 /**
  * How an open case stands. `active`: a worker has some of its asks; `waiting`: its asks wait for a worker; `deferred`: none
@@ -12,7 +12,7 @@ import { type CaseParts, inspectCases, type ShownCase } from './cases.ts'
 export const CASE_STATES = ['active', 'waiting', 'deferred', 'stranded', 'advancing', 'elsewhere', 'withheld'] as const
 export type CaseState = (typeof CASE_STATES)[number]
 
-export type ListedCase = Omit<ShownCase, 'state'> & {
+export type ListedCase = Omit<InspectedCase, 'state'> & {
   readonly tenant: string
   readonly state: CaseState
   /** Its deadline has passed: it makes no new call. */
@@ -64,7 +64,7 @@ export async function listCases(
   return { cases: found.slice(0, most), unseen: ids.length - seen + Math.max(0, found.length - most) }
 }
 
-async function listedCase({ desk, clock }: OpenCasesParts, one: ShownCase): Promise<ListedCase | null> {
+async function listedCase({ desk, clock }: OpenCasesParts, one: InspectedCase): Promise<ListedCase | null> {
   if (one.state === 'decided') return null
   const [stranded] =
     one.note === null && one.waits.every(({ state }) => state === 'none')
@@ -78,7 +78,7 @@ async function listedCase({ desk, clock }: OpenCasesParts, one: ShownCase): Prom
   }
 }
 
-function stateOf({ note, waits, withheld }: ShownCase, stranded: boolean): CaseState {
+function stateOf({ note, waits, withheld }: InspectedCase, stranded: boolean): CaseState {
   if (withheld) return 'withheld'
   if (note !== null) return 'elsewhere'
   if (stranded) return 'stranded'

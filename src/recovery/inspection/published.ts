@@ -1,9 +1,9 @@
-import { type Proposal, proposal, type Review, review } from '../../contracts/facts/decisions.ts'
+import { proposal, type Review, review, type VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
-import type { Incoming } from '../../contracts/ports/topic.ts'
-import { type Bound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
+import type { IncomingMessage } from '../../contracts/ports/topic.ts'
+import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 
 /** A verdict as it is on its topic. */
 export interface ShownVerdict {
@@ -31,7 +31,7 @@ type Deps = ReadDeps & {
 export async function readPublished(
   deps: Deps,
   subject: ThreadRef,
-  bound: Bound,
+  bound: ReadBound,
 ): Promise<{ verdicts: ShownVerdict[]; read: ReadPart[] }> {
   const found = new Map<string, ShownVerdict>()
   const read = await readOwn(deps, deps.topics.verdicts, subject.postId, bound, (records) => {
@@ -52,9 +52,9 @@ export async function readPublished(
 export async function readBeneath(
   deps: Deps,
   subject: ThreadRef,
-  bound: Bound,
-): Promise<{ proposals: Proposal[]; reviews: Review[]; read: ReadPart[] }> {
-  const [proposals, reviews] = [new Map<string, Proposal>(), new Map<string, Review>()]
+  bound: ReadBound,
+): Promise<{ proposals: VerdictProposal[]; reviews: Review[]; read: ReadPart[] }> {
+  const [proposals, reviews] = [new Map<string, VerdictProposal>(), new Map<string, Review>()]
   const read = await Promise.all([
     readOwn(deps, deps.topics.proposals, subject.postId, bound, (records) => {
       for (const record of records) {
@@ -75,13 +75,13 @@ export async function readBeneath(
 const isOf = ({ tenant, kind }: Pick<Review, 'tenant' | 'kind'>, subject: ThreadRef) =>
   tenant === subject.tenant && kind === subject.kind
 
-function ownOf(record: Incoming, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
+function ownOf(record: IncomingMessage, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
   const read = verdict.safeParse(jsonOf(record))
   return read.success && isOn(record, read.data, subject, ofReplies) ? read.data : null
 }
 
 function isOn(
-  { key }: Incoming,
+  { key }: IncomingMessage,
   { id, protocol, subjectId, tenant }: Pick<Verdict, 'id' | 'protocol' | 'subjectId' | 'tenant'>,
   { tenant: own, postId, kind }: ThreadRef,
   ofReplies: ReadonlySet<string>,
@@ -95,7 +95,7 @@ function isOn(
 export async function readTranscripts(
   deps: Deps,
   subject: ThreadRef,
-  bound: Bound,
+  bound: ReadBound,
 ): Promise<{ transcripts: ShownTranscript[]; read: ReadPart[] }> {
   const found = new Map<string, ShownTranscript>()
   const read = await readOwn(deps, deps.topics.transcripts, subject.postId, bound, (records) => {

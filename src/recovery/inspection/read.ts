@@ -1,7 +1,7 @@
-import type { Incoming, TopicHistory } from '../../contracts/ports/topic.ts'
+import type { IncomingMessage, TopicHistory } from '../../contracts/ports/topic.ts'
 
 /** How much of the topics is read again. */
-export interface Bound {
+export interface ReadBound {
   /** Only what was sent at or after this, ms since 1970; null: from the oldest that is kept. */
   readonly since: number | null
   /** Most records of one partition, the newest. */
@@ -34,8 +34,8 @@ export async function readOwn(
   { history, partitionOf, progress }: ReadDeps,
   topic: string,
   key: string,
-  bound: Bound,
-  take: (records: readonly Incoming[]) => void,
+  bound: ReadBound,
+  take: (records: readonly IncomingMessage[]) => void,
 ): Promise<ReadPart[]> {
   const [whole, wanted] = await Promise.all([
     history.rangesOf(topic, null),

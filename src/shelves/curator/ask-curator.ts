@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Call } from '../../contracts/facts/case.ts'
+import type { ModelCall } from '../../contracts/facts/case.ts'
 import type { ClosedCase, Curation } from '../../contracts/facts/curation.ts'
 import { PermanentError } from '../../contracts/facts/errors.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -19,13 +19,13 @@ export interface LearnIo {
 }
 
 /** What the curator's questions have cost. */
-export interface Spent {
+export interface CuratorCost {
   readonly calls: number
   readonly costUsd: number
 }
 
 /** The lesson of a case, as it is stored with a precedent. */
-export interface Distilled {
+export interface DistilledLesson {
   readonly keyCues: string
   readonly summary: string
 }
@@ -59,8 +59,8 @@ export function askingCurator({
     closed: ClosedCase,
     io: LearnIo,
     mayAsk: () => Promise<void> = async () => {},
-  ): Promise<Distilled> {
-    const calls: Call[] = []
+  ): Promise<DistilledLesson> {
+    const calls: ModelCall[] = []
     const { signal } = io
     const asking = {
       protocol: 'curator',
@@ -99,5 +99,5 @@ export function askingCurator({
     }
   }
 
-  return { lessonOf, spent: (): Spent => ({ ...spent }) }
+  return { lessonOf, spent: (): CuratorCost => ({ ...spent }) }
 }

@@ -5,7 +5,7 @@ import type { Transcript } from '../../contracts/facts/verdict.ts'
 import type { Proposal } from '../../contracts/ports/library.ts'
 
 /** What became of a person's feedback: each message has exactly one of these outcomes; one that was `left` can come again. */
-export type Learnt =
+export type FeedbackOutcome =
   | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
   /** The library has the proposal already, in whatever state. */
   | { readonly outcome: 'already-proposed' }
@@ -23,18 +23,18 @@ export type Learnt =
   | { readonly outcome: 'left' }
 
 /** The part of a verdict that feedback is compared with. */
-export interface Decided {
+export interface FeedbackVerdict {
   readonly id: string
   readonly subjectId: string
   readonly label: string | null
 }
 
 /** Looks up verdicts and the arguments that led to them. Once the signal is aborted, both may return fewer than there are. */
-export interface Judged {
+export interface JudgedVerdicts {
   /** The newest final verdict on each of these subjects (`subjectKey`), by the same key. */
-  verdicts(subjects: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlyMap<string, Decided>>
+  verdicts(subjects: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlyMap<string, FeedbackVerdict>>
   /** By verdict id; null where the transcript holds no post. */
-  arguments(of: readonly Decided[], signal: AbortSignal): Promise<ReadonlyMap<string, Argument | null>>
+  arguments(of: readonly FeedbackVerdict[], signal: AbortSignal): Promise<ReadonlyMap<string, VerdictArgument | null>>
 }
 
 /** Key of a subject under a protocol; unique, since neither a protocol's name nor a tenant's holds a space. */
@@ -47,14 +47,14 @@ export function subjectKey({
 }
 
 /** What a transcript holds to learn from, without the prompts, which are most of it. */
-export interface Argument {
+export interface VerdictArgument {
   readonly verdictId: string
   readonly subject: Snapshot
   readonly turns: readonly ClosedTurn[]
 }
 
 /** Null where the transcript holds no post: it was deleted, or was cut out because it is too large. */
-export function argumentOf({ verdictId, subject, turns }: Transcript): Argument | null {
+export function argumentOf({ verdictId, subject, turns }: Transcript): VerdictArgument | null {
   const read = snapshot.safeParse(subject)
   if (!read.success) return null
   const told = turns.map(({ stage, role, answer, failed }) => {

@@ -6,8 +6,8 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library, Proposal, Proposer, Room } from '../../contracts/ports/library.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { type AskSettings, askingCurator, type LearnIo } from './ask-curator.ts'
-import type { Argument } from './feedback.ts'
-import { type Decided, type Judged, type Learnt, subjectKey } from './feedback.ts'
+import type { VerdictArgument } from './feedback.ts'
+import { type FeedbackOutcome, type FeedbackVerdict, type JudgedVerdicts, subjectKey } from './feedback.ts'
 import { type CaseToCurate, proposingLessons } from './propose-lesson.ts'
 
 /** The part of a protocol that learning needs. */
@@ -51,11 +51,15 @@ export function learner(deps: {
    * One outcome for each message of feedback, in order. Throws a `RetryLaterError` or `PermanentError` when the curator can't
    * be asked at all; what was proposed by then is kept.
    */
-  async function learn(feedback: readonly FeedbackMessage[], judged: Judged, io: LearnIo): Promise<Learnt[]> {
+  async function learn(
+    feedback: readonly FeedbackMessage[],
+    judged: JudgedVerdicts,
+    io: LearnIo,
+  ): Promise<FeedbackOutcome[]> {
     const { signal } = io
-    const ended = new Map<FeedbackMessage, Learnt>()
-    const outcomes = () => feedback.map((one): Learnt => ended.get(one) ?? { outcome: 'left' })
-    const settle = (messages: readonly FeedbackMessage[], how: (one: FeedbackMessage) => Learnt | null) =>
+    const ended = new Map<FeedbackMessage, FeedbackOutcome>()
+    const outcomes = () => feedback.map((one): FeedbackOutcome => ended.get(one) ?? { outcome: 'left' })
+    const settle = (messages: readonly FeedbackMessage[], how: (one: FeedbackMessage) => FeedbackOutcome | null) =>
       messages.filter((one) => {
         const learnt = how(one)
         if (learnt !== null) ended.set(one, learnt)
@@ -86,7 +90,7 @@ export function learner(deps: {
 
     const argued =
       cases.length === 0
-        ? new Map<string, Argument | null>()
+        ? new Map<string, VerdictArgument | null>()
         : await judged.arguments(
             cases.map(({ verdict }) => verdict),
             signal,
@@ -104,7 +108,7 @@ export function learner(deps: {
   }
 
   /** The outcome of feedback that can't be used whatever the verdict is, else null. */
-  function faultOf({ protocol: name, label }: FeedbackMessage): Learnt | null {
+  function faultOf({ protocol: name, label }: FeedbackMessage): FeedbackOutcome | null {
     if (!known.has(name)) return { outcome: 'invalid', why: `protocol: there is none called ${name}` }
     const protocol = byName.get(name)
     if (protocol === undefined) return { outcome: 'refused', why: `${name} is switched off in the settings` }
@@ -117,10 +121,10 @@ export function learner(deps: {
   async function withoutModel(
     one: FeedbackMessage,
     shelf: string,
-    verdict: Decided,
+    verdict: FeedbackVerdict,
     before: readonly Proposal[],
     rooms: ReturnType<typeof roomsOf>,
-  ): Promise<Learnt | null> {
+  ): Promise<FeedbackOutcome | null> {
     const others = before.filter(({ label }) => label !== one.label)
     if (others.some(({ provenance }) => Date.parse(provenance.at) > one.at)) return { outcome: 'superseded' }
     const withdrawn = others.filter(({ state }) => state === 'waiting').map(({ id }) => id)
@@ -142,7 +146,7 @@ function kindOf(verdictId: string, protocol: LearningProtocol | undefined): Subj
   return protocol?.subject === 'reply' || isCrossKind(verdictId) ? 'reply' : 'post'
 }
 
-function unjudged({ protocol }: FeedbackMessage): Learnt {
+function unjudged({ protocol }: FeedbackMessage): FeedbackOutcome {
   return { outcome: 'unjudgeable', why: `no final verdict of ${protocol} on this subject is there` }
 }
 

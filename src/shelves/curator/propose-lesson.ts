@@ -4,15 +4,15 @@ import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { FeedbackMessage } from '../../contracts/facts/messages.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { Library, NewProposal, Proposal } from '../../contracts/ports/library.ts'
-import { type askingCurator, CaseFailed, type Distilled, type LearnIo } from './ask-curator.ts'
-import type { Argument, Decided, Learnt } from './feedback.ts'
+import { type askingCurator, CaseFailed, type DistilledLesson, type LearnIo } from './ask-curator.ts'
+import type { FeedbackOutcome, FeedbackVerdict, VerdictArgument } from './feedback.ts'
 
 /** Feedback that the curator has to be asked about. */
 export interface CaseToCurate {
   readonly feedback: FeedbackMessage
   /** The shelf for what is learnt. */
   readonly shelf: string
-  readonly verdict: Decided
+  readonly verdict: FeedbackVerdict
   readonly kind: SubjectKind
 }
 
@@ -41,9 +41,9 @@ export function proposingLessons(
    */
   return async (
     { feedback, shelf, verdict, kind }: CaseToCurate,
-    argument: Argument | null | undefined,
+    argument: VerdictArgument | null | undefined,
     io: LearnIo,
-  ): Promise<Learnt | null> => {
+  ): Promise<FeedbackOutcome | null> => {
     if (argument === undefined) return { outcome: 'unjudgeable', why: "the verdict's transcript is not there" }
     if (argument === null) return { outcome: 'unjudgeable', why: "the verdict's transcript holds no post" }
     const curation = curations.get(feedback.protocol)
@@ -85,7 +85,7 @@ function lessonKey(verdictId: string, label: string): string {
 }
 
 /** The lesson that a proposal holds. None of a rejected one: a person has turned it down, so the curator is asked anew. */
-function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<Distilled>][] {
+function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Promise<DistilledLesson>][] {
   const { keyCues, summary } = metadata
   if (state === 'rejected' || keyCues === undefined || summary === undefined) return []
   return [[lessonKey(provenance.verdictId, label), Promise.resolve({ keyCues, summary })]]
@@ -94,10 +94,10 @@ function lessonIn({ label, metadata, provenance, state }: Proposal): [string, Pr
 function proposalOf(
   { tenant, subjectId, protocol, label, by, at, note }: FeedbackMessage,
   shelf: string,
-  verdict: Decided,
+  verdict: FeedbackVerdict,
   kind: SubjectKind,
   text: string,
-  lesson: Distilled,
+  lesson: DistilledLesson,
 ): NewProposal {
   return {
     shelf,

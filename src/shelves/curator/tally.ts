@@ -1,13 +1,15 @@
 import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
-import type { Incoming } from '../../contracts/ports/topic.ts'
-import type { Spent } from './ask-curator.ts'
-import type { Learnt } from './feedback.ts'
+import type { IncomingMessage } from '../../contracts/ports/topic.ts'
+import type { CuratorCost } from './ask-curator.ts'
+import type { FeedbackOutcome } from './feedback.ts'
 
 /** What became of one message. */
-export type End = Learnt | { readonly outcome: 'unreadable'; readonly reason: DeadLetterReason; readonly why: string }
+export type End =
+  | FeedbackOutcome
+  | { readonly outcome: 'unreadable'; readonly reason: DeadLetterReason; readonly why: string }
 
 /** How many messages had which outcome; each counts once. */
-export interface Learning extends Spent {
+export interface LearningTally extends CuratorCost {
   readonly read: number
   readonly proposed: number
   readonly alreadyProposed: number
@@ -38,7 +40,7 @@ export function tallying() {
   const reasons = new Map<string, { why: string; messages: number; first: string }>()
   const of = (outcome: End['outcome']) => counts.get(outcome) ?? 0
   return {
-    count({ topic, partition, offset }: Pick<Incoming, 'topic' | 'partition' | 'offset'>, end: End): void {
+    count({ topic, partition, offset }: Pick<IncomingMessage, 'topic' | 'partition' | 'offset'>, end: End): void {
       counts.set(end.outcome, of(end.outcome) + 1)
       if (!('why' in end)) return
       const known = reasons.get(end.why)

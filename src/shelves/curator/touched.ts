@@ -3,7 +3,7 @@ import type { Precedent } from '../../contracts/ports/library.ts'
 import { subjectKey } from './feedback.ts'
 
 /** A verdict with one of the precedents among its evidence. */
-export interface Touched
+export interface TouchedVerdict
   extends Pick<Verdict, 'id' | 'tenant' | 'protocol' | 'subjectId' | 'revision' | 'final' | 'label' | 'decidedBy'> {
   readonly decidedAt: string
   readonly precedents: readonly string[]
@@ -14,7 +14,7 @@ export interface Touched
 /** Collects those verdicts that rest on one of these precedents. */
 export function restingOn(precedents: readonly Precedent[], tenant: string | undefined) {
   const shownTo = Map.groupBy(precedents, ({ id }) => id)
-  const hits = new Map<string, Omit<Touched, 'stands'>>()
+  const hits = new Map<string, Omit<TouchedVerdict, 'stands'>>()
   /** By subject, of those that have been hit. */
   const newest = new Map<string, number>()
   const isShown = (id: string, of: string) =>
@@ -31,7 +31,7 @@ export function restingOn(precedents: readonly Precedent[], tenant: string | und
       hits.set(id, { id, tenant: one.tenant, protocol, subjectId, ...decided, precedents: on })
     },
     /** In the order in which they were handed over. */
-    all: (): readonly Touched[] =>
+    all: (): readonly TouchedVerdict[] =>
       [...hits.values()].map((one) => ({ ...one, stands: newest.get(subjectKey(one)) === one.revision })),
   }
 }

@@ -73,7 +73,7 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
   }
 
   async function divided(texts: readonly Prefixed[], signal: AbortSignal, refusal: unknown): Promise<Embedded> {
-    if (!(refusal instanceof PermanentError) || refusal.mend !== undefined) throw refusal
+    if (!(refusal instanceof PermanentError) || refusal.operatorAction !== undefined) throw refusal
     const [only] = texts
     if (only === undefined || texts.length === 1) return shortened(only ?? { text: '', prefix: '' }, signal, refusal)
     const half = Math.ceil(texts.length / 2)
@@ -98,7 +98,7 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
       try {
         return await embedBatch([{ text: cut(text, length).text, prefix }], signal)
       } catch (error) {
-        if (!(error instanceof PermanentError) || error.mend !== undefined) throw error
+        if (!(error instanceof PermanentError) || error.operatorAction !== undefined) throw error
       }
     }
     throw refusal
@@ -109,7 +109,10 @@ export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
     const body: OpenAI.EmbeddingCreateParams = { model, input, encoding_format: 'float' }
     const read = await server.post(body, signal, TIMEOUT_MS).catch((error: unknown) => {
       if (error instanceof PermanentError)
-        throw new PermanentError('rejected', `embeddings: ${error.message}`, { cause: error, mend: error.mend })
+        throw new PermanentError('rejected', `embeddings: ${error.message}`, {
+          cause: error,
+          operatorAction: error.operatorAction,
+        })
       throw error
     })
     const { success, data } = answer.safeParse(read)

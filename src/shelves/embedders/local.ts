@@ -5,11 +5,11 @@ import type { Embedder } from '../../contracts/ports/library.ts'
 import { readPart, weakByLength } from './characters.ts'
 
 /** Request and response of the worker. */
-export interface ToEmbed {
+export interface EmbeddingJob {
   readonly id: number
   readonly texts: readonly string[]
 }
-export type Embedded = { readonly id: number } & (
+export type EmbeddingResponse = { readonly id: number } & (
   | { readonly ok: true; readonly vectors: Float32Array<ArrayBuffer>[] }
   | { readonly ok: false; readonly why: string }
 )
@@ -75,7 +75,7 @@ function startThread() {
     for (const id of [...open.keys()])
       settle(id)?.reject(new RetryLaterError('unavailable', 'the local embedder stopped unexpectedly', { cause }))
   }
-  worker.on('message', (answer: Embedded) => {
+  worker.on('message', (answer: EmbeddingResponse) => {
     const waiting = settle(answer.id)
     if (answer.ok) waiting?.resolve(answer.vectors)
     else waiting?.reject(new PermanentError('library', `the local embedder failed: ${answer.why}`))
@@ -102,7 +102,7 @@ function startThread() {
           },
         })
         worker.ref()
-        worker.postMessage({ id, texts } satisfies ToEmbed)
+        worker.postMessage({ id, texts } satisfies EmbeddingJob)
       })
     },
     async stop(): Promise<void> {

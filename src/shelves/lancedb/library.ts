@@ -10,7 +10,7 @@ import { type LibraryOptions, libraryOver } from '../library.ts'
 import { tableName } from '../names.ts'
 import { DamagedFiles, type ShelfRecord, type Storage } from '../storage.ts'
 import { namesIn, replaceFile, textOf } from './files.ts'
-import { type StillHeld, withLock } from './lock.ts'
+import { type LockCheck, withLock } from './lock.ts'
 import { isOfCutFiles } from './open-tables.ts'
 import { changeFiles, deletionLog, proposalFiles, shelfFiles } from './records.ts'
 import type { ResidentBounds } from './resident.ts'
@@ -40,7 +40,7 @@ function lanceStorage(path: string, now: () => number, resident?: ResidentBounds
   const deletions = deletionLog(join(path, 'forgotten'), now)
   let turn: Promise<unknown> = Promise.resolve()
   /** Of the writer at work. */
-  let stillHeld: StillHeld = async () => {}
+  let stillHeld: LockCheck = async () => {}
   let checked: Promise<void> | undefined
 
   /** Before anything is read; once it was found to be in this version's form, only before writing again. */

@@ -15,7 +15,7 @@ const WAIT_MS = 120_000
 const POLL_MS = 25
 
 /** Rejects with a `RetryLaterError` once another process has taken the lock, as from one that stood still for too long. */
-export type StillHeld = () => Promise<void>
+export type LockCheck = () => Promise<void>
 
 /**
  * Runs `work` while no other process holds the lock in the same file; before each write, `work` asks whether it is still held. A
@@ -25,7 +25,7 @@ export type StillHeld = () => Promise<void>
  */
 export async function withLock<Result>(
   file: string,
-  work: (stillHeld: StillHeld) => Promise<Result>,
+  work: (stillHeld: LockCheck) => Promise<Result>,
   { staleMs = STALE_MS }: { staleMs?: number } = {},
 ): Promise<Result> {
   const { stillHeld, release } = await acquire(file, staleMs)

@@ -7,12 +7,12 @@ import { learntFrom, ownerOf } from '../names.ts'
 import {
   type ChangeHead,
   type ChangeRecord,
+  type ChangeStep,
   DamagedFiles,
+  type ProposalOrigin,
   type ProposalRecord,
-  type Proposed,
   proposedOf,
   type ShelfRecord,
-  type Step,
 } from '../storage.ts'
 import { appendLine, jsonFiles, namesIn, replaceFile, textOf, watchedJsonFiles } from './files.ts'
 
@@ -128,7 +128,7 @@ export function changeFiles(folder: string) {
       const changes = await Promise.all(ids.reverse().map(known))
       return changes.filter((change) => change !== null).filter((it) => shelf === undefined || it.shelf === shelf)
     },
-    addStep(head: ChangeHead, step: Step): Promise<void> {
+    addStep(head: ChangeHead, step: ChangeStep): Promise<void> {
       return appendLine(pathOf(head.id), JSON.stringify({ ...head, rolledBackAt: null, ...step }))
     },
     put: ({ torn: _, ...change }: ChangeRecord) => replaceFile(pathOf(change.id), `${JSON.stringify(change)}\n`),
@@ -198,10 +198,10 @@ export function proposalFiles(folder: string) {
   }
 
   /** By file name, so that each file is read for it only once. */
-  const seen = new Map<string, Proposed>()
+  const seen = new Map<string, ProposalOrigin>()
 
   return {
-    async proposed(): Promise<Proposed[]> {
+    async proposed(): Promise<ProposalOrigin[]> {
       const names = await files.names()
       const there = new Set(names)
       for (const name of seen.keys()) if (!there.has(name)) seen.delete(name)

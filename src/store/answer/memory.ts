@@ -1,12 +1,15 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import type { Answer, Answers } from '../../contracts/ports/answers.ts'
+import type { Answers, VerdictAnswer } from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { nameOf } from '../thread/memory-table.ts'
 import { answerWaiters } from './waiters.ts'
 
 /** Answers to requests, for the other memory stores of this Gavel to write to. */
 export interface AnswerTable {
-  begin(ref: ThreadRef, answer: Pick<Answer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean }): void
+  begin(
+    ref: ThreadRef,
+    answer: Pick<VerdictAnswer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean },
+  ): void
   /** Erases what was answered; false if nothing is known of it. */
   erase(ref: ThreadRef): boolean
 }
@@ -16,7 +19,7 @@ const HOOKED_MS = 86_400_000
 
 /** Answers in memory. */
 export function memoryAnswers(clock: Clock): Answers & AnswerTable {
-  const answers = new Map<string, Answer>()
+  const answers = new Map<string, VerdictAnswer>()
   /** Requests that a webhook is to hear of, and until when their answers can be read. */
   const hooked = new Map<string, number>()
   const waiters = answerWaiters()

@@ -2,10 +2,10 @@ import {
   type Account,
   accountsOf,
   amountOf,
+  type BudgetRefusal,
   type BudgetSettings,
   type Budgets,
   booked,
-  type Refused,
   ROOM_SOON_MS,
   sharedAccount,
 } from '../../contracts/ports/budgets.ts'
@@ -125,9 +125,9 @@ function refusals(
   balance: Balance | undefined,
   bound: Units,
   now: number,
-): Refused[] {
+): BudgetRefusal[] {
   const left = perMs === null ? null : leftOf(perMs, now)
-  return UNITS.flatMap((key): Refused[] => {
+  return UNITS.flatMap((key): BudgetRefusal[] => {
     const [most, used, out, wanted] = [limit[key], balance?.used[key] ?? 0, balance?.out[key] ?? 0, bound[key]]
     if (most === null || used + wanted <= most) return []
     const refused = { granted: false, scope, unit: key === 'tokens' ? 'tokens' : 'usd' } as const
@@ -137,7 +137,7 @@ function refusals(
   })
 }
 
-function waitOf({ renewsInMs }: Refused): number {
+function waitOf({ renewsInMs }: BudgetRefusal): number {
   return renewsInMs ?? Number.MAX_SAFE_INTEGER
 }
 

@@ -9,7 +9,7 @@ import {
   type UnpublishedCase,
 } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { aboveOf, askReview, keepRuling } from '../../judging/threads/decisions.ts'
+import { askReview, keepRuling, overridingVerdictOf } from '../../judging/threads/decision-rules.ts'
 import { eraseInFlight, leaveCarry, leaveUnjudged, mayRestart, restart } from '../../judging/threads/revisions.ts'
 import { reviewOf } from '../decision/memory.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
@@ -196,7 +196,7 @@ function putEnd(
 ): string {
   const { id, protocol } = record
   const ref = threadOf(record)
-  const above = aboveOf(threads.find(ref), record)
+  const above = overridingVerdictOf(threads.find(ref), record)
   const written = above === null ? { verdict, transcript } : proposal(above)
   const wasShown = [...journal.values()].some(({ shown = [] }) => shown.length > 0)
   threads.step(ref, (thread) => {

@@ -2,12 +2,12 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { call, caseRecord, type JournalEntry, journalEntry } from '../../contracts/facts/case.ts'
 import {
-  type Above,
   type CaseStore,
   type CaseSubject,
   CaseWithheld,
   type KnownCase,
   type LostCall,
+  type OverridingVerdict,
   StoreSuspended,
   type TakenCase,
   type UnpublishedCase,
@@ -228,7 +228,7 @@ function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseS
     const { thread, decided } = threadKeys(keys, member)
     const touched = { case: keys.case(id), open, unworked, outbox, thread, decided, incarnation, owners }
     const given = { ...touched, id, epoch, protocol, member, carry, label, again }
-    for (let above: Above | null = null; ; ) {
+    for (let above: OverridingVerdict | null = null; ; ) {
       const written = above === null ? { verdict, transcript } : proposal(above)
       const reply = concludeReply.parse(
         await conclude(client, {

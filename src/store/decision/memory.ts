@@ -1,12 +1,12 @@
-import { type DecisionOutcome, decidableKind, type Review, reviewId } from '../../contracts/facts/decisions.ts'
+import { type DecisionOutcome, decidableKind, type Review, reviewId } from '../../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import {
-  type Decided,
   type DecidedRevision,
+  type DecisionResult,
   type DecisionStore,
   decisionName,
 } from '../../contracts/ports/decisions.ts'
-import { type Deciding, decide, publishedOf } from '../../judging/threads/decisions.ts'
+import { carryOutDecision, type DecisionStep, publishedOf } from '../../judging/threads/decision-rules.ts'
 import { newThread } from '../../judging/threads/thread.ts'
 import type { CaseTable } from '../case/memory-table.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
@@ -14,7 +14,7 @@ import type { ThreadTable } from '../thread/memory-table.ts'
 
 /** What people decide of threads in memory, of which none is ever forgotten. */
 export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): DecisionStore {
-  const told = new Map<string, Decided>()
+  const told = new Map<string, DecisionResult>()
   return {
     async decide(decision, scope, now, write) {
       const { ref, protocol, place, label, by } = decision
@@ -22,8 +22,8 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
       const openId = threads.find(ref)?.revisions.get(protocol)?.openId ?? null
       const isOpen = openId !== null && cases.get(openId)?.status === 'open'
       const given = { decision, of, scope, now, isOpen }
-      const step = (written: Deciding['written']) =>
-        threads.step(ref, (thread) => decide(thread, { ...given, written }))
+      const step = (written: DecisionStep['written']) =>
+        threads.step(ref, (thread) => carryOutDecision(thread, { ...given, written }))
       const first = step(null)
       if (first.told !== undefined) told.set(of, first.told)
       if (first.decided.outcome !== 'changed') return done(first.decided, first.review)
@@ -42,7 +42,7 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
       }
       return done(decided)
 
-      function done(ended: Decided, review?: { why: string; verdict: string }): Decided {
+      function done(ended: DecisionResult, review?: { why: string; verdict: string }): DecisionResult {
         if (review !== undefined) {
           const speaks = decision.withdraw || label === null ? {} : { label }
           const asked = { protocol, ...review, ...speaks, of, by }

@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { StoreSuspended } from '../../contracts/ports/cases.ts'
-import { type Decided, type DecidedVerdict, type DecisionStore, decisionName } from '../../contracts/ports/decisions.ts'
+import {
+  type DecidedVerdict,
+  type DecisionResult,
+  type DecisionStore,
+  decisionName,
+} from '../../contracts/ports/decisions.ts'
 import { TOKEN } from '../redis/incarnation.ts'
 import { memberOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
@@ -117,7 +122,7 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
   }
 }
 
-function decidedOf([outcome, detail]: z.infer<typeof outcomeReply>): Decided {
+function decidedOf([outcome, detail]: z.infer<typeof outcomeReply>): DecisionResult {
   if (outcome === 'suspended') throw new StoreSuspended()
   if (outcome === 'late') return { outcome, last: Number(detail) }
   if (outcome === 'refused') return { outcome, why: detail }
@@ -125,7 +130,7 @@ function decidedOf([outcome, detail]: z.infer<typeof outcomeReply>): Decided {
   return { outcome }
 }
 
-function replyOf(decided: Decided): string[] {
+function replyOf(decided: DecisionResult): string[] {
   if (decided.outcome === 'late') return [decided.outcome, String(decided.last)]
   if (decided.outcome === 'refused') return [decided.outcome, decided.why]
   if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') return [decided.outcome, decided.verdict ?? '']

@@ -2,7 +2,7 @@ import type { CaseRecord } from '../../contracts/facts/case.ts'
 import type { ShownItem } from '../../contracts/facts/library.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { Erasures, ShownCase, WaitingErasures } from '../../contracts/ports/erasures.ts'
+import type { Erasures, ExposedCase, WaitingErasures } from '../../contracts/ports/erasures.ts'
 import { ownerOf } from '../../shelves/names.ts'
 import { type CaseTable, type KeptCase, threadOf } from '../case/memory-table.ts'
 
@@ -20,7 +20,7 @@ export interface MemoryErasures extends Erasures {
 export function memoryErasures(cases: CaseTable, clock: Clock): MemoryErasures {
   /** Deleted owners, and since when they wait to be erased, ms. */
   const [owners, shelves, inCases] = [1, 2, 3].map(() => new Map<string, number>()) as [Queue, Queue, Queue]
-  const shown = new Map<string, Map<string, ShownCase>>()
+  const shown = new Map<string, Map<string, ExposedCase>>()
   const leaders = new Map<string, { readonly name: string; readonly until: number }>()
   let hasLibrary = false
 

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import { SUBJECT_KINDS, type ThreadRef } from '../../contracts/facts/thread.ts'
-import type { DeletedOwners, Erasures, ShownCase, WaitingErasures } from '../../contracts/ports/erasures.ts'
+import type { DeletedOwners, Erasures, ExposedCase, WaitingErasures } from '../../contracts/ports/erasures.ts'
 import { ownerOf } from '../../shelves/names.ts'
 import { connect, type RedisSettings } from '../redis/connect.ts'
 import { type Keys, keysUnder } from '../redis/keys.ts'
@@ -44,7 +44,7 @@ function ownerOfThread({ tenant, postId, kind }: ThreadRef): string {
 }
 
 /** A case as the set of those that were shown something has it: always the same for the same case. */
-export function shownMember({ ref: { tenant, postId, kind }, protocol, caseId }: ShownCase): string {
+export function shownMember({ ref: { tenant, postId, kind }, protocol, caseId }: ExposedCase): string {
   return JSON.stringify({ ref: { tenant, postId, kind }, protocol, caseId })
 }
 

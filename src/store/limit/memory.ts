@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../../contracts/ports/clock.ts'
 import {
+  type CallLimits,
   LIMIT_DEFAULTS,
   type LimitScope,
   type LimitSettings,
-  type Limits,
   mustFit,
   recheckAfter,
   type Ticket,
-} from '../../contracts/ports/limits.ts'
+} from '../../contracts/ports/call-limits.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
 
 interface Entry {
   readonly at: number
   calls: number
   tokens: number
 }
-interface Waiting {
+interface WaitingCall {
   readonly asker: string
   readonly tokens: number
   lostAt: number
@@ -25,11 +25,11 @@ interface Scope {
   entries: Entry[]
   /** Calls in flight: ends of their leases by ticket. */
   readonly places: Map<string, number>
-  line: Waiting[]
+  line: WaitingCall[]
 }
 
 /** Limits in memory: the same promises within one process. */
-export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): Limits {
+export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): CallLimits {
   const settings = { ...LIMIT_DEFAULTS, ...given }
   const { windowMs, leaseMs, lateMs } = settings
   const scopes = new Map<string, Scope>()
@@ -54,7 +54,7 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const found = scope.line.findIndex((one) => one.asker === asker && one.tokens === tokens)
     const rank = found === -1 ? scope.line.length : found
     const used = { calls: sum(scope.entries, 'calls'), tokens: sum(scope.entries, 'tokens') }
-    const over = (ahead: readonly Waiting[]) => ({
+    const over = (ahead: readonly WaitingCall[]) => ({
       calls: used.calls + ahead.length + 1 - callsPerMinute,
       tokens: used.tokens + sum(ahead, 'tokens') + tokens - tokensPerMinute,
     })

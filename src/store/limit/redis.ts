@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import { LIMIT_DEFAULTS, type LimitSettings, type Limits, mustFit, type Ticket } from '../../contracts/ports/limits.ts'
+import {
+  type CallLimits,
+  LIMIT_DEFAULTS,
+  type LimitSettings,
+  mustFit,
+  type Ticket,
+} from '../../contracts/ports/call-limits.ts'
 import { script } from '../redis/script.ts'
 
 const reserve = script('limit/reserve', {
@@ -39,7 +45,7 @@ export function redisLimits(
   client: Redis,
   under: (name: string) => string,
   given: Partial<LimitSettings> = {},
-): Limits {
+): CallLimits {
   const settings = { ...LIMIT_DEFAULTS, ...given }
   const { leaseMs, recheckMs, lateMs } = settings
   const width = Math.ceil(settings.windowMs / BUCKETS)

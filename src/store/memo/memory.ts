@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { KeptAnswer, Looked, Memo, MemoEntry } from '../../contracts/ports/memo.ts'
+import type { KeptAnswer, Memo, MemoEntry, MemoLookup } from '../../contracts/ports/memo.ts'
 
 interface StoredQuestion {
   /** The entry is JSON. */
@@ -46,7 +46,7 @@ export function memoryMemo(clock: Clock): Memo {
     return question
   }
 
-  function look(key: string, asker: string, leaseMs: number, subject: string): Looked {
+  function look(key: string, asker: string, leaseMs: number, subject: string): MemoLookup {
     const found = find(key)
     if (found?.answer != null) {
       if (!isQuiet(subject)) note(key, found, subject)

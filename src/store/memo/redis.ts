@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { frameOf, type KeptAnswer, type Looked, type Memo } from '../../contracts/ports/memo.ts'
+import { frameOf, type KeptAnswer, type Memo, type MemoLookup } from '../../contracts/ports/memo.ts'
 import { memberOf } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
 
@@ -126,7 +126,7 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   }
 }
 
-function lookedOf([state, detail]: readonly [string, string]): Looked {
+function lookedOf([state, detail]: readonly [string, string]): MemoLookup {
   if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
   return state === 'mine' ? { state } : { state: 'asked', waitMs: Number(detail) }
 }
@@ -167,7 +167,7 @@ interface KeptFrame {
   readonly items: readonly { readonly name: string; readonly entry: string }[]
 }
 
-interface Waiting extends KeptFrame {
+interface WaitingFrame extends KeptFrame {
   resolve(kept: boolean[]): void
   reject(error: unknown): void
 }
@@ -180,9 +180,9 @@ const KEPT_AT_ONCE = 200
  * stores.
  */
 function keepTogether(client: Redis): (kept: KeptFrame, keepMs: number) => Promise<boolean[]> {
-  const waiting = new Map<number, Waiting[]>()
+  const waiting = new Map<number, WaitingFrame[]>()
 
-  async function store(frames: readonly Waiting[], keepMs: number): Promise<void> {
+  async function store(frames: readonly WaitingFrame[], keepMs: number): Promise<void> {
     try {
       const given = { keepMs, frames: frames.map(rowOf), items: frames.flatMap(({ items }) => items) }
       const stored = flags.parse(await keep(client, given)).map((flag) => flag === 1)
@@ -198,7 +198,7 @@ function keepTogether(client: Redis): (kept: KeptFrame, keepMs: number) => Promi
 
   function storeAll(): void {
     for (const [keepMs, all] of waiting) {
-      let [some, items]: [Waiting[], number] = [[], 0]
+      let [some, items]: [WaitingFrame[], number] = [[], 0]
       for (const one of all) {
         if (some.length > 0 && items + one.items.length > KEPT_AT_ONCE) {
           void store(some, keepMs)

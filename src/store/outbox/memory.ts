@@ -1,5 +1,5 @@
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { publish } from '../../judging/threads/revisions.ts'
@@ -84,7 +84,7 @@ export function outboxEntries(clock: Clock): OutboxEntries {
     stripDecided(id) {
       const at = waiting.findIndex((entry) => entry.id === decided.get(id)?.entry)
       const entry = waiting[at]
-      if (entry?.kind === 'verdict') waiting[at] = { ...entry, verdict: withoutWords(entry.verdict) }
+      if (entry?.kind === 'verdict') waiting[at] = { ...entry, verdict: redactWords(entry.verdict) }
     },
     put(entry) {
       const id = `${clock()}-${++number}`

@@ -6,7 +6,7 @@ import {
   decisionOutcome,
   type Review,
   reviewId,
-} from '../../contracts/facts/decisions.ts'
+} from '../../contracts/facts/decision-messages.ts'
 import { requestIn } from '../../contracts/facts/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'

@@ -1,8 +1,8 @@
 import type { Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { StageBacklog } from '../../contracts/ports/queues.ts'
-import { type AskJob, asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './queues.ts'
+import type { StageBacklog } from '../../contracts/ports/stage-queues.ts'
+import { type AskJob, asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './stage-queues.ts'
 
 /** The asks of so many jobs are counted; where more jobs have a state, the mean of these stands for the rest. */
 const COUNTED_JOBS = 50

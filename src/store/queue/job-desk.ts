@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { AskGroup, AskWait, JobDesk } from '../../contracts/ports/queues.ts'
+import type { AskGroup, AskWait, JobDesk } from '../../contracts/ports/stage-queues.ts'
 import { backlogOf } from './backlog.ts'
 import {
   type AskJob,
@@ -13,7 +13,7 @@ import {
   openJobQueues,
   type Stage,
   stageName,
-} from './queues.ts'
+} from './stage-queues.ts'
 import { turns } from './turns.ts'
 
 /** The jobs of cases on BullMQ, without any worker. */

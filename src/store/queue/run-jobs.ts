@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DelayedError, type Job } from 'bullmq'
 import type { FairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { Advance, AskGroup, AttemptEnd, Work } from '../../contracts/ports/queues.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import type { Advance, AskGroup, AttemptEnd, Work } from '../../contracts/ports/stage-queues.ts'
 import {
   type AskJob,
   askJobId,
@@ -16,7 +16,7 @@ import {
   type QueueSettings,
   stageName,
   stageSettings,
-} from './queues.ts'
+} from './stage-queues.ts'
 import type { Turns } from './turns.ts'
 
 export interface RunParts {

@@ -2,9 +2,10 @@ import { type Job, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { StageQueues, Work } from '../../contracts/ports/queues.ts'
 import { casesNamed, type Report } from '../../contracts/ports/report.ts'
+import type { StageQueues, Work } from '../../contracts/ports/stage-queues.ts'
 import { backlogOf } from './backlog.ts'
+import { runAsks, runCase } from './run-jobs.ts'
 import {
   type AskJob,
   type CaseJob,
@@ -15,8 +16,7 @@ import {
   type QueueSettings,
   type Stage,
   stageSettings,
-} from './queues.ts'
-import { runAsks, runCase } from './run-jobs.ts'
+} from './stage-queues.ts'
 import { type Turns, turns } from './turns.ts'
 
 /** How long a worker pauses after an error of its own, in ms. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { setAside } from '../../contracts/facts/kept-image.ts'
-import type { JudgeAgainStore, JudgedAgain } from '../../contracts/ports/judge-again.ts'
+import type { AgainOutcome, JudgeAgainStore } from '../../contracts/ports/judge-again.ts'
 import type { RememberedThread } from '../../contracts/ports/threads.ts'
 import { MADE_UP_MS } from '../../judging/threads/judge-again.ts'
 import { type Keys, memberOf, threadKeys } from '../redis/keys.ts'
@@ -44,7 +44,7 @@ const reviveThread = script('recovery/revive', {
 
 const takeTurn = script('recovery/turn', { keys: ['turn'], args: ['now', 'cost', 'madeUp'] })
 
-const outcomes = z.array(z.enum(['due', 'newer', 'deleted', 'forgotten', 'changed'] satisfies JudgedAgain[]))
+const outcomes = z.array(z.enum(['due', 'newer', 'deleted', 'forgotten', 'changed'] satisfies AgainOutcome[]))
 
 /** An unfinished run is gone on with for so long, in ms. */
 const KEEP_RUN_MS = 7 * 24 * 3_600_000
@@ -126,7 +126,7 @@ function rowOf({ protocol, revision, readsComments }: { protocol: string; revisi
   return { protocol, revision, readsComments }
 }
 
-function outcomesIn(reply: unknown): JudgedAgain[] {
+function outcomesIn(reply: unknown): AgainOutcome[] {
   return outcomes.parse(notSuspended(reply))
 }
 

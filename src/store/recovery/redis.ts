@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import type { CarriedOut, PublishedRevision } from '../../contracts/ports/recovery.ts'
+import type { PublishedEffect, PublishedRevision } from '../../contracts/ports/recovery.ts'
 import { type Keys, memberOf, PUBLISHERS, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import { placeOf } from '../thread/redis-intake.ts'
@@ -100,7 +100,7 @@ export function redisRecovery(
       return { raised, givenUp }
     },
     /** Puts what people decided of a thread beside it again; returns how much of it was not known. */
-    async restoreDecided(ref: ThreadRef, carriedOut: readonly CarriedOut[]) {
+    async restoreDecided(ref: ThreadRef, carriedOut: readonly PublishedEffect[]) {
       const member = memberOf(ref)
       const { thread, decided } = threadKeys(keys, member)
       const all = carriedOut.map(({ verdict, label, place, same, asked, stands, isUntold, ...one }) => {

@@ -3,7 +3,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { RedisFault } from '../../contracts/ports/report.ts'
 
 /** Why Redis refuses commands although it answers, and what to do about it. */
-export interface Refusal {
+export interface RedisRefusal {
   readonly fault: RedisFault
   readonly says: string
 }
@@ -11,7 +11,7 @@ export interface Refusal {
 const GOES_ON = 'the service then continues by itself'
 
 /** By the word that Redis's reply begins with. */
-const REFUSALS: Readonly<Record<string, Refusal>> = {
+const REFUSALS: Readonly<Record<string, RedisRefusal>> = {
   OOM: {
     fault: 'out-of-memory',
     says: `Redis is at its maxmemory and refuses writes: raise it (CONFIG SET maxmemory); ${GOES_ON}`,
@@ -58,7 +58,7 @@ const WORD = /^(?:ERR Error running script .*?: -?)?([A-Z]+) /
 const SCRIPT_RIGHTS = /ACL failure in script|The user executing the script can't/
 
 /** The refusal that an error is; null if it is none. */
-export function refusalOf(error: unknown): Refusal | null {
+export function refusalOf(error: unknown): RedisRefusal | null {
   if (!(error instanceof Error)) return null
   const word = SCRIPT_RIGHTS.test(error.message) ? 'NOPERM' : WORD.exec(error.message)?.[1]
   return entryOf(REFUSALS, word ?? '') ?? null
@@ -70,7 +70,7 @@ const TRY_MS = 1_000
  * Why a server keeps its clients waiting: ioredis sends no command to one that is not ready, so a connection of its own is
  * asked. Null if it does not say.
  */
-export async function whyItWaits(client: Redis): Promise<Refusal | null> {
+export async function whyItWaits(client: Redis): Promise<RedisRefusal | null> {
   const asking = client.duplicate({
     enableReadyCheck: false,
     lazyConnect: true,

@@ -15,11 +15,14 @@ type Rows<Name extends string, Of extends string> = `${Of}[]` extends Name
   : readonly Readonly<Record<Field<Name, Of>, Value>>[]
 
 /** One value for each name that the caller declared. */
-export type Given<Key extends string, Arg extends string> = Readonly<Record<Scalar<Key>, string>> &
+export type ScriptArguments<Key extends string, Arg extends string> = Readonly<Record<Scalar<Key>, string>> &
   Readonly<Record<Scalar<Arg>, Value>> & { readonly [Of in List<Key | Arg>]: Rows<Key | Arg, Of> }
 
 /** Runs the script on a connection; returns Redis's reply, which the caller parses. */
-export type Script<Key extends string, Arg extends string> = (client: Redis, given: Given<Key, Arg>) => Promise<unknown>
+export type RedisScript<Key extends string, Arg extends string> = (
+  client: Redis,
+  given: ScriptArguments<Key, Arg>,
+) => Promise<unknown>
 
 /**
  * The script at a path under `src/store/` (without `.lua`), called with its keys and arguments by name. The names are
@@ -30,7 +33,7 @@ export function script<const Key extends string = never, const Arg extends strin
   name: string,
   declared: { readonly keys: readonly Key[]; readonly args?: readonly Arg[] },
   read?: ReadLua,
-): Script<Key, Arg> {
+): RedisScript<Key, Arg> {
   const file = readScript(name, read)
   const faults = [
     ...differences('key', namesOf(file.keys, file.lists, 'keys'), declared.keys),

@@ -1,12 +1,12 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { newThread, type Step, type Thread } from '../../judging/threads/thread.ts'
+import { newThread, type Thread, type ThreadStep } from '../../judging/threads/thread.ts'
 
 /** All threads by name, and the due ones. */
 export interface ThreadTable {
   /** Null for a thread that was never written to, or was forgotten. */
   find(ref: ThreadRef): Thread | null
   /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
-  step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => Step<Outcome, Thread | null>): Outcome
+  step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => ThreadStep<Outcome, Thread | null>): Outcome
   due(): readonly { readonly ref: ThreadRef; readonly at: number }[]
 }
 

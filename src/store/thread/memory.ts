@@ -5,7 +5,7 @@ import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { putAsked } from '../../judging/threads/asked.ts'
 import { takeComments } from '../../judging/threads/comments.ts'
-import { askReview, restoredOnTheWay } from '../../judging/threads/decisions.ts'
+import { askReview, restoredOnTheWay } from '../../judging/threads/decision-rules.ts'
 import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
 import { openCases } from '../../judging/threads/opening.ts'
 import { takePost } from '../../judging/threads/post.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { OUTCOMES } from '../../contracts/facts/messages.ts'
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { withoutWords } from '../../contracts/facts/without-words.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { erasureKeys, queueKeys } from '../erasure/redis.ts'
 import { askedAbout } from '../memo/redis.ts'
@@ -230,7 +230,7 @@ async function restoredOnTheWay({ client, keys }: Pick<ThreadContext, 'client' |
       const entry = (await client.hget(keys.case(id), 'entry')) ?? ''
       const [found] = entry === '' ? [] : await client.xrange(keys.outbox, entry, entry)
       const verdict = found === undefined ? undefined : pairs(found[1]).find(([name]) => name === 'verdict')?.[1]
-      return { protocol, id, entry, verdict: verdict === undefined ? '' : withoutWords(verdict) }
+      return { protocol, id, entry, verdict: verdict === undefined ? '' : redactWords(verdict) }
     }),
   )
 }

@@ -6,7 +6,7 @@ import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import { StoreSuspended } from '../../contracts/ports/cases.ts'
-import type { CommentChange, Place, ThreadStore } from '../../contracts/ports/threads.ts'
+import type { CommentChange, MessagePlace, ThreadStore } from '../../contracts/ports/threads.ts'
 import { TOKEN } from '../redis/incarnation.ts'
 import { memberOf, threadKeys } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
@@ -200,6 +200,6 @@ function authorHash(author: string): string {
 }
 
 /** A message's position as its thread keeps it; empty if it is unknown. */
-export function placeOf(place: Place | undefined): string {
+export function placeOf(place: MessagePlace | undefined): string {
   return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
 }

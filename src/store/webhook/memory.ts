@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { webhookId } from '../../contracts/facts/webhook-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { type Claimed, type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/ports/webhooks.ts'
+import { type Delivery, KEEP_DELIVERY_MS, type LeasedDelivery, type Webhooks } from '../../contracts/ports/webhooks.ts'
 import { nameOf } from '../thread/memory-table.ts'
 
 interface Kept {
@@ -68,7 +68,7 @@ export function memoryWebhooks(
       }
     },
     async take(hook, limit, leaseMs) {
-      const claimed: Claimed[] = []
+      const claimed: LeasedDelivery[] = []
       for (const lane of new Set(waiting().flatMap((one) => (one.of.hook === hook ? [one.lane] : [])))) {
         let head = headOf(lane)
         while (head !== undefined && head.body === null && head.at <= clock()) {

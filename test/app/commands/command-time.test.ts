@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { recoveryParts } from '../../../src/app/commands/recovery-parts.ts'
 import { casesParts, inspectionParts } from '../../../src/app/commands/show/parts.ts'
-import { standingPart } from '../../../src/app/composition/standing.ts'
+import { statusPart } from '../../../src/app/composition/status.ts'
 import { type Stack, startStack } from '../../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../../src/operations/make-topics.ts'
 import { clientOf, environmentOn, settingsOf } from '../../support/pipeline.ts'
@@ -30,7 +30,7 @@ it('a command goes by the time of Redis, as the service does, where its own mach
     progress: () => {},
   })
   const recovery = await recoveryParts(settings, connectKafka, { signal, allAgain: false, dryRun: false })
-  const top = await standingPart(settings, connectKafka, { replicas: [], prometheus: undefined })
+  const top = await statusPart(settings, connectKafka, { replicas: [], prometheus: undefined })
   const told = {
     cases: cases.clock(),
     inspection: inspection.clock(),

@@ -9,10 +9,10 @@ import type { Library } from '../../../src/contracts/ports/library.ts'
 import type { Model } from '../../../src/contracts/ports/model.ts'
 import { type FileMessage, message } from '../../../src/data-files/file-message.ts'
 import { DIALECTS, type DialectName } from '../../../src/kit/understudy/dialects/all.ts'
-import type { Dialect } from '../../../src/kit/understudy/dialects/dialect.ts'
+import type { ServerDialect } from '../../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
 import { modelsOfEndpoints } from '../../../src/models/openai/endpoints.ts'
-import type { Lesson } from '../../../src/models/openai/learning.ts'
+import type { DialectLesson } from '../../../src/models/openai/learning.ts'
 import { noLibrary } from '../../support/parts.ts'
 
 const running: Understudy[] = []
@@ -58,7 +58,7 @@ function inputOf(protocol: (typeof PROTOCOLS)[number], input: (typeof INPUTS)[nu
 /** Settings under which one endpoint, this server, answers everything by a model of a name that says nothing. */
 function settingsFor(
   server: Understudy,
-  dialect: Dialect | undefined,
+  dialect: ServerDialect | undefined,
   change: Partial<Settings['models']> = {},
 ): Settings {
   const settings = loadSettings({})
@@ -111,7 +111,7 @@ function counted(model: Model) {
 
 /** Messages through the whole service, on the memory twins of Kafka and Redis, before a server that speaks the dialect. */
 async function judged(
-  dialect: DialectName | Dialect | undefined,
+  dialect: DialectName | ServerDialect | undefined,
   protocol: (typeof PROTOCOLS)[number],
   messages: readonly FileMessage[],
   options: {
@@ -125,10 +125,10 @@ async function judged(
     latencyMs: options.latencyMs ?? 0,
   })
   running.push(server)
-  const row = typeof dialect === 'string' ? (DIALECTS[dialect] as Dialect) : dialect
+  const row = typeof dialect === 'string' ? (DIALECTS[dialect] as ServerDialect) : dialect
   const { change = (it) => it } = options
   const settings = change(settingsFor(server, row, options.models))
-  const lessons: Lesson[] = []
+  const lessons: DialectLesson[] = []
   const { model, questions, mostOpen } = counted(
     modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) }),
   )
@@ -203,7 +203,7 @@ describe('a verdict over every dialect is that of the plain one, through the who
     const { verdict: expected, questions: asked } = await plainly(protocol, input)
     const { verdict, questions, failures } = await judged(dialect, protocol, inputOf(protocol, input))
     expect(failures).toEqual([])
-    if (protocol === 'safety' && input === 'image' && (DIALECTS[dialect] as Dialect).images !== null) {
+    if (protocol === 'safety' && input === 'image' && (DIALECTS[dialect] as ServerDialect).images !== null) {
       // A model that takes no image can't say what is on it, and nothing unseen is called safe.
       expect(expected.label).toBe('safe')
       expect(verdict).toMatchObject({
@@ -242,8 +242,8 @@ describe('a verdict over every dialect is that of the plain one, through the who
 })
 
 describe('a dialect that nobody has configured', () => {
-  const NEW: Dialect = {
-    ...(DIALECTS['openai-before'] as Dialect),
+  const NEW: ServerDialect = {
+    ...(DIALECTS['openai-before'] as ServerDialect),
     what: 'nobody knows',
     refuses: [
       { parameter: 'max_tokens', says: 'max_tokens: Extra inputs are not permitted', status: 422, named: false },

@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters } from 'node:util'
 import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
-import { type Cell, clipped, indented, paragraph, spans, table } from '../../../src/cli/drawing.ts'
+import { clipped, indented, paragraph, spans, type TableCell, table } from '../../../src/cli/drawing.ts'
 import { terminal } from '../../../src/cli/terminal.ts'
 
 const ESCAPE = '\u001b'
@@ -11,7 +11,7 @@ const at = (columns: number, colours = false) => ({ columns, colours })
 
 /** What the demo's table holds, with scripts of all widths and directions. */
 const HEAD = ['', 'post', 'hate', 'rumor', 'safety', 'counterspeech']
-const ROWS: readonly (readonly Cell[])[] = [
+const ROWS: readonly (readonly TableCell[])[] = [
   [
     '1',
     'Risse in der Hafenbrücke nach der Explosion! Der Mittelpfeiler ist beschädigt, die Brücke ist gesperrt\n41 comments',

@@ -8,7 +8,7 @@ import { withStepsHeader } from '../../../src/contracts/facts/steps.ts'
 import { comparedWith, readBaseline } from '../../../src/lab/commands/eval/compared.ts'
 import { dataNames } from '../../../src/lab/commands/eval/eval.ts'
 import { paperTable } from '../../../src/lab/commands/eval/tables.ts'
-import { type Cell, cellOf, type DataSet, type Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
+import { cellOf, type DataSet, type Evaluation, type EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import { unjudged } from '../../../src/lab/evaluation/outcomes.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-parts-'))
@@ -24,7 +24,7 @@ const setOf = (items: readonly ReturnType<typeof item>[]): DataSet => ({
   unreadable: 0,
 })
 const SET = setOf([item('p1', 'hate'), item('p2', 'non-hate')])
-function cell(name: string, set: DataSet): Cell {
+function cell(name: string, set: DataSet): EvaluationCell {
   const outcomes = set.items.map(unjudged)
   const row = { name, how: { by: 'protocol' as const, switches: {} } }
   const input = { row, data: set, draws: null, outcomes, models: [], refused: 0, comments: 0 }

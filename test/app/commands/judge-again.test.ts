@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { command, tellPlan } from '../../../src/app/commands/judge-again.ts'
-import { type AgainFilter, type AgainPlan, againPlan } from '../../../src/recovery/undecided.ts'
+import { type AgainFilter, type AgainPlan, againPlan } from '../../../src/recovery/again-plan.ts'
 
 const FILTER: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 const NOTHING = againPlan({ subjects: new Map(), meanCostDecided: () => null }, [], FILTER)

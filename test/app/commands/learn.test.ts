@@ -21,9 +21,9 @@ import { snapshot } from '../../../src/contracts/facts/thread.ts'
 import { noUsage, transcript, verdict } from '../../../src/contracts/facts/verdict.ts'
 import type { Library } from '../../../src/contracts/ports/library.ts'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
-import type { Settled } from '../../../src/models/context.ts'
+import type { AskResult } from '../../../src/models/context.ts'
 import type { Gateway } from '../../../src/models/gateway.ts'
-import type { Judged, Learnt } from '../../../src/shelves/curator/feedback.ts'
+import type { FeedbackOutcome, JudgedVerdicts } from '../../../src/shelves/curator/feedback.ts'
 import { learner } from '../../../src/shelves/curator/learn.ts'
 import { libraryOf } from '../../../src/shelves/lancedb/library.ts'
 import { memoryLibrary } from '../../../src/shelves/memory.ts'
@@ -43,7 +43,7 @@ const say = (subjectId: string, label: string, more: object = {}): FeedbackMessa
 describe('the learner', () => {
   let library: Library
   let asked: string[]
-  let answer: (attempt: number) => Promise<Partial<Settled>>
+  let answer: (attempt: number) => Promise<Partial<AskResult>>
   let found: { verdicts: number; arguments: number }
   let stop: AbortController
 
@@ -73,7 +73,7 @@ describe('the learner', () => {
     },
   }
   /** Everything whose id begins with `known` was judged unsafe. */
-  const judged: Judged = {
+  const judged: JudgedVerdicts = {
     async verdicts(subjects) {
       found.verdicts++
       const known = [...subjects].filter((key) => key.startsWith('safety default known'))
@@ -108,7 +108,8 @@ describe('the learner', () => {
   const learn = (feedback: readonly FeedbackMessage[], by = make()) => by.learn(feedback, judged, io())
   const outcomes = async (feedback: readonly FeedbackMessage[], by = make()) =>
     (await learn(feedback, by)).map(({ outcome }) => outcome)
-  const whyOf = (learnt: Learnt | undefined) => (learnt !== undefined && 'why' in learnt ? learnt.why : undefined)
+  const whyOf = (learnt: FeedbackOutcome | undefined) =>
+    learnt !== undefined && 'why' in learnt ? learnt.why : undefined
 
   it('asks nothing about a subject that is deleted while others are asked about', async () => {
     const ownerOfPost = (id: string) => ownerOf({ tenant: 'default', id, kind: 'post' })
@@ -250,7 +251,7 @@ describe('the learner', () => {
   it('asks no more than a tenant may propose, by however many names, and hears other tenants', async () => {
     library = memoryLibrary(wordEmbedder(), { newProposals: { perAuthor: 2, perTenant: 5, per: 3_600_000 } })
     const many = Array.from({ length: 40 }, (_, at) => say(`known-${at}`, 'safe', { by: `sock ${at % 20}` }))
-    const others: Judged = {
+    const others: JudgedVerdicts = {
       ...judged,
       verdicts: async (subjects) =>
         new Map([...subjects].map((key) => [key, decided(key.slice('safety default '.length))])),
@@ -345,7 +346,7 @@ describe('the learner', () => {
   })
 
   it('proposes nothing of a post that was deleted', async () => {
-    const gone: Judged = { ...judged, arguments: async (of) => new Map(of.map(({ id }) => [id, null])) }
+    const gone: JudgedVerdicts = { ...judged, arguments: async (of) => new Map(of.map(({ id }) => [id, null])) }
     const [learnt] = await make().learn([say('known-1', 'safe')], gone, io())
     expect(learnt).toEqual({ outcome: 'unjudgeable', why: "the verdict's transcript holds no post" })
     expect(await library.proposals()).toEqual([])

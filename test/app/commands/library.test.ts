@@ -6,8 +6,8 @@ import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { command as dropShelf } from '../../../src/app/commands/library/drop.ts'
 import { command as libraryHistory } from '../../../src/app/commands/library/history.ts'
 import {
-  type Imported,
   type ImportOptions,
+  type ImportResult,
   command as importCommand,
   importShelf,
 } from '../../../src/app/commands/library/import.ts'
@@ -73,7 +73,7 @@ describe('the library, by command', () => {
   const lines = (...values: unknown[]) => values.map((value) => JSON.stringify(value)).join('\n')
   const load = (path: string, options: Partial<ImportOptions> = {}, of = settings()) =>
     importShelf(of, path, { shelf: 'animals', ...options }, io())
-  const tell = (path: string, imported: Imported, options: { json: boolean }) =>
+  const tell = (path: string, imported: ImportResult, options: { json: boolean }) =>
     importCommand.print(imported, invocation(settings(), [path], { shelf: imported.shelf, ...options }, io()))
   const search = async (text: string, k = 3) => {
     out.length = 0

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Recovered, telling, tellRecovered, understood } from '../../../src/app/commands/recover.ts'
+import { type RecoverResult, telling, tellRecovered, understood } from '../../../src/app/commands/recover.ts'
 import { outageOf } from '../../../src/app/commands/recovery-parts.ts'
 import { silent } from '../../support/pipeline.ts'
 
@@ -43,7 +43,7 @@ test('ids with two contents are named whole', () => {
     messages: 0,
     outcomes: {},
   }
-  const done: Recovered = { ...none, contested, forecast: null, unknownOffsets: false, dryRun: false, seconds: 1 }
+  const done: RecoverResult = { ...none, contested, forecast: null, unknownOffsets: false, dryRun: false, seconds: 1 }
   tellRecovered(done, { json: false }, { terminal: { ...silent, out: say, say } })
   expect(said.join('\n')).toContain('rumor~a-1~r1, rumor~b-2~r3;')
 })

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { loadSettings } from '../../../config/load.ts'
 import { judgeFileSubjects } from '../../../src/app/commands/judging/file-judging.ts'
-import { OperatorError, TO_MEND } from '../../../src/contracts/facts/errors.ts'
+import { OPERATOR_ACTIONS, OperatorError } from '../../../src/contracts/facts/errors.ts'
 import { type Verdict, verdict } from '../../../src/contracts/facts/verdict.ts'
-import type { AttemptEnd, StagedAsk } from '../../../src/contracts/ports/queues.ts'
+import type { AttemptEnd, StagedAsk } from '../../../src/contracts/ports/stage-queues.ts'
 import { message } from '../../../src/data-files/file-message.ts'
 import { judge } from '../../../src/judging/engine/judge.ts'
 import { type Conclusion, round, type Script } from '../../../src/judging/engine/script.ts'
@@ -53,7 +53,7 @@ const EVERY_ROW = {
 }
 
 const ENDS: ReadonlySet<Expected> = new Set<Expected>(['content', 'too-long', 'question'])
-const isTheOperators = (is: Expected) => TO_MEND.some((mend) => mend === is)
+const isTheOperators = (is: Expected) => OPERATOR_ACTIONS.some((mend) => mend === is)
 
 /** One question, and a verdict that rests on it. */
 function* oneQuestion(): Script {

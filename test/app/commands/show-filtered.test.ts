@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { printInspection } from '../../../src/app/commands/show/print.ts'
-import type { Shown } from '../../../src/recovery/inspection/standing.ts'
+import type { SubjectInspection } from '../../../src/recovery/inspection/subject-status.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const AT = Date.UTC(2026, 0, 1, 12)
@@ -34,7 +34,7 @@ test('gavel show says what an endpoint’s filter refused, with its categories, 
     reviews: [],
     verdicts: [{ verdict, publishedAt: AT, partition: 0, offset: '3', records: 1 }],
     // The lines of verdicts go by no other part of it.
-  } as unknown as Shown
+  } as unknown as SubjectInspection
   const lines: string[] = []
   const terminal = { out: (line: string) => void lines.push(String(line)), say: () => {}, progress: () => {} }
   printInspection(shown, {}, { terminal, meanings: new Map() })

@@ -6,7 +6,7 @@ import { printInspection } from '../../../src/app/commands/show/print.ts'
 import { printTranscript } from '../../../src/app/commands/show/transcript.ts'
 import type { Transcript } from '../../../src/contracts/facts/verdict.ts'
 import type { SubjectRecord } from '../../../src/contracts/ports/record.ts'
-import type { Shown } from '../../../src/recovery/inspection/standing.ts'
+import type { SubjectInspection } from '../../../src/recovery/inspection/subject-status.ts'
 import { TEXTS } from '../../bystander/registry.ts'
 import { ATTACKS } from '../../models/attacks.ts'
 import { aVerdict } from '../../support/verdicts.ts'
@@ -139,7 +139,7 @@ test('the verdict comes first, earlier ones and messages last, and where records
     transcripts: [],
     proposals: [],
     reviews: [],
-  } as unknown as Shown
+  } as unknown as SubjectInspection
   const print = (offsets: boolean) =>
     told((terminal) => printInspection(shown, { offsets }, { terminal, meanings: MEANINGS }))
   const lines = print(false)
@@ -185,7 +185,7 @@ test('people’s notes and names are plain words in a line, whatever they contai
       verdicts: [human, again].map((verdict) => ({ verdict, ...published })),
       proposals: [{ id: text, label: text, differs: true, beneath: text }],
       reviews,
-    } as unknown as Shown
+    } as unknown as SubjectInspection
     const flags = { standing: true, contested: false, conflicting: false, erased: false, sampled: false }
     const word = {
       said: 'decision' as const,

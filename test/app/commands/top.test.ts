@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { screenLines } from '../../../src/app/commands/top/lines.ts'
-import { publishedOn, quantile, since, together } from '../../../src/operations/standing/pace.ts'
-import type { ServiceState } from '../../../src/operations/standing/state.ts'
+import { addUp, publishedOn, quantile, since } from '../../../src/operations/status/pace.ts'
+import type { ServiceState } from '../../../src/operations/status/state.ts'
 
 const PAGE = (of: { fast: number; slow: number; ours: number }) => `
 gavel_verdict_latency_seconds_bucket{le="1",protocol="rumor"} ${of.fast}
@@ -55,7 +55,7 @@ it('counts a process that has started anew from its start, and leaves out one th
     publishedOn(PAGE({ fast: 2, slow: 0, ours: 0 })),
   ]
   expect(since(few, many).verdicts).toBe(2)
-  expect(quantile(0.5, together([]))).toBeNull()
+  expect(quantile(0.5, addUp([]))).toBeNull()
   const now = state({ replicas: [{ url: 'new', says: says({ fast: 50, slow: 0, ours: 0 }) }] })
   const lines = screenLines(now, state({ at: AT - 1_000 }), WIDE)
   expect(lines).toContain('verdicts 0.00 a second (0 in the last 1 s)')

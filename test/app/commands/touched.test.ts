@@ -9,7 +9,7 @@ import { command as touchedBy } from '../../../src/app/commands/library/touched.
 import type { Verdict } from '../../../src/contracts/facts/verdict.ts'
 import { contentId, type Proposal } from '../../../src/contracts/ports/library.ts'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
-import type { Touched } from '../../../src/shelves/curator/touched.ts'
+import type { TouchedVerdict } from '../../../src/shelves/curator/touched.ts'
 import { libraryOf } from '../../../src/shelves/lancedb/library.ts'
 import { perform } from '../../support/commands.ts'
 import { aVerdict } from '../../support/verdicts.ts'
@@ -95,12 +95,12 @@ describe('verdicts that a precedent touched', () => {
       verdict('acme', 'p1', 1, ['other', ID]),
       'no JSON',
     )
-  const touched = async (id: string, more: { tenant?: string } = {}): Promise<Touched[]> => {
+  const touched = async (id: string, more: { tenant?: string } = {}): Promise<TouchedVerdict[]> => {
     out = []
     await perform(touchedBy, settings(), [id], { judged: judged(), json: true, ...more }, io())
     return out.map((line) => JSON.parse(line))
   }
-  const ids = (of: readonly Touched[]) => of.map(({ id, stands }) => `${id}${stands ? '' : ' superseded'}`)
+  const ids = (of: readonly TouchedVerdict[]) => of.map(({ id, stands }) => `${id}${stands ? '' : ' superseded'}`)
 
   it('are named once each, and whether they are current; by proposal those of its tenant, by id all', async () => {
     const found = await touched(proposals[0]?.id ?? '')

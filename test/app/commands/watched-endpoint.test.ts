@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { watchedEndpoint } from '../../../src/app/commands/judging/watched-endpoint.ts'
-import { PermanentError, RetryLaterError, type ToMend } from '../../../src/contracts/facts/errors.ts'
+import { type OperatorAction, PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const REPLY: ModelReply = {
@@ -12,7 +12,7 @@ const REPLY: ModelReply = {
   completionTokens: 1,
 }
 const silence = () => new RetryLaterError('unavailable', 'the endpoint could not be reached')
-const refused = (mend: ToMend) => new PermanentError('rejected', 'status 400: no', { mend })
+const refused = (operatorAction: OperatorAction) => new PermanentError('rejected', 'status 400: no', { operatorAction })
 
 function setUp() {
   let now = 0
@@ -37,7 +37,7 @@ function setUp() {
 }
 
 describe('an endpoint is given up', () => {
-  test.each<[ToMend, boolean, RegExp]>([
+  test.each<[OperatorAction, boolean, RegExp]>([
     ['key', false, /OPENAI_API_KEY/],
     ['quota', true, /credit/],
     ['permission', true, /what the key may do/],

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { posts } from '../../../consumers/posts.ts'
 import { caseRecord } from '../../../src/contracts/facts/case.ts'
 import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
-import type { Asked } from '../../../src/contracts/ports/answers.ts'
+import type { VerdictRequest } from '../../../src/contracts/ports/answers.ts'
 import { asking } from '../../../src/judging/engine/asking.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { router } from '../../../src/judging/engine/routes.ts'
@@ -68,7 +68,7 @@ function setUp(onlyAsked = false) {
     answers: { tellDropped: async (id) => void told.push(id) },
     settings: { keepAnswers: HOUR, keepMemo: HOUR },
   })
-  const ask = (asked: Partial<Asked> = {}, tenant = 'acme') =>
+  const ask = (asked: Partial<VerdictRequest> = {}, tenant = 'acme') =>
     door.ask(tenant, { post: postOf(thread('p1')), comments: [], protocols: null, webhook: false, ...asked })
   return { door, ask, openDue, recordOf: async (id: string) => caseRecord.parse((await cases.peek(id))?.record) }
 }

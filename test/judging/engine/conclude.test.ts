@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../../../src/contracts/facts/ask.ts'
 import type { CaseRecord, JournalEntry } from '../../../src/contracts/facts/case.ts'
 import { noUsage, type Ruling, transcript } from '../../../src/contracts/facts/verdict.ts'
-import { type Ended, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
+import { type EndedCase, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
 import { callOf, HOUR, T0 } from '../../contracts/samples.ts'
 
 const record: CaseRecord = {
@@ -36,7 +36,7 @@ const ask: Ask = {
 type Said = Partial<JournalEntry> & { ask?: Ask }
 
 /** A case whose rounds went as given, decided 1,000 ms after its message came. */
-function endedAfter(...rounds: readonly (readonly Said[])[]): Ended {
+function endedAfter(...rounds: readonly (readonly Said[])[]): EndedCase {
   const asked = rounds.flatMap((round, at) =>
     round.map((said, index) => ({ key: `${at}.${index}`, round: at, ask: said.ask ?? ask })),
   )
@@ -77,7 +77,7 @@ function endedAfter(...rounds: readonly (readonly Said[])[]): Ended {
   }
 }
 
-const timingOf = (ended: Ended) => {
+const timingOf = (ended: EndedCase) => {
   const { modelMs, overheadMs } = verdictOf(ended).timing
   return { modelMs, overheadMs }
 }
@@ -147,7 +147,7 @@ describe('the faults of a degraded verdict', () => {
     failed: { code, detail: '' },
     calls: outcomes.map((outcome, at) => callOf(`c${at}`, outcome)),
   })
-  const faultsOf = (ended: Ended, ruling: Partial<Ruling> = {}, comments: Partial<CaseRecord['comments']> = {}) =>
+  const faultsOf = (ended: EndedCase, ruling: Partial<Ruling> = {}, comments: Partial<CaseRecord['comments']> = {}) =>
     verdictOf({
       ...ended,
       ruling: { ...ended.ruling, degraded: ['a script says so'], ...ruling },
@@ -194,7 +194,7 @@ describe('the faults of a degraded verdict', () => {
 })
 
 describe('a turn of the transcript', () => {
-  const turnsOf = (ended: Ended) =>
+  const turnsOf = (ended: EndedCase) =>
     transcript.parse(JSON.parse(transcriptOf(ended, () => [{ role: 'user', content: 'Say it.' }], 1e6))).turns
 
   test('says which pieces were sent, where the question did not go out as it stands', () => {

@@ -7,8 +7,8 @@ import { type Transcript, transcript, type Verdict, verdict } from '../../../src
 import { type CaseStore, StoreSuspended } from '../../../src/contracts/ports/cases.ts'
 import type { Library } from '../../../src/contracts/ports/library.ts'
 import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
-import type { Attempt, StagedAsk, Work } from '../../../src/contracts/ports/queues.ts'
 import type { Events, Report } from '../../../src/contracts/ports/report.ts'
+import type { Attempt, StagedAsk, Work } from '../../../src/contracts/ports/stage-queues.ts'
 import type { DeadlineSettings } from '../../../src/judging/engine/deadline.ts'
 import { generations } from '../../../src/judging/engine/generations.ts'
 import { type JudgeSettings, judge } from '../../../src/judging/engine/judge.ts'
@@ -17,7 +17,7 @@ import { type Conclusion, type Protocol, round, type Script } from '../../../src
 import { versionsOf } from '../../../src/judging/engine/versions.ts'
 import { gateway } from '../../../src/models/gateway.ts'
 import { lookups } from '../../../src/models/lookups.ts'
-import { memoryQueues } from '../../../src/store/case/memory-queues.ts'
+import { memoryQueues } from '../../../src/store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../../support/parts.ts'
@@ -816,7 +816,7 @@ describe('what goes wrong on the way', () => {
   describe('where the operator has to mend something', () => {
     const CASE = { deadline: 600_000, mostHeld: 3_600_000 }
     const TIMES = { openedAt: T0, deadline: T0 + CASE.deadline }
-    const refusal = () => new PermanentError('rejected', 'status 429: no quota', { mend: 'quota' })
+    const refusal = () => new PermanentError('rejected', 'status 429: no quota', { operatorAction: 'quota' })
 
     test('a service holds the ask past its case’s deadline, and once that is mended it is answered, in any process', async () => {
       const mended = { is: false }
@@ -1138,7 +1138,7 @@ describe('a look into the library', () => {
     const library: Pick<Library, 'find' | 'embedder'> = {
       embedder: 'e',
       find: async () => {
-        throw new PermanentError('rejected', 'embeddings: status 401', { mend: 'key' })
+        throw new PermanentError('rejected', 'embeddings: status 401', { operatorAction: 'key' })
       },
     }
     const { worker, id, clock, events } = await caseOf({ protocol: protocolOf({ script: looking }), library })

@@ -11,45 +11,45 @@ function setUp(lengths: Readonly<Record<string, number>>) {
 }
 
 test('of large cases so many are used at a time as have sixteen million characters, and of others any number', async () => {
-  const { use } = setUp({ a: 9_000_000, b: 9_000_000, c: 7_000_000, d: 62_499 })
-  const [a, b, c, d] = await Promise.all(['a', 'b', 'c', 'd'].map((id) => use(id)))
+  const { takeTurn } = setUp({ a: 9_000_000, b: 9_000_000, c: 7_000_000, d: 62_499 })
+  const [a, b, c, d] = await Promise.all(['a', 'b', 'c', 'd'].map((id) => takeTurn(id)))
   expect([a, b, c, d].map((one) => one !== null)).toEqual([true, false, true, true])
   d?.end()
-  expect(await use('b')).toBeNull()
+  expect(await takeTurn('b')).toBeNull()
   a?.end()
-  expect(await use('b')).not.toBeNull()
+  expect(await takeTurn('b')).not.toBeNull()
 })
 
 test('one is used however large it is', async () => {
-  const { use } = setUp({ a: 99_000_000, b: 1_000_000 })
-  const a = await use('a')
-  expect(await use('b')).toBeNull()
+  const { takeTurn } = setUp({ a: 99_000_000, b: 1_000_000 })
+  const a = await takeTurn('a')
+  expect(await takeTurn('b')).toBeNull()
   a?.end()
-  expect(await use('b')).not.toBeNull()
+  expect(await takeTurn('b')).not.toBeNull()
 })
 
 test('what is used already has room, until the last use has ended, and is not looked at again', async () => {
-  const { use, looked } = setUp({ a: 15_000_000, b: 2_000_000 })
-  const uses = [await use('a'), await use('a'), await use('a')]
+  const { takeTurn, looked } = setUp({ a: 15_000_000, b: 2_000_000 })
+  const uses = [await takeTurn('a'), await takeTurn('a'), await takeTurn('a')]
   expect(looked).toEqual(['a'])
   for (const one of uses) {
-    expect(await use('b')).toBeNull()
+    expect(await takeTurn('b')).toBeNull()
     one?.end()
   }
-  expect(await use('b')).not.toBeNull()
+  expect(await takeTurn('b')).not.toBeNull()
 })
 
 test('a length that is known is not asked for', async () => {
-  const { use, looked } = setUp({})
-  await use('a', 16_000_000)
-  expect(await use('b', 1_000_000)).toBeNull()
+  const { takeTurn, looked } = setUp({})
+  await takeTurn('a', 16_000_000)
+  expect(await takeTurn('b', 1_000_000)).toBeNull()
   expect(looked).toEqual([])
 })
 
 test('of several that look at once each counts once', async () => {
-  const { use } = setUp({ a: 9_000_000, b: 9_000_000 })
-  const all = await Promise.all([use('a'), use('a'), use('b'), use('b')])
+  const { takeTurn } = setUp({ a: 9_000_000, b: 9_000_000 })
+  const all = await Promise.all([takeTurn('a'), takeTurn('a'), takeTurn('b'), takeTurn('b')])
   expect(all.map((one) => one !== null)).toEqual([true, true, false, false])
   for (const one of all) one?.end()
-  expect((await Promise.all([use('b'), use('b')])).every((one) => one !== null)).toBe(true)
+  expect((await Promise.all([takeTurn('b'), takeTurn('b')])).every((one) => one !== null)).toBe(true)
 })

@@ -102,11 +102,11 @@ test('a share whose case was long begins the next so much later, and is put off 
   const pace = pacing({ recent: () => new Map() }, Date.now)
   await pace.begin('images')
   pace.weigh('images', 5_000_000)
-  expect(pace.putOff('images')).toBe(2_000)
-  expect(pace.putOff('another')).toBe(0)
+  expect(pace.delayFor('images')).toBe(2_000)
+  expect(pace.delayFor('another')).toBe(0)
   await pace.begin('another')
   await vi.advanceTimersByTimeAsync(1_900)
-  expect(pace.putOff('images')).toBe(0)
+  expect(pace.delayFor('images')).toBe(0)
   let began = false
   const next = pace.begin('images').then(() => {
     began = true

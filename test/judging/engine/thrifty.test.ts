@@ -19,7 +19,7 @@ import { asksIn, GATEWAY, memoryParts, noLibrary } from '../../support/parts.ts'
 
 // What the engine promises of every ask, for those of `preset: thrifty`: killed at any step, a case is judged as if nothing had
 // happened and pays for no answer twice; no tenant is answered with another's; a spent budget is never a benign label; a
-// revision rests on its own evidence. What of a deleted comment stays nowhere is in erase.test.ts.
+// revision rests on its own evidence. What of a deleted comment stays nowhere is in comment-erasure.test.ts.
 
 const IMAGE = [{ kind: 'image' as const, url: 'https://images.example/1.png' }]
 const AGREED = ['Not hateful', 'Not hateful', 'Not hateful']

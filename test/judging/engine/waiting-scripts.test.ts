@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CaseRecord } from '../../../src/contracts/facts/case.ts'
-import type { Progress } from '../../../src/judging/engine/replay.ts'
+import type { ScriptProgress } from '../../../src/judging/engine/replay.ts'
 import { waitingScripts } from '../../../src/judging/engine/waiting-scripts.ts'
 
 // What a process keeps of scripts is bounded by what their subjects hold, too: a few threads may be as large as thousands.
@@ -15,7 +15,7 @@ const record = (id: string, characters: number) =>
 test('of scripts that wait the oldest goes when their subjects have sixteen million', () => {
   const scripts = waitingScripts(() => 0)
   // A script that waits; it is kept and never run here.
-  const progress = { asked: [] } as unknown as Progress
+  const progress = { asked: [] } as unknown as ScriptProgress
   const keep = (id: string, characters: number) =>
     scripts.keep({ record: record(id, characters), run: 0, epoch: 1, journal: new Map(), lostCalls: [] }, progress, [])
   keep('a', 9_000_000)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Comment, ThreadRef } from '../../../src/contracts/facts/thread.ts'
-import type { Place, ThreadRules, ThreadStatus } from '../../../src/contracts/ports/threads.ts'
+import type { MessagePlace, ThreadRules, ThreadStatus } from '../../../src/contracts/ports/threads.ts'
 import type { Thread } from '../../../src/judging/threads/thread.ts'
 import { type Keys, memberOf } from '../../../src/store/redis/keys.ts'
 
@@ -185,7 +185,7 @@ function ranksOf(sample: readonly unknown[]): Plain {
   )
 }
 
-function placeOf(text: string | undefined): Place | undefined {
+function placeOf(text: string | undefined): MessagePlace | undefined {
   if (text === undefined || text === '') return undefined
   const [partition, offset = '', timestamp] = text.split(' ')
   return { partition: Number(partition), offset, timestamp: Number(timestamp) }

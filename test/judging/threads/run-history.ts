@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { OutboxEntry } from '../../../src/contracts/ports/cases.ts'
-import type { Arrival, CommentChange, Place, ThreadRules, ThreadState } from '../../../src/contracts/ports/threads.ts'
+import type {
+  Arrival,
+  CommentChange,
+  MessagePlace,
+  ThreadRules,
+  ThreadState,
+} from '../../../src/contracts/ports/threads.ts'
 import {
   callOf,
   endOf,
@@ -272,7 +278,7 @@ function inOrder(entries: readonly OutboxEntry[]): OutboxEntry[] {
   return entries.toSorted((a, b) => (content(a) < content(b) ? -1 : 1))
 }
 
-function placeOf(place: PlaceStep): { place: Place } | object {
+function placeOf(place: PlaceStep): { place: MessagePlace } | object {
   if (place === null) return {}
   const { partition, offset, anew } = place
   return { place: { partition, offset: String(offset), timestamp: (anew ? 9_000 : 1_000) + offset } }

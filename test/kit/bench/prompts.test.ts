@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { paddedAnswer } from '../../../src/kit/bench/padded-answers.ts'
-import { type Asked, promptShares } from '../../../src/kit/bench/prompt-parts.ts'
+import { promptShares, type RecordedPrompt } from '../../../src/kit/bench/prompt-parts.ts'
 import { promptsBench, promptsTable } from '../../../src/kit/bench/prompts.ts'
 import { PROTOCOLS } from '../../../src/protocols/registry.ts'
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
-const asked = (system: string, user: string, over: Partial<Asked> = {}): Asked => ({
+const asked = (system: string, user: string, over: Partial<RecordedPrompt> = {}): RecordedPrompt => ({
   model: 'm',
   answer: { name: 'a', schema: {} },
   messages: [

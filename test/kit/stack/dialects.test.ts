@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { answer } from '../../../src/kit/understudy/answer.ts'
 import { DIALECTS, type DialectName, dialectOf } from '../../../src/kit/understudy/dialects/all.ts'
-import type { Dialect } from '../../../src/kit/understudy/dialects/dialect.ts'
+import type { ServerDialect } from '../../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../../src/kit/understudy/server.ts'
 
 const NAMES = Object.keys(DIALECTS) as DialectName[]
@@ -48,7 +48,7 @@ describe('every dialect', () => {
   })
 
   const refusals = NAMES.flatMap((dialect) =>
-    (dialectOf(dialect) as Dialect).refuses.map((refusal) => [dialect, refusal.parameter, refusal] as const),
+    (dialectOf(dialect) as ServerDialect).refuses.map((refusal) => [dialect, refusal.parameter, refusal] as const),
   )
   test.each(refusals)('%s: refuses %s, says so, and names it in the log', async (dialect, parameter, refusal) => {
     const { values = ['no such value'], status = 400 } = refusal

@@ -15,7 +15,7 @@ import { freePort, type LocalServer, spawnServer } from '../../../src/kit/stack/
 import { startMemoryKafka } from '../../../src/kit/stack/servers/memory-kafka.ts'
 import { startPrometheus } from '../../../src/kit/stack/servers/prometheus.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
-import { firingAt } from '../../../src/operations/standing/pages.ts'
+import { firingAt } from '../../../src/operations/status/pages.ts'
 
 const SECOND = 1000
 const DOWNLOADS = 900 * SECOND // the first start ever may fetch the server

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Answered } from '../../../src/contracts/facts/ask.ts'
+import type { AnswerOrFailure } from '../../../src/contracts/facts/ask.ts'
 import type { Conclusion, Script } from '../../../src/judging/engine/script.ts'
 import { stopsAtMissing } from '../../../src/lab/baselines/first-missing.ts'
 import type { ProtocolKind } from '../../../src/protocols/kind.ts'
@@ -15,7 +15,7 @@ function* rounds(): Script {
 }
 const kind = { name: 'two', make: () => ({ script: rounds }) } as unknown as ProtocolKind
 
-function runOf(answers: readonly Answered<unknown>[][]) {
+function runOf(answers: readonly AnswerOrFailure<unknown>[][]) {
   const script = stopsAtMissing(kind)
     .make({} as Parameters<ProtocolKind['make']>[0])
     .script({}, null)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 import { onePrompt } from '../../../src/lab/baselines/one-prompt.ts'
-import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
+import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { RowPlan } from '../../../src/lab/evaluation/rows.ts'
 import { dataSetOf, evaluated, kindOf, scratch, standIn, textIn } from '../../support/evaluating.ts'
 
@@ -28,7 +28,7 @@ async function judged(
 ) {
   const model = standIn((request) => ({ ...say(request) }))
   const cells = await evaluated(protocol, await dataSetOf(fileOf(lines), 'gavel', protocol), model, rows)
-  return { cells: cells as [Cell, ...Cell[]], shown: model.shown }
+  return { cells: cells as [EvaluationCell, ...EvaluationCell[]], shown: model.shown }
 }
 
 describe('one prompt', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { costCurve, curveSays } from '../../../src/lab/evaluation/cost-curve.ts'
-import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
+import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import { matchedRecallInterval } from '../../../src/lab/evaluation/statistics/matched-recall.ts'
 import { agreementOfVoices } from '../../../src/lab/evaluation/voices.ts'
 import { plantedCells, RIGHT_ROW, sidesOf } from '../../support/planted-curve.ts'
 
 describe('before a planted model', () => {
   const { cells, items } = plantedCells('1', 400)
-  const rowOf = (name: string) => cells.find(({ row }) => row === name) as Cell
+  const rowOf = (name: string) => cells.find(({ row }) => row === name) as EvaluationCell
   const labels = (name: string) => rowOf(name).outcomes.map(({ label }) => label)
 
   test('the curve of 400 items names the right row, and that of 40 says that they are too few', () => {
@@ -39,7 +39,7 @@ describe('before a planted model', () => {
 })
 
 describe('a cost curve', () => {
-  const cell = (row: string, costUsd: number, right: (at: number) => boolean, count = 200): Cell => {
+  const cell = (row: string, costUsd: number, right: (at: number) => boolean, count = 200): EvaluationCell => {
     const outcomes = Array.from({ length: count }, (_, at) => {
       const gold = at % 2 === 0 ? 'a' : 'b'
       return { id: `${at}`, unit: `${at}`, gold, label: right(at) ? gold : gold === 'a' ? 'b' : 'a' }
@@ -48,7 +48,7 @@ describe('a cost curve', () => {
     const labels = { macroF1: { value }, confusion: { labels: ['a', 'b'] } }
     const perItem = { calls: 1, tokens: 1, sequence: 1, costUsd }
     // What the curve reads of a cell of the tables, which holds each answer.
-    return { row, data: 'd', labels, perItem, outcomes, counts: { items: count } } as unknown as Cell
+    return { row, data: 'd', labels, perItem, outcomes, counts: { items: count } } as unknown as EvaluationCell
   }
 
   test('names the best where every cheaper row is shown to be worse', () => {
@@ -100,7 +100,7 @@ test('where no item tells two judges apart, the interval is as wide as so few it
 test('the agreement of voices is over the items on which both spoke', () => {
   // Agreement is counted over the outcomes alone.
   const cell = (...said: (Record<string, string> | undefined)[]) =>
-    ({ outcomes: said.map((voices, at) => ({ id: `${at}`, voices })) }) as unknown as Cell
+    ({ outcomes: said.map((voices, at) => ({ id: `${at}`, voices })) }) as unknown as EvaluationCell
   const alone = cell({ un: 'yes', eu: 'no' }, { un: 'yes' }, undefined, { un: 'no' })
   const together = cell({ un: 'yes', eu: 'yes' }, { un: 'no', eu: 'no' }, { un: 'yes' }, undefined)
   expect(agreementOfVoices(together, alone)).toEqual([

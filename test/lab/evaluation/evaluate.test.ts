@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
-import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
+import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { ProtocolKind } from '../../../src/protocols/kind.ts'
 import { sameWords } from '../../../src/protocols/rumor/near-identical.ts'
 import { parentsIn } from '../../../src/protocols/rumor/parents.ts'
@@ -32,13 +32,16 @@ const ZERO_SHOT = [rowBy('hate', { decide: 'zero-shot' })]
 function believing(isHate: (text: string) => boolean) {
   return standIn((request) => ({ label: isHate(textIn(request)) ? 'hate' : 'non-hate' }))
 }
-const runOf = ({ outcomes, counts }: Cell) => ({
+const runOf = ({ outcomes, counts }: EvaluationCell) => ({
   outcomes,
   counts: { items: counts.items, comments: counts.comments, judged: counts.commentsJudged },
 })
-async function cellBy(model: ReturnType<typeof standIn>, over: Parameters<typeof evaluated>[4] = {}): Promise<Cell> {
+async function cellBy(
+  model: ReturnType<typeof standIn>,
+  over: Parameters<typeof evaluated>[4] = {},
+): Promise<EvaluationCell> {
   const [cell] = await evaluated('hate', await dataSetOf(hateFile(ITEMS), 'gavel', 'hate'), model, ZERO_SHOT, over)
-  return cell as Cell
+  return cell as EvaluationCell
 }
 /** Scores every comment that it is asked about, and takes the claim for true. */
 function scoring(request: Parameters<typeof textIn>[0]): Record<string, unknown> {
@@ -58,7 +61,7 @@ describe('what the model is shown', () => {
       const [cell] = await evaluated('rumor', data, model, rows)
       const scored = model.shown.filter(({ answer }) => answer.name === 'stance').map(textIn)
       const blocks = scored.flatMap((text) => text.match(/^\d+: "/gm) ?? [])
-      const { comments, commentsJudged, commentsLeftOut } = (cell as Cell).counts
+      const { comments, commentsJudged, commentsLeftOut } = (cell as EvaluationCell).counts
       const threads = readFileSync(RUMOUREVAL, 'utf8')
         .trim()
         .split('\n')
@@ -108,7 +111,7 @@ describe('what the model is shown', () => {
     expect(all).toContain('said 1')
     expect(all).toContain('said 2')
     expect(all).not.toMatch(/said (3|ninth)/)
-    expect((cell as Cell).counts).toMatchObject({ comments: 4, commentsJudged: 2 })
+    expect((cell as EvaluationCell).counts).toMatchObject({ comments: 4, commentsJudged: 2 })
   })
 
   it('is asked once where several rows ask it, and counts in the cost of each', async () => {
@@ -124,16 +127,16 @@ describe('what the model is shown', () => {
       rowBy('in one call', { batchSize: 5, unanimous: 'decided' }),
     ])
     expect(model.shown).toHaveLength(4 * 8 + 4)
-    expect((whole as Cell).perItem).toMatchObject({ calls: 8, sequence: 6 })
-    expect((saved as Cell).perItem).toMatchObject({ calls: 3, sequence: 1 })
-    expect(Object.keys((saved as Cell).outcomes[0]?.voices ?? {})).toEqual([
+    expect((whole as EvaluationCell).perItem).toMatchObject({ calls: 8, sequence: 6 })
+    expect((saved as EvaluationCell).perItem).toMatchObject({ calls: 3, sequence: 1 })
+    expect(Object.keys((saved as EvaluationCell).outcomes[0]?.voices ?? {})).toEqual([
       'council-of-europe',
       'platform-rules',
       'un-strategy',
     ])
-    for (const [at, { voices, label }] of (together as Cell).outcomes.entries()) {
-      expect(voices).toEqual((whole as Cell).outcomes[at]?.voices)
-      expect(label).toBe((saved as Cell).outcomes[at]?.label)
+    for (const [at, { voices, label }] of (together as EvaluationCell).outcomes.entries()) {
+      expect(voices).toEqual((whole as EvaluationCell).outcomes[at]?.voices)
+      expect(label).toBe((saved as EvaluationCell).outcomes[at]?.label)
     }
   })
 
@@ -152,7 +155,7 @@ describe('what the model is shown', () => {
     const data = await dataSetOf(file, 'gavel', 'counterspeech')
     const [cell] = await evaluated('counterspeech', data, model, [rowBy('G-EVAL', { steps: 'model-written' })])
     expect(model.shown.filter(({ answer }) => answer.name === 'steps')).toHaveLength(4)
-    expect((cell as Cell).perItem).toMatchObject({ calls: 4 + 4 / 4 })
+    expect((cell as EvaluationCell).perItem).toMatchObject({ calls: 4 + 4 / 4 })
   })
 
   it('is a question of its own for each draw and each repeat, and the same one only once', async () => {
@@ -164,18 +167,20 @@ describe('what the model is shown', () => {
       { ...rowBy('twice', { decide: 'zero-shot' }), repeats: 2 },
     ])
     expect(model.shown).toHaveLength(4 + 4 * 3 + 4 * 2)
-    expect((first as Cell).perItem).toMatchObject({ calls: 1, tokens: 110 })
-    expect((consistent as Cell).perItem).toMatchObject({ calls: 3, tokens: 330 })
-    expect((consistent as Cell).outcomes.map(({ confidence }) => confidence)).toEqual([1, 1, 1, 1])
-    expect((again as Cell).counts.items).toBe(4)
-    expect((again as Cell).repeats).toEqual({ repeats: 2, accuracySd: 0, kappa: 1 })
+    expect((first as EvaluationCell).perItem).toMatchObject({ calls: 1, tokens: 110 })
+    expect((consistent as EvaluationCell).perItem).toMatchObject({ calls: 3, tokens: 330 })
+    expect((consistent as EvaluationCell).outcomes.map(({ confidence }) => confidence)).toEqual([1, 1, 1, 1])
+    expect((again as EvaluationCell).counts.items).toBe(4)
+    expect((again as EvaluationCell).repeats).toEqual({ repeats: 2, accuracySd: 0, kappa: 1 })
   })
 })
 
 describe('a comparison with an earlier run', () => {
   it('stays silent on an unchanged run whose stand-in answers by seed, in at least 18 of 20 seeds', async () => {
     const cells = await Promise.all(Array.from({ length: 21 }, (_, seed) => cellBy(believing(noisy(0.8, seed)))))
-    const alarms = cells.slice(1).filter((cell, at) => compare(runOf(cells[at] as Cell), runOf(cell), MARGIN).alarm)
+    const alarms = cells
+      .slice(1)
+      .filter((cell, at) => compare(runOf(cells[at] as EvaluationCell), runOf(cell), MARGIN).alarm)
     tell(`A/A: ${alarms.length} alarms in 20 pairs of runs`)
     expect(alarms.length).toBeLessThanOrEqual(2)
   }, 60_000)
@@ -221,7 +226,7 @@ describe('a comparison with an earlier run', () => {
   })
 
   it('finds a loader that drops comments, though no verdict changed', () => {
-    const outcomes: Cell['outcomes'] = []
+    const outcomes: EvaluationCell['outcomes'] = []
     const compared = compare({ outcomes, counts: { comments: 40 } }, { outcomes, counts: { comments: 1 } }, MARGIN)
     expect(compared).toMatchObject({ alarm: true, shown: ['comments: 40 before, 1 now'] })
   })
@@ -251,10 +256,10 @@ describe('a comparison with an earlier run', () => {
     const guarded = { ...data, format: 'gavel' as const }
     const [before] = await evaluated('hate', guarded, copying, rows, { library, keepNearDuplicates: false })
     const [now] = await evaluated('hate', guarded, copying, rows, { library, keepNearDuplicates: true })
-    expect((before as Cell).counts.heldOutNearDuplicates).toBeGreaterThanOrEqual(LEAKED)
-    expect((now as Cell).counts.heldOutNearDuplicates).toBe(0)
-    expect((now as Cell).labels?.accuracy.value).toBe(1)
-    const { differences, alarm } = compare(runOf(before as Cell), runOf(now as Cell), MARGIN)
+    expect((before as EvaluationCell).counts.heldOutNearDuplicates).toBeGreaterThanOrEqual(LEAKED)
+    expect((now as EvaluationCell).counts.heldOutNearDuplicates).toBe(0)
+    expect((now as EvaluationCell).labels?.accuracy.value).toBe(1)
+    const { differences, alarm } = compare(runOf(before as EvaluationCell), runOf(now as EvaluationCell), MARGIN)
     expect(alarm).toBe(true)
     expect(differences[0]?.change.value).toBeGreaterThan(0.1)
   }, 120_000)

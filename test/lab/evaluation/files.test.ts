@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { recordsOf } from '../../../src/data-files/records.ts'
-import type { Reading } from '../../../src/data-files/text-lines.ts'
+import type { FileReading } from '../../../src/data-files/text-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-files-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -16,7 +16,7 @@ function fileOf(bytes: string | Buffer, ending = ''): string {
 }
 
 /** Rows as `[line, text, label]`, and what was told. */
-async function read(bytes: string | Buffer, reading: Reading = {}, ending = '') {
+async function read(bytes: string | Buffer, reading: FileReading = {}, ending = '') {
   const bad: string[] = []
   const rows: unknown[][] = []
   const columns = { needed: ['text', 'label'], hint: 'Name them.' }
@@ -28,7 +28,7 @@ async function read(bytes: string | Buffer, reading: Reading = {}, ending = '') 
   }
   return { rows, bad }
 }
-const refusal = (bytes: string | Buffer, reading: Reading = {}) =>
+const refusal = (bytes: string | Buffer, reading: FileReading = {}) =>
   read(bytes, reading).then(
     () => 'nothing',
     (error: Error) => `${error.name}: ${error.message.replace(folder, '')}`,
@@ -45,7 +45,7 @@ describe('a file', () => {
     expect(await read(lines, {}, '.jsonl')).toEqual({ rows: TWO, bad: ['1 is not JSON'] })
   })
 
-  it.each<[string, string | Buffer, Reading?]>([
+  it.each<[string, string | Buffer, FileReading?]>([
     ['with commas', 'text,label\n"go, away",hate\nhello,none\n'],
     ['with CRLF and a byte order mark', '\ufefftext,label\r\n"go, away",hate\r\nhello,none\r\n'],
     ['of an old Mac', 'text,label\r"go, away",hate\rhello,none\r'],
@@ -190,7 +190,7 @@ describe('a file', () => {
     expect(bad).toEqual(['10102 begins a quotation that is never closed'])
   })
 
-  it.each<[string, string | Buffer, RegExp, Reading?]>([
+  it.each<[string, string | Buffer, RegExp, FileReading?]>([
     ['is empty', '', /OperatorError: \/\d+ is empty\.$/],
     ['holds nothing but blanks', ' \n\t\n', /is empty\.$/],
     [

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
-import type { Cell } from '../../../src/lab/evaluation/evaluation.ts'
+import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { RowPlan } from '../../../src/lab/evaluation/rows.ts'
 import { dataSetOf, evaluated, scratch, standIn } from '../../support/evaluating.ts'
 
@@ -48,7 +48,7 @@ describe('the slice of what comes first in the form', () => {
     ['rumor', 'rumor', ['Fake', 'Real']],
   ] as const)('is what the last form of %s offers first, of each half of the items one', async (name, gold, labels) => {
     const cells = await evaluated(name, await dataSetOf(fileOf(gold), 'gavel', name), taking(), [PROTOCOL])
-    const { outcomes } = cells[0] as Cell
+    const { outcomes } = cells[0] as EvaluationCell
     const firsts = outcomes.map(({ slices }) => slices['first in the form'])
     expect(outcomes).toHaveLength(ITEMS)
     expect(new Set(firsts)).toEqual(new Set(labels))
@@ -63,6 +63,7 @@ describe('the slice of what comes first in the form', () => {
 
   it('is there for a baseline too', async () => {
     const cells = await evaluated('hate', await dataSetOf(fileOf('hate'), 'gavel', 'hate'), taking(), [ZERO])
-    for (const { label, slices } of (cells[0] as Cell).outcomes) expect(slices['first in the form']).toBe(label)
+    for (const { label, slices } of (cells[0] as EvaluationCell).outcomes)
+      expect(slices['first in the form']).toBe(label)
   })
 })

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Pace, replayFile } from '../../../producers/replay.ts'
 import { postMessage } from '../../../src/contracts/facts/messages.ts'
-import type { Outgoing } from '../../../src/contracts/ports/topic.ts'
+import type { OutgoingMessage } from '../../../src/contracts/ports/topic.ts'
 import type { BadLine, FileMessage } from '../../../src/data-files/file-message.ts'
 import { FORMATS, type Format, fileMessages, sourceIdOf } from '../../../src/data-files/formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../../src/data-files/labelled-sets.ts'
@@ -426,9 +426,9 @@ describe('a file is sent', () => {
       for (const [index, type] of types.entries())
         yield { type, key: `k${index}`, line: index + 1, createdAt: null, value: { index } }
     }
-    const records: Outgoing[] = []
+    const records: OutgoingMessage[] = []
     const writer = {
-      send: async (some: readonly Outgoing[]) => void records.push(...some),
+      send: async (some: readonly OutgoingMessage[]) => void records.push(...some),
       close: async () => {},
     }
     const options = { signal: new AbortController().signal, progress: () => {} }
@@ -450,8 +450,11 @@ describe('a file is sent', () => {
     async (format, name, posts, comments) => {
       const file = fileURLToPath(new URL(`./data-sets/${name}`, import.meta.url))
       const topics = { post: 'posts', comment: 'comments', counterspeech: 'replies', feedback: 'feedback' }
-      const records: Outgoing[] = []
-      const writer = { send: async (some: readonly Outgoing[]) => void records.push(...some), close: async () => {} }
+      const records: OutgoingMessage[] = []
+      const writer = {
+        send: async (some: readonly OutgoingMessage[]) => void records.push(...some),
+        close: async () => {},
+      }
       const options = { signal: new AbortController().signal, progress: () => {} }
       const sent = await replayFile(
         fileMessages(file, format, () => {}),

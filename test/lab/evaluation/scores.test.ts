@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { noComments } from '../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
 import { emptyCell, measured } from '../../../src/lab/evaluation/evaluation.ts'
-import type { Outcome } from '../../../src/lab/evaluation/outcomes.ts'
+import type { ItemOutcome } from '../../../src/lab/evaluation/outcomes.ts'
 import { ratingScores } from '../../../src/lab/evaluation/rating-scores.ts'
 import { kappaOfVotes, repeatScores } from '../../../src/lab/evaluation/repeat-scores.ts'
 import { labelScores } from '../../../src/lab/evaluation/scores.ts'
 
 const LABELS = ['hate', 'non-hate']
-function outcome(id: number, gold: string | null, label: string | null, over: Partial<Outcome> = {}): Outcome {
+function outcome(id: number, gold: string | null, label: string | null, over: Partial<ItemOutcome> = {}): ItemOutcome {
   return {
     id: `p${id}`,
     unit: `p${id}`,
@@ -180,7 +180,7 @@ it('the mean of a correlation is over the aspects, and not over the rating of th
 })
 
 describe('a comparison', () => {
-  const run = (outcomes: readonly Outcome[]) => ({ outcomes, counts: { items: outcomes.length } })
+  const run = (outcomes: readonly ItemOutcome[]) => ({ outcomes, counts: { items: outcomes.length } })
 
   it('counts what only one run has, and pairs the rest by id', () => {
     const { onlyBefore, onlyNow, differences } = compare(run(MIXED.slice(0, 30)), run(MIXED.slice(10).toReversed()), {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type Pair, statementScores, trialsOf } from '../../../src/lab/evaluation/statement-scores.ts'
+import { type RatingPair, statementScores, trialsOf } from '../../../src/lab/evaluation/statement-scores.ts'
 import { spearman } from '../../../src/lab/evaluation/statistics/correlation.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 
-const pairsOf = (unit: string, ...pairs: [people: number, score: number][]): Pair[] =>
+const pairsOf = (unit: string, ...pairs: [people: number, score: number][]): RatingPair[] =>
   pairs.map(([people, score]) => ({ unit, people, score }))
 
 describe('scores by statement (Auto-CSEval, equation 3)', () => {
@@ -34,7 +34,7 @@ describe('scores by statement (Auto-CSEval, equation 3)', () => {
 })
 
 describe('trials (Auto-CSEval, appendix D)', () => {
-  const pairs = (count: number): Pair[] => {
+  const pairs = (count: number): RatingPair[] => {
     const random = seededRandom('trials')
     return Array.from({ length: count }, (_, at) => {
       const people = 1 + random.below(5)

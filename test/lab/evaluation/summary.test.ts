@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { noComments } from '../../../src/contracts/facts/verdict.ts'
-import { type Cell, cellOf, type DataSet } from '../../../src/lab/evaluation/evaluation.ts'
+import { cellOf, type DataSet, type EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import { pText, summaryOf } from '../../../src/lab/evaluation/summary.ts'
 
 const LABELS = ['hate', 'non-hate']
@@ -22,7 +22,7 @@ interface Row {
 }
 
 /** Forty items, so many of them judged right. */
-function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, over = {} }: Row): Cell {
+function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, over = {} }: Row): EvaluationCell {
   const outcomes = Array.from({ length: repeats }, (_, nth) =>
     Array.from({ length: 40 }, (__, at) => {
       const gold = LABELS[at % 2] as string
@@ -48,7 +48,7 @@ function row(name: string, { right = 20, tokens = 100, calls = 1, repeats = 1, o
   const input = { row: plan, data, draws: null, outcomes, models: [], refused: 0, comments: 0, ...over }
   return cellOf(input, LABELS, '1')
 }
-const firstOf = (cells: readonly Cell[], over = {}) => summaryOf(cells, [data], '1', over)[0]
+const firstOf = (cells: readonly EvaluationCell[], over = {}) => summaryOf(cells, [data], '1', over)[0]
 
 describe('the first sentence of the summary', () => {
   it('compares the debate with the best row that costs no more', () => {
@@ -119,7 +119,7 @@ describe('the summary', () => {
   })
 
   it('says in its second sentence what the judges lacked, each item once', () => {
-    const bare = (row: Cell, shelves: number) => ({
+    const bare = (row: EvaluationCell, shelves: number) => ({
       ...row,
       outcomes: row.outcomes.map((outcome) => ({
         ...outcome,
@@ -137,7 +137,7 @@ describe('the summary', () => {
       'Mine stood in.',
       'Missing: 40 of 40 items without examples, because of 2 shelves: the shelf "a" is missing, the shelf "b" is empty; 80 of 80 verdicts (100 %) are degraded, most often “no examples: the shelf "a" is missing” 80.',
     ])
-    const some = summaryOf([bare(cells[0] as Cell, 1), ...cells.slice(1)], [data], '1')
+    const some = summaryOf([bare(cells[0] as EvaluationCell, 1), ...cells.slice(1)], [data], '1')
     expect(some[0]).toMatch(/^The debate pays/)
     expect(some[1]).toMatch(/^Missing: 40 of 40 items with examples of some shelves alone, because of 1 shelf: /)
   })

@@ -6,7 +6,7 @@ import type { DialectPart } from '../../../src/contracts/facts/dialect.ts'
 import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../../../src/contracts/facts/errors.ts'
 import type { Model, ModelRequest } from '../../../src/contracts/ports/model.ts'
 import { PLAIN } from '../../../src/models/openai/dialects.ts'
-import type { Lesson } from '../../../src/models/openai/learning.ts'
+import type { DialectLesson } from '../../../src/models/openai/learning.ts'
 import { openAiModel } from '../../../src/models/openai/model.ts'
 import { requestOf } from '../../contracts/model.ts'
 
@@ -22,7 +22,7 @@ type Rule = (body: Body) => readonly [status: number, error: unknown] | undefine
 /** A server that refuses by these rules, first to last, and answers the rest. */
 async function server(
   rules: Rule[],
-  { told = {}, ...parts }: { now?: () => number; learnt?: (lesson: Lesson) => void; told?: DialectPart } = {},
+  { told = {}, ...parts }: { now?: () => number; learnt?: (lesson: DialectLesson) => void; told?: DialectPart } = {},
 ) {
   const seen: Body[] = []
   const http = createServer(async (request, response) => {
@@ -45,7 +45,7 @@ async function server(
     await new Promise((resolve) => http.close(resolve))
   })
   const baseUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/v1`
-  const lessons: Lesson[] = []
+  const lessons: DialectLesson[] = []
   const model = openAiModel(
     { baseUrl, apiKey: 'k', answerFormat: 'json_schema' },
     { learnt: (lesson) => lessons.push(lesson), told: () => Object.assign({}, PLAIN, told), ...parts },

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { noUsage } from '../../../src/contracts/facts/verdict.ts'
-import type { Batch } from '../../../src/contracts/ports/topic.ts'
-import type { Sent, TraceEvent, TraceSpan } from '../../../src/contracts/ports/traces.ts'
+import type { MessageBatch } from '../../../src/contracts/ports/topic.ts'
+import type { ExportOutcome, TraceEvent, TraceSpan } from '../../../src/contracts/ports/traces.ts'
 import { tracing } from '../../../src/operations/tracing/reading.ts'
 import { T0 } from '../../contracts/samples.ts'
 
@@ -10,9 +10,9 @@ import { T0 } from '../../contracts/samples.ts'
 const FASTER = 100
 const until = (condition: () => boolean) => expect.poll(condition, { timeout: 10_000 }).toBe(true)
 
-const OK: Sent = { end: 'accepted', rejected: 0, why: '' }
-const AWAY: Sent = { end: 'again', delayMs: 0, why: 'status 503' }
-const REFUSED: Sent = { end: 'refused', why: 'status 400' }
+const OK: ExportOutcome = { end: 'accepted', rejected: 0, why: '' }
+const AWAY: ExportOutcome = { end: 'again', delayMs: 0, why: 'status 503' }
+const REFUSED: ExportOutcome = { end: 'refused', why: 'status 400' }
 
 const when = new Date(T0).toISOString()
 const transcriptOf = (id: string) => ({
@@ -37,7 +37,7 @@ const transcriptOf = (id: string) => ({
     timing: { createdAt: when, receivedAt: when, openedAt: when, decidedAt: when, modelMs: 0, overheadMs: 0 },
   },
 })
-const batchOf = (topic: string, ...values: readonly unknown[]): Batch => ({
+const batchOf = (topic: string, ...values: readonly unknown[]): MessageBatch => ({
   topic,
   partition: 0,
   next: String(values.length),
@@ -54,7 +54,7 @@ const batchOf = (topic: string, ...values: readonly unknown[]): Batch => ({
 })
 
 /** A reader over a collector that answers by `answer`; the cases and events that it accepted, what was reported, and heartbeats. */
-function reading(answer: (cases: readonly string[]) => Sent, stopping = new AbortController()) {
+function reading(answer: (cases: readonly string[]) => ExportOutcome, stopping = new AbortController()) {
   const [accepted, labels, reports]: [string[], TraceEvent[], [string, unknown][]] = [[], [], []]
   const beats = { count: 0 }
   const idsIn = (spans: readonly TraceSpan[]) =>
@@ -93,7 +93,7 @@ function reading(answer: (cases: readonly string[]) => Sent, stopping = new Abor
     beats,
     of,
     stopping,
-    handle: (batch: Batch, beat = heartbeat) => handle(batch, beat, () => {}),
+    handle: (batch: MessageBatch, beat = heartbeat) => handle(batch, beat, () => {}),
   }
 }
 

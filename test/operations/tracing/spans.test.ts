@@ -9,7 +9,7 @@ import {
 } from '../../../src/contracts/facts/verdict.ts'
 import type { TraceSpan } from '../../../src/contracts/ports/traces.ts'
 import { evaluationsOf, labelledEvent } from '../../../src/operations/tracing/reading.ts'
-import { spansOf, type Traceable } from '../../../src/operations/tracing/spans.ts'
+import { spansOf, type TraceableTranscript } from '../../../src/operations/tracing/spans.ts'
 
 const T0 = Date.UTC(2026, 2, 1)
 const at = (ms: number) => new Date(T0 + ms).toISOString()
@@ -32,7 +32,7 @@ const turn = (round: number, startMs: number, ms: number, more: Partial<Turn> = 
 })
 
 /** Two rounds, of which the second has the slowest ask by its delay, a look-up, a failure and a call that was lost. */
-const traceable: Traceable = transcriptSchema.required({ verdict: true }).parse({
+const traceable: TraceableTranscript = transcriptSchema.required({ verdict: true }).parse({
   schema: 1,
   verdictId: 'talk~p~r2',
   verdict: {
@@ -73,7 +73,7 @@ const traceable: Traceable = transcriptSchema.required({ verdict: true }).parse(
     }),
   ],
   cut: [],
-} satisfies Transcript) as Traceable
+} satisfies Transcript) as TraceableTranscript
 
 const spans = spansOf('prod', traceable, T0 + 2_100)
 const named = (name: string) => spans.filter((span) => span.name === name)
@@ -128,7 +128,7 @@ test('every call has a span, those that failed or were lost too; every span but 
 })
 
 test('a case that is told of again has the same ids, another case or deployment has others', () => {
-  const ids = (gavel: string, one: Traceable) => spansOf(gavel, one, T0 + 9_000).map(({ spanId }) => spanId)
+  const ids = (gavel: string, one: TraceableTranscript) => spansOf(gavel, one, T0 + 9_000).map(({ spanId }) => spanId)
   expect(ids('prod', traceable)).toEqual(spans.map(({ spanId }) => spanId))
   for (const others of [ids('test', traceable), ids('prod', { ...traceable, verdictId: 'talk~p~r3' })])
     expect(others.filter((id) => ids('prod', traceable).includes(id))).toEqual([])

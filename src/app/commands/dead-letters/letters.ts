@@ -18,12 +18,12 @@ export type LettersIo = Pick<Invocation, 'terminal' | 'signal'>
 
 /** Topics whose letters can be replayed, by their names without the prefix. */
 export const INPUTS = ['posts', 'comments', 'counterspeech', 'feedback'] as const
-export type Input = (typeof INPUTS)[number]
+export type LetterInput = (typeof INPUTS)[number]
 
 /** Which letters are selected; a condition that is left out does not restrict them. */
-export interface Chosen {
+export interface LetterFilter {
   readonly reason?: readonly DeadLetterReason[]
-  readonly topic?: readonly Input[]
+  readonly topic?: readonly LetterInput[]
   /** When their message arrived, ms since 1970. */
   readonly since?: number
   readonly until?: number
@@ -46,7 +46,7 @@ export const choosing = (): readonly Option[] => [
 
 /** Whether a letter is selected. */
 export function among(
-  { reason, topic, since, until, id }: Chosen,
+  { reason, topic, since, until, id }: LetterFilter,
   settings: Settings,
 ): (letter: DeadLetter) => boolean {
   const topics = topic?.map((name) => topicsOf(settings)[name])

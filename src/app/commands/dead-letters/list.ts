@@ -3,7 +3,7 @@ import { printable, printableJson } from '../../../cli/terminal.ts'
 import type { DeadLetter } from '../../../contracts/facts/messages.ts'
 import { readingClient } from '../reading-client.ts'
 import { REPLAYS } from '../replayed.ts'
-import { among, type Chosen, choosing, placeOf, readLetters } from './letters.ts'
+import { among, choosing, type LetterFilter, placeOf, readLetters } from './letters.ts'
 
 interface Listed {
   /** Those that are selected. */
@@ -13,7 +13,7 @@ interface Listed {
 }
 
 /** `gavel dead-letters list`: what could not be read or judged, and why. */
-export const command: Command<Chosen, Listed> = {
+export const command: Command<LetterFilter, Listed> = {
   options: choosing(),
   json: true,
   help: 'Example:\n  $ gavel dead-letters list --reason invalid,future --json',

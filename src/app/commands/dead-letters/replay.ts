@@ -13,7 +13,16 @@ import { readTopic } from '../../../stream/bounded-reader.ts'
 import { CORRUPT_BATCH } from '../../../stream/record.ts'
 import { readingClient } from '../reading-client.ts'
 import { replayHeaders, replays } from '../replayed.ts'
-import { among, type Chosen, choosing, INPUTS, type LettersIo, placeOf, readLetters, stopIfAsked } from './letters.ts'
+import {
+  among,
+  choosing,
+  INPUTS,
+  type LetterFilter,
+  type LettersIo,
+  placeOf,
+  readLetters,
+  stopIfAsked,
+} from './letters.ts'
 
 /** What happened to a letter in a replay, or would happen to it. */
 const STATES = {
@@ -33,7 +42,7 @@ type State = keyof typeof STATES
 /** How many letters had which outcome, by reason. */
 export type Replay = Readonly<Partial<Record<State, Readonly<Record<string, number>>>>>
 
-interface ReplayOptions extends Chosen {
+interface ReplayOptions extends LetterFilter {
   readonly again?: boolean
   readonly dryRun?: boolean
 }

@@ -16,7 +16,7 @@ export async function missingModels(model: Model, names: readonly string[], sign
         await model.complete(tinyQuestion(name, signal))
         return []
       } catch (error) {
-        return error instanceof PermanentError && error.mend === 'model' ? [name] : []
+        return error instanceof PermanentError && error.operatorAction === 'model' ? [name] : []
       }
     }),
   )

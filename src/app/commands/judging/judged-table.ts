@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Cell } from '../../../cli/drawing.ts'
+import type { TableCell } from '../../../cli/drawing.ts'
 import { counted, type Drawing, printable, table } from '../../../cli/terminal.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
 import { how, outcome, scoresOf, wrapped } from '../verdict-cells.ts'
@@ -55,12 +55,12 @@ export function judgedTable() {
   }
 }
 
-function postCell({ id, words, comments }: Row): Cell {
+function postCell({ id, words, comments }: Row): TableCell {
   const said = words === '' ? [] : [wrapped(printable(words, 96), 36)]
   return [printable(id, 36), ...said, ...(comments === 0 ? [] : [counted(comments, 'comment')])].join('\n')
 }
 
-function cellOf(verdict: Verdict | undefined): Cell {
+function cellOf(verdict: Verdict | undefined): TableCell {
   if (verdict === undefined) return ''
   return { text: [outcome(verdict), how(verdict), scoresOf(verdict)].join('\n'), tone: toneOf(verdict) }
 }

@@ -1,7 +1,7 @@
 import { counted, type Terminal } from '../../../cli/terminal.ts'
 import { timeInWords } from '../../../cli/time-in-words.ts'
 import type { Clock } from '../../../contracts/ports/clock.ts'
-import type { Metered } from './metered.ts'
+import type { MeteredModel } from './metered.ts'
 
 /** How often the line is drawn anew, in ms. */
 const EVERY_MS = 1_000
@@ -12,7 +12,7 @@ const EVERY_MS = 1_000
  */
 export function judgingProgress(
   terminal: Pick<Terminal, 'progress'>,
-  spent: Metered['spent'],
+  spent: MeteredModel['spent'],
   clock: Clock = Date.now,
 ): JudgingProgress {
   let [what, judged, left] = ['', 0, 0]

@@ -15,7 +15,7 @@ const MOST_BYTES = 1024 ** 3
 const MOST_AT_ONCE = 20
 
 /** What tells a run from others: the same command has the same folder again. */
-export interface RunOf {
+export interface RunIdentity {
   /** The file's path, or what else is the same for the same input alone. */
   readonly source: string
   /** What people call it. */
@@ -30,7 +30,7 @@ export interface RunOf {
  */
 export async function runFolder(
   settings: Settings,
-  of: RunOf,
+  of: RunIdentity,
   say: (line: string) => void,
   runs = RUNS,
 ): Promise<string> {
@@ -51,7 +51,7 @@ export async function runFolder(
 }
 
 /** The file's name, and a digest of what else makes the run: who answers is part of it, so that no answer passes for another's. */
-function nameOf(settings: Settings, { source, called, protocol }: RunOf): string {
+function nameOf(settings: Settings, { source, called, protocol }: RunIdentity): string {
   const standsIn = modelsWithoutKey(settings).length > 0
   const others = Object.values(settings.endpoints).map(({ baseUrl }) => baseUrl)
   const answering = standsIn ? ['understudy', ...others] : [settings.openai.baseUrl, ...others]

@@ -4,7 +4,7 @@ import type { Model } from '../../../contracts/ports/model.ts'
 import { chargeOf, mostSent, type Price } from '../../../models/cost.ts'
 
 /** A model, and what its answers have cost by the settings' prices. */
-export interface Metered {
+export interface MeteredModel {
   readonly model: Model
   /** Answers, their tokens, and US dollars so far. */
   readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
@@ -22,7 +22,7 @@ export function metered(
   { prices, imageTokens }: { readonly prices: Readonly<Record<string, Price>>; readonly imageTokens: number },
   most: number,
   exhausted: () => void,
-): Metered {
+): MeteredModel {
   const spent = { calls: 0, tokens: 0, usd: 0 }
   let unpriced: string | null = null
   return {

@@ -60,14 +60,14 @@ export function watchedEndpoint(
           silent = null
           return reply
         } catch (error) {
-          if (error instanceof PermanentError && error.mend !== undefined) {
+          if (error instanceof PermanentError && error.operatorAction !== undefined) {
             const { model: name } = request
             // Models of one endpoint share its key.
-            if (error.mend === 'key' ? request.apart !== true : request.alone === true)
+            if (error.operatorAction === 'key' ? request.apart !== true : request.alone === true)
               giveUp(
                 name,
                 `The model ${name} cannot be asked: ${error.message}`,
-                remedyFor(error.mend, endpointOf(name)),
+                remedyFor(error.operatorAction, endpointOf(name)),
               )
           } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(request.model, error)
           // Whatever else it says, it answers.

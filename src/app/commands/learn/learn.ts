@@ -1,7 +1,7 @@
 import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { counted, printable, printableJson } from '../../../cli/terminal.ts'
-import type { Learning } from '../../../shelves/curator/tally.ts'
+import type { LearningTally } from '../../../shelves/curator/tally.ts'
 import { learnFile, learnTopic } from './learning.ts'
 
 interface Options {
@@ -14,7 +14,7 @@ interface Options {
 const REASONS_TOLD = 10
 
 /** `gavel learn`: turns people's feedback on verdicts into proposals for the shelves. */
-export const command: Command<Options, Learning> = {
+export const command: Command<Options, LearningTally> = {
   options: [
     new Option(
       '--judged <file>',
@@ -43,7 +43,7 @@ export const command: Command<Options, Learning> = {
   },
 }
 
-function countsLine(done: Learning): string {
+function countsLine(done: LearningTally): string {
   const parts = [
     `${done.proposed} proposed`,
     `${done.alreadyProposed} proposed before`,

@@ -12,13 +12,13 @@ import { type FeedbackMessage, feedbackMessage } from '../../../contracts/facts/
 import { samplingRanks } from '../../../contracts/facts/sampling-rank.ts'
 import type { Library } from '../../../contracts/ports/library.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
-import type { Incoming } from '../../../contracts/ports/topic.ts'
+import type { IncomingMessage } from '../../../contracts/ports/topic.ts'
 import { fileMessages } from '../../../data-files/formats.ts'
 import { makeTopics } from '../../../operations/make-topics.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
-import type { Judged, Learnt } from '../../../shelves/curator/feedback.ts'
+import type { FeedbackOutcome, JudgedVerdicts } from '../../../shelves/curator/feedback.ts'
 import { learner } from '../../../shelves/curator/learn.ts'
-import { deadReason, type End, type Learning, type Tally, tallying } from '../../../shelves/curator/tally.ts'
+import { deadReason, type End, type LearningTally, type Tally, tallying } from '../../../shelves/curator/tally.ts'
 import { gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
 import { makeCurations, makeProtocols } from '../../composition/make-protocols.ts'
 import { judgedFile, judgedTopics } from '../judged.ts'
@@ -48,7 +48,7 @@ export async function learnFile(
   file: string,
   options: LearnOptions & { readonly judged?: string | undefined },
   io: LearnIo,
-): Promise<Learning> {
+): Promise<LearningTally> {
   const { terminal } = io
   const { judged: judgedIn } = options
   const judged =
@@ -69,7 +69,7 @@ export async function learnFile(
  * `gavel learn --topic`: reads the feedback topic from the group's offsets to its end. Unusable messages become dead
  * letters. Offsets are committed last: after an interruption messages are read again, and no proposal is made twice.
  */
-export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<Learning> {
+export async function learnTopic(settings: Settings, options: LearnOptions, io: LearnIo): Promise<LearningTally> {
   const { terminal } = io
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
@@ -107,10 +107,10 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
 const KEPT = 'Proposals made so far are kept; run it again to continue.'
 
 interface Ended {
-  readonly from: Incoming
+  readonly from: IncomingMessage
   readonly end: End
 }
-type Learn = (messages: readonly Incoming[], judged: Judged) => Promise<Ended[]>
+type Learn = (messages: readonly IncomingMessage[], judged: JudgedVerdicts) => Promise<Ended[]>
 
 /**
  * Builds the learner, lets `feed` pass it the messages, and counts their outcomes. Throws an `OperatorError` if the model's
@@ -121,7 +121,7 @@ async function learning(
   options: LearnOptions,
   io: LearnIo,
   feed: (learn: Learn, so: { readonly tally: Tally; readonly signal: AbortSignal }) => Promise<void>,
-): Promise<Learning> {
+): Promise<LearningTally> {
   const { terminal } = io
   const started = performance.now()
   const tally = tallying()
@@ -158,9 +158,9 @@ async function learning(
 
 /** Parses the messages and learns from the readable ones; returns one end for each, in order. */
 async function endsOf(
-  messages: readonly Incoming[],
+  messages: readonly IncomingMessage[],
   settings: Settings,
-  learn: (feedback: readonly FeedbackMessage[]) => Promise<Learnt[]>,
+  learn: (feedback: readonly FeedbackMessage[]) => Promise<FeedbackOutcome[]>,
 ): Promise<Ended[]> {
   const now = Date.now()
   const read = messages.map((from) => readMessage(from, feedbackMessage, settings.intake, now))
@@ -175,8 +175,8 @@ async function endsOf(
 }
 
 /** A file's feedback in batches; messages of other types are skipped, and unreadable lines counted. */
-async function* feedbackIn(file: string, tally: Tally): AsyncGenerator<Incoming[]> {
-  let batch: Incoming[] = []
+async function* feedbackIn(file: string, tally: Tally): AsyncGenerator<IncomingMessage[]> {
+  let batch: IncomingMessage[] = []
   let bytes = 0
   const bad = ({ line, why }: { line: number; why: string }) =>
     tally.count({ topic: file, partition: 0, offset: String(line) }, { outcome: 'unreadable', reason: 'not-json', why })

@@ -14,7 +14,7 @@ import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
 import { itemsOf, SHELF_FORMATS, type ShelfFile } from '../../../data-files/shelf-items.ts'
 import { DEFAULT_TENANT } from '../../../shelves/names.ts'
 import { makeProtocols } from '../../composition/make-protocols.ts'
-import { isFailure, type LibrarySettings, operator, withLibrary } from './with-library.ts'
+import { isFailure, type LibraryCommandSettings, operator, withLibrary } from './with-library.ts'
 
 type ImportIo = Pick<Invocation, 'terminal' | 'signal'>
 
@@ -28,7 +28,7 @@ export interface ImportOptions extends ShelfFile {
   readonly allowed?: readonly string[] | undefined
 }
 
-export interface Imported {
+export interface ImportResult {
   readonly shelf: string
   readonly tenant: string | null
   /** The change by which everything can be rolled back; null if nothing was imported. */
@@ -53,7 +53,7 @@ const TRIES = 6
 const PAUSE_MS = 1_000
 
 /** `gavel library import`: fills a shelf, and says what was done and who will be shown it. */
-export const command: Command<ImportOptions, Imported> = {
+export const command: Command<ImportOptions, ImportResult> = {
   options: [
     new Option('--shelf <name>', 'shelf to import to; created if missing').makeOptionMandatory(),
     new Option('--format <format>', "the file's format (default: detected)").choices(SHELF_FORMATS),
@@ -103,11 +103,11 @@ Example:
  * continue a broken import, simply run it again. Throws an `OperatorError` that says how far it got.
  */
 export async function importShelf(
-  settings: LibrarySettings,
+  settings: LibraryCommandSettings,
   file: string,
   options: ImportOptions,
   io: ImportIo,
-): Promise<Imported> {
+): Promise<ImportResult> {
   const started = performance.now()
   const done = { added: 0, unchanged: 0, relabelled: 0 }
   const skippedFirst: BadLine[] = []
@@ -119,7 +119,7 @@ export async function importShelf(
     else if (++skipped <= NAMED) skippedFirst.push(line)
   }
   const tenant = options.tenant === undefined ? null : checkedTenant(options.tenant)
-  const imported = (): Imported => {
+  const imported = (): ImportResult => {
     const seconds = (performance.now() - started) / 1000
     return { shelf: options.shelf, tenant, change, ...done, skipped, skippedFirst, stopped, seconds }
   }

@@ -4,7 +4,7 @@ import { positive } from '../../../cli/options.ts'
 import { printable, printableJson } from '../../../cli/terminal.ts'
 import { didYouMean } from '../../../contracts/facts/did-you-mean.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import type { Found } from '../../../contracts/facts/library.ts'
+import type { SearchResult } from '../../../contracts/facts/library.ts'
 import { DEFAULT_TENANT } from '../../../shelves/names.ts'
 import { withLibrary } from './with-library.ts'
 
@@ -19,7 +19,7 @@ interface SearchOptions {
  * `gavel library search`: the nearest items to a text, as a protocol would get them: items with the same text are left
  * out. Ends with an `OperatorError` that says why a shelf can't be searched.
  */
-export const command: Command<SearchOptions, Found> = {
+export const command: Command<SearchOptions, SearchResult> = {
   options: [
     new Option('--shelf <name>', 'shelf to search').makeOptionMandatory(),
     new Option('-k <n>', 'how many').argParser(positive).default(3),

@@ -4,7 +4,7 @@ import { byOption, judgedOption } from '../../../cli/options.ts'
 import { printable, printableJson } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { ShelvedItem, Whereabouts } from '../../../contracts/ports/library.ts'
-import type { Touched } from '../../../shelves/curator/touched.ts'
+import type { TouchedVerdict } from '../../../shelves/curator/touched.ts'
 import { standingLine, type TouchedOptions, tellCount, touchedLine, verdictsOn } from './verdicts-touched.ts'
 import { operator, withLibrary } from './with-library.ts'
 
@@ -12,7 +12,7 @@ type TakeBackOptions = TouchedOptions & Whereabouts & { readonly by?: string }
 
 interface TakenBack {
   readonly takenBack: readonly ShelvedItem[]
-  readonly touched: readonly Touched[]
+  readonly touched: readonly TouchedVerdict[]
 }
 
 /**

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { judgedOption } from '../../../cli/options.ts'
 import { printable, printableJson } from '../../../cli/terminal.ts'
-import type { Touched } from '../../../shelves/curator/touched.ts'
+import type { TouchedVerdict } from '../../../shelves/curator/touched.ts'
 import { standingLine, type TouchedOptions, tellCount, touchedLine, verdictsOn } from './verdicts-touched.ts'
 import { withLibrary } from './with-library.ts'
 
@@ -12,7 +12,7 @@ import { withLibrary } from './with-library.ts'
  * is, and whose feedback it came from. Reads the verdicts topic from its beginning to its end; verdicts are found as
  * long as the topic keeps them.
  */
-export const command: Command<TouchedOptions, readonly Touched[]> = {
+export const command: Command<TouchedOptions, readonly TouchedVerdict[]> = {
   options: [new Option('--tenant <name>', "only this tenant's verdicts"), judgedOption()],
   json: true,
   help: `Verdicts name precedents in evidence.precedents. A verdict is found until its topic’s retention ends.

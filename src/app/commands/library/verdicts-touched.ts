@@ -4,9 +4,9 @@ import type { Invocation } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { jsonOf } from '../../../contracts/facts/json-of.ts'
 import { verdict } from '../../../contracts/facts/verdict.ts'
-import type { ShelvedItem, Traced } from '../../../contracts/ports/library.ts'
+import type { ShelvedItem, TracedItems } from '../../../contracts/ports/library.ts'
 import { subjectKey } from '../../../shelves/curator/feedback.ts'
-import { restingOn, type Touched } from '../../../shelves/curator/touched.ts'
+import { restingOn, type TouchedVerdict } from '../../../shelves/curator/touched.ts'
 import { readTopic } from '../../../stream/bounded-reader.ts'
 import { eachLine } from '../judged.ts'
 import { readingClient } from '../reading-client.ts'
@@ -20,9 +20,9 @@ export interface TouchedOptions {
 
 /** The verdicts that rest on one of these, in the order in which they were read. */
 export async function verdictsOn(
-  { precedents }: Pick<Traced, 'precedents'>,
+  { precedents }: Pick<TracedItems, 'precedents'>,
   { options, settings: read, ...io }: Invocation<TouchedOptions>,
-): Promise<readonly Touched[]> {
+): Promise<readonly TouchedVerdict[]> {
   const settings = read()
   const found = restingOn(precedents, options.tenant)
   if (options.judged !== undefined)
@@ -56,7 +56,16 @@ export function standingLine({ shelf, tenant, id, label, by, proposals, text }: 
 }
 
 /** A verdict as one line for a person. */
-export function touchedLine({ id, tenant, final, label, decidedBy, decidedAt, stands, precedents }: Touched): string {
+export function touchedLine({
+  id,
+  tenant,
+  final,
+  label,
+  decidedBy,
+  decidedAt,
+  stands,
+  precedents,
+}: TouchedVerdict): string {
   const parts = [
     printable(decidedAt, 30),
     `${printable(id, 80)}${final ? ' final' : ''}${stands ? '' : ' (superseded)'}`,
@@ -69,7 +78,7 @@ export function touchedLine({ id, tenant, final, label, decidedBy, decidedAt, st
 }
 
 /** Says how many there are, and how many of them are current. */
-export function tellCount(touched: readonly Touched[], { terminal }: Pick<Invocation, 'terminal'>): void {
+export function tellCount(touched: readonly TouchedVerdict[], { terminal }: Pick<Invocation, 'terminal'>): void {
   const subjects = new Set(touched.map(subjectKey)).size
   const standing = touched.filter(({ stands }) => stands).length
   terminal.say(

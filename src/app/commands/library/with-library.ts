@@ -5,14 +5,14 @@ import type { Library } from '../../../contracts/ports/library.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
 import { knownDeletions } from '../../../store/erasure/redis.ts'
 
-export type LibrarySettings = Pick<Settings, 'library' | 'openai' | 'endpoints' | 'redis'>
+export type LibraryCommandSettings = Pick<Settings, 'library' | 'openai' | 'endpoints' | 'redis'>
 
 /**
  * Opens the library for `work` and closes it. Nothing is shown or proposed of what Redis knows as deleted. A failure of the library becomes an
  * `OperatorError` of one line.
  */
 export async function withLibrary<Result>(
-  settings: LibrarySettings,
+  settings: LibraryCommandSettings,
   work: (library: Library) => Promise<Result>,
 ): Promise<Result> {
   const deletions = knownDeletions(settings)

@@ -3,7 +3,7 @@ import type { Command, Invocation } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { reviewQueueOf } from '../../../record/record-store.ts'
-import { type DecideOptions, type DecideResult, command as decide } from '../decide.ts'
+import { type DecideOptions, type DecideReport, command as decide } from '../decide.ts'
 
 interface Options {
   readonly label: string
@@ -13,7 +13,7 @@ interface Options {
 }
 
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */
-export const command: Command<Options, { readonly asked: DecideOptions; readonly result: DecideResult }> = {
+export const command: Command<Options, { readonly asked: DecideOptions; readonly result: DecideReport }> = {
   options: [
     new Option('--label <label>', 'the verdict; the machine’s own label confirms it').makeOptionMandatory(),
     new Option('--by <name>', 'who decides').makeOptionMandatory(),

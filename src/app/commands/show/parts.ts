@@ -8,7 +8,7 @@ import type { InspectionParts } from '../../../recovery/inspection/inspection.ts
 import { memoryStores } from '../../../store/memory-stores.ts'
 import { bullJobDesk } from '../../../store/queue/job-desk.ts'
 import { knownSecretOf } from '../../../store/redis/shared-key.ts'
-import { topicHistory, type Waiting } from '../../../stream/bounded-reader.ts'
+import { type ReadingControl, topicHistory } from '../../../stream/bounded-reader.ts'
 import type { KafkaClient } from '../../../stream/client.ts'
 import { groupProgress } from '../../../stream/offsets.ts'
 import { partitionOf } from '../../../stream/own-partition.ts'
@@ -21,7 +21,7 @@ import { commandRedis } from '../../composition/redis.ts'
 export function inspectionParts(
   settings: Settings,
   connectKafka: () => Promise<KafkaClient>,
-  { progress, ...waiting }: Waiting & { readonly progress: InspectionParts['progress'] },
+  { progress, ...waiting }: ReadingControl & { readonly progress: InspectionParts['progress'] },
 ) {
   return closable(async (keep): Promise<InspectionParts> => {
     const topics = topicsOf(settings)

@@ -3,10 +3,10 @@ import { counted, printable, type Terminal, table } from '../../../cli/terminal.
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import type { FilteredQuestions } from '../../../contracts/facts/filtered.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
-import { type ShownCase, type ShownWait, WITHHELD } from '../../../recovery/inspection/cases.ts'
+import { type InspectedCase, type ShownWait, WITHHELD } from '../../../recovery/inspection/cases.ts'
 import type { Inspection } from '../../../recovery/inspection/inspection.ts'
 import type { ShownVerdict } from '../../../recovery/inspection/published.ts'
-import type { Shown } from '../../../recovery/inspection/standing.ts'
+import type { SubjectInspection } from '../../../recovery/inspection/subject-status.ts'
 import { commentsJudged, verdictLine } from '../verdict-line.ts'
 import { type Minutes, printDebates } from './transcript.ts'
 
@@ -18,7 +18,7 @@ const MOST_BENEATH = 10
 
 /** Everything that is known of a subject, for a person: the answer first, then what it rests on. */
 export function printInspection(
-  shown: Shown,
+  shown: SubjectInspection,
   {
     transcript = false,
     prompts = false,
@@ -188,7 +188,7 @@ function threadIn({ thread, deleted, paused }: Inspection): string[] {
 }
 
 function caseIn(
-  { state, withheld, openedAt, deadline, takeovers, round, answers, waits, usage, note }: ShownCase,
+  { state, withheld, openedAt, deadline, takeovers, round, answers, waits, usage, note }: InspectedCase,
   at: number,
 ): Line[] {
   return [

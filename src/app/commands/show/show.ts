@@ -8,7 +8,7 @@ import { STREAMED_KINDS, type SubjectKind } from '../../../contracts/facts/threa
 import { traceIdOf } from '../../../contracts/facts/trace.ts'
 import type { SubjectRecord } from '../../../contracts/ports/record.ts'
 import { type Inspection, inspect } from '../../../recovery/inspection/inspection.ts'
-import { type Shown, standingOf } from '../../../recovery/inspection/standing.ts'
+import { type SubjectInspection, standingOf } from '../../../recovery/inspection/subject-status.ts'
 import { readingClient } from '../reading-client.ts'
 import { meaningsOf } from './meanings.ts'
 import { ofRecord, printRecord } from './of-record.ts'
@@ -44,7 +44,7 @@ function tracesOf({ traces, name }: Pick<Settings, 'traces' | 'name'>, { verdict
 }
 
 /** `gavel show`: everything that is known of one subject, from Redis and its own partitions of the topics. */
-export const command: Command<ShowOptions, (Shown & Traces) | SubjectRecord> = {
+export const command: Command<ShowOptions, (SubjectInspection & Traces) | SubjectRecord> = {
   options: [
     new Option('--tenant <name>', 'the tenant of the subject').default('default'),
     new Option('--kind <kind>', 'post, or reply on the counterspeech topic (default: a post, or else a reply)').choices(

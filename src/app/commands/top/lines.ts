@@ -1,10 +1,10 @@
-import { clipped, type Look, type Span, type Tone } from '../../../cli/drawing.ts'
+import { clipped, type Look, type Tone, type TonedText } from '../../../cli/drawing.ts'
 import type { UsedShare } from '../../../contracts/ports/report.ts'
-import { type Published, quantile, since, together } from '../../../operations/standing/pace.ts'
-import type { ShownReplica } from '../../../operations/standing/pages.ts'
-import type { Away, ServiceState } from '../../../operations/standing/state.ts'
+import { addUp, type PublishedCounts, quantile, since } from '../../../operations/status/pace.ts'
+import type { ShownReplica } from '../../../operations/status/pages.ts'
+import type { ServerOutage, ServiceState } from '../../../operations/status/state.ts'
 
-type Line = readonly Span[]
+type Line = readonly TonedText[]
 
 /**
  * A look at the service in lines of at most so many columns; `before` is an earlier look, since which spend and verdicts are
@@ -30,7 +30,7 @@ export function screenLines(now: ServiceState, before: ServiceState | null, look
   return lines.map((line) => clipped(...line).on(look))
 }
 
-function awayLine({ server, since, why }: Away): Line {
+function awayLine({ server, since, why }: ServerOutage): Line {
   return [
     { text: `${server} does not answer`, tone: 'bad' },
     ` since ${new Date(since).toISOString()}: ${why.replace(`${server} does not answer `, '')}`,
@@ -38,7 +38,7 @@ function awayLine({ server, since, why }: Away): Line {
 }
 
 /** What all processes that answer have published since the earlier look, and in how many seconds. */
-function publishedIn(now: ServiceState, before: ServiceState | null): { all: Published; seconds: number | null } {
+function publishedIn(now: ServiceState, before: ServiceState | null): { all: PublishedCounts; seconds: number | null } {
   const all = now.replicas.flatMap(({ url, says }) => {
     if (says === null) return []
     const earlier = before?.replicas.find((one) => one.url === url)?.says?.published
@@ -46,7 +46,7 @@ function publishedIn(now: ServiceState, before: ServiceState | null): { all: Pub
     if (before !== null && earlier === undefined) return []
     return [since(says.published, earlier)]
   })
-  return { all: together(all), seconds: before === null ? null : (now.at - before.at) / 1000 }
+  return { all: addUp(all), seconds: before === null ? null : (now.at - before.at) / 1000 }
 }
 
 function verdictsLine(now: ServiceState, before: ServiceState | null): Line {
@@ -67,7 +67,7 @@ function degradedLine(now: ServiceState, before: ServiceState | null): Line {
   if (all.verdicts === 0) return [label, 'no verdict yet']
   const parts = Object.entries(all.degraded)
     .filter(([, verdicts]) => verdicts > 0)
-    .flatMap(([fault, verdicts]): Span[] => {
+    .flatMap(([fault, verdicts]): TonedText[] => {
       const tone = fault === 'ours' ? 'bad' : fault === 'model' ? 'warning' : 'faint'
       return [
         { text: `${fault === 'none' ? 'nobody’s fault' : fault} ${percent(verdicts / all.verdicts)}`, tone },
@@ -159,7 +159,7 @@ function replicaLine({ url, says }: ShownReplica, now: ServiceState, before: Ser
   const earlier = before?.replicas.find((one) => one.url === url)?.says
   const hours = before === null ? 0 : (now.at - before.at) / 3_600_000
   const spend = earlier == null || hours === 0 ? '' : (Math.max(0, says.costUsd - earlier.costUsd) / hours).toFixed(2)
-  const models = says.models.flatMap(({ model, limit, breaker }): Span[] => {
+  const models = says.models.flatMap(({ model, limit, breaker }): TonedText[] => {
     if (breaker === 0) return [`${model} (${limit}) `]
     const state = breaker === 1 ? 'tried again' : 'left alone'
     return [{ text: `${model} (${limit}, ${state}) `, tone: breaker === 1 ? 'warning' : 'bad' }]

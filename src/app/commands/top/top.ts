@@ -3,8 +3,8 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import type { Look } from '../../../cli/drawing.ts'
 import { durationMs } from '../../../cli/options.ts'
-import type { ServiceState } from '../../../operations/standing/state.ts'
-import { standingPart } from '../../composition/standing.ts'
+import type { ServiceState } from '../../../operations/status/state.ts'
+import { statusPart } from '../../composition/status.ts'
 import { readingClient } from '../reading-client.ts'
 import { screenLines } from './lines.ts'
 
@@ -37,7 +37,7 @@ export const command: Command<TopOptions, ServiceState | null> = {
     const urls = replica ?? [`http://${settings.http.host}:${settings.http.port}`]
     const prometheus = options.prometheus ?? (environment.PROMETHEUS_URL || undefined)
     const places = { replicas: urls, prometheus }
-    const parts = await standingPart(settings, () => readingClient(settings, terminal), places)
+    const parts = await statusPart(settings, () => readingClient(settings, terminal), places)
     try {
       const screen = json ? null : openScreen(process.stdout)
       if (screen === null) return await parts.look()

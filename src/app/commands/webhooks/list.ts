@@ -1,13 +1,13 @@
 import type { Command } from '../../../cli/command.ts'
 import { counted, printable, table } from '../../../cli/terminal.ts'
-import type { Parked } from '../../../contracts/ports/webhooks.ts'
+import type { ParkedDelivery } from '../../../contracts/ports/webhooks.ts'
 import { commandRedis } from '../../composition/redis.ts'
 
 /** Most parked deliveries that are listed. */
 const MOST = 1_000
 
 interface Listed {
-  readonly parked: readonly Parked[]
+  readonly parked: readonly ParkedDelivery[]
   readonly waiting: number
   readonly oldestMs: number | null
 }

@@ -3,7 +3,7 @@ import { describeConfigs } from './config-requests.ts'
 import { FAULTS } from './faults.ts'
 import { groupRequests } from './group-requests.ts'
 import { logRequests } from './log-requests.ts'
-import { type Address, type Handler, NO_THROTTLE } from './request.ts'
+import { type BrokerAddress, type Handler, NO_THROTTLE } from './request.ts'
 import { int16, int32, list, sized, type Wire, wireReader } from './wire.ts'
 
 /** A client that announces a larger request is disconnected: no client here has one. */
@@ -21,7 +21,7 @@ interface Api {
  * Kafka's protocol over memory, one node: of each kind of request the one version that is named beside it. `address` is where
  * clients are told to connect.
  */
-export function memoryBroker(address: Address) {
+export function memoryBroker(address: BrokerAddress) {
   const logs = logRequests(address)
   const groups = groupRequests(logs.topics, address)
 

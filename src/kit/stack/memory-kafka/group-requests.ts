@@ -1,11 +1,11 @@
 import { FAULTS } from './faults.ts'
 import { type ConsumerGroup, consumerGroup } from './group.ts'
 import type { PartitionLog } from './partition.ts'
-import { type Address, answerByTopic, byTopic, NO_THROTTLE, NODE, type Request } from './request.ts'
+import { answerByTopic, type BrokerAddress, byTopic, NO_THROTTLE, NODE, type Request } from './request.ts'
 import { int16, int32, int64, list, sized, text, type Wire } from './wire.ts'
 
 /** The requests about consumer groups. A group exists from the first request that names it. */
-export function groupRequests(topics: ReadonlyMap<string, readonly PartitionLog[]>, address: Address) {
+export function groupRequests(topics: ReadonlyMap<string, readonly PartitionLog[]>, address: BrokerAddress) {
   const groups = new Map<string, ConsumerGroup>()
 
   function groupOf(id: string): ConsumerGroup {

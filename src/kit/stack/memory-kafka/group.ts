@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { FAULTS } from './faults.ts'
-import { groupMembership, type Joined, type JoinRequest, NOTHING, refused, type Synced } from './membership.ts'
+import {
+  groupMembership,
+  type JoinRequest,
+  type JoinResponse,
+  NOTHING,
+  refused,
+  type SyncResponse,
+} from './membership.ts'
 
 /**
  * One consumer group, by the classic protocol (KIP-62): when a member joins, leaves or misses its heartbeats, all others have
@@ -19,7 +26,7 @@ export function consumerGroup() {
 
   return {
     /** Resolves when the whole group has joined. */
-    join(request: JoinRequest): Promise<Joined> {
+    join(request: JoinRequest): Promise<JoinResponse> {
       const id = request.memberId || `${request.clientId}-${randomUUID()}`
       const known = members.get(id)
       if (request.memberId !== '' && known === undefined)
@@ -36,7 +43,7 @@ export function consumerGroup() {
       })
     },
     /** Resolves to the member's assignment when the leader has assigned the partitions. */
-    async sync(id: string, given: number, assignments: ReadonlyMap<string, Buffer>): Promise<Synced> {
+    async sync(id: string, given: number, assignments: ReadonlyMap<string, Buffer>): Promise<SyncResponse> {
       const member = members.get(id)
       const fault = faultOf(id, given)
       if (fault !== 0 || member === undefined) return { fault, assignment: NOTHING }

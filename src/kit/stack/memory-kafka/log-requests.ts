@@ -1,6 +1,6 @@
 import { FAULTS } from './faults.ts'
 import { type PartitionLog, partitionLog } from './partition.ts'
-import { type Address, answerByTopic, byTopic, NO_THROTTLE, NODE, type Request } from './request.ts'
+import { answerByTopic, type BrokerAddress, byTopic, NO_THROTTLE, NODE, type Request } from './request.ts'
 import { int8, int16, int32, int64, list, sized, text, type Wire } from './wire.ts'
 
 /** Partitions of a topic. */
@@ -10,7 +10,7 @@ const LATEST = -1
 const EARLIEST = -2
 
 /** The requests about topics and their records. A topic is created when its metadata are first asked for with leave to. */
-export function logRequests(address: Address) {
+export function logRequests(address: BrokerAddress) {
   const topics = new Map<string, readonly PartitionLog[]>()
   /** One for each fetch that waits for more bytes; called when there are some. */
   const waiting = new Set<() => void>()

@@ -10,7 +10,7 @@ export interface JoinRequest {
   readonly protocols: ReadonlyMap<string, Buffer>
 }
 
-export interface Joined {
+export interface JoinResponse {
   /** Kafka's error code; 0 for none. */
   readonly fault: number
   readonly generation: number
@@ -21,7 +21,7 @@ export interface Joined {
   readonly members: readonly { id: string; metadata: Buffer }[]
 }
 
-export interface Synced {
+export interface SyncResponse {
   /** Kafka's error code; 0 for none. */
   readonly fault: number
   readonly assignment: Buffer
@@ -32,9 +32,9 @@ export interface Member extends JoinRequest {
   /** Removes the member when it has not been heard of for `sessionMs`. */
   session?: NodeJS.Timeout
   /** Answers its JoinGroup while that waits. */
-  joining?: (answer: Joined) => void
+  joining?: (answer: JoinResponse) => void
   /** Answers its SyncGroup while that waits. */
-  syncing?: (answer: Synced) => void
+  syncing?: (answer: SyncResponse) => void
 }
 
 export const NOTHING = Buffer.alloc(0)
@@ -134,6 +134,6 @@ export function groupMembership() {
 }
 
 /** The answer to a join that is turned away with this error code. */
-export function refused(fault: number, memberId: string): Joined {
+export function refused(fault: number, memberId: string): JoinResponse {
   return { fault, generation: -1, protocol: '', leader: '', memberId, members: [] }
 }

@@ -8,7 +8,7 @@ export interface Request {
 /** Reads one kind of request and answers it; null where the client wants no answer. */
 export type Handler = (request: Request) => Wire | null | Promise<Wire | null>
 /** Where clients are told to connect. */
-export type Address = () => { host: string; port: number }
+export type BrokerAddress = () => { host: string; port: number }
 
 /** The id of the one node. */
 export const NODE = 0

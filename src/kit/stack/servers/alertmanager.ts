@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { findOrInstall } from './apt.ts'
-import { freePort, type LocalServer, type Say, spawnServer, temporaryFolder } from './local-server.ts'
+import { freePort, type LocalServer, type SayLine, spawnServer, temporaryFolder } from './local-server.ts'
 
 /**
  * A private Alertmanager on 127.0.0.1 with the given configuration. Fails with UnavailableError, which lists the ways to
  * get one, where none can be had.
  */
-export async function startAlertmanager(options: { say: Say; configFile: string }): Promise<LocalServer> {
+export async function startAlertmanager(options: { say: SayLine; configFile: string }): Promise<LocalServer> {
   const { say, configFile } = options
   const program = await findOrInstall(ALERTMANAGER, true, say)
   const folder = await temporaryFolder('alertmanager')

@@ -9,7 +9,7 @@ import { describesCluster } from './kafka-probe.ts'
 import {
   freePort,
   type RestartableServer,
-  type Say,
+  type SayLine,
   type SpawnedServer,
   spawnServer,
   temporaryFolder,
@@ -17,7 +17,7 @@ import {
 } from './local-server.ts'
 
 export interface ApacheKafkaOptions {
-  readonly say: Say
+  readonly say: SayLine
   /** Where the jars are kept for the next time. Default: .cache in the project. */
   readonly cacheDirectory?: string
   /** Addresses of proxies: for each the broker opens a listener of its own, and tells whoever comes there to use the proxy. */
@@ -125,7 +125,7 @@ async function startNode(
   java: Java,
   kafka: Installation,
   flags: readonly string[],
-  say: Say,
+  say: SayLine,
   more: readonly Listener[] = [],
   secured?: GuardedListener,
   { node, port, directory }: Pick<ApacheKafkaOptions, 'node' | 'port' | 'directory'> = {},
@@ -245,7 +245,7 @@ async function findJava(): Promise<Java> {
 }
 
 /** The jars and a formatted data folder, from the cache, or by Maven into it. */
-async function fetchKafka(java: Java, cache: string, say: Say): Promise<Installation> {
+async function fetchKafka(java: Java, cache: string, say: SayLine): Promise<Installation> {
   const version = /<kafka\.version>([^<]+)</.exec(await readFile(POM, 'utf8'))?.[1]
   if (!version) throw new Error(`${POM} names no kafka.version`)
   const folder = join(cache, version)
@@ -318,7 +318,7 @@ function base64Id(): string {
  * The flags that let this Java take Kafka's classes ready-made from an archive, which halves the start. The archive is
  * written by a first run, once for each version of Java.
  */
-async function classArchive(java: Java, kafka: Installation, say: Say): Promise<readonly string[]> {
+async function classArchive(java: Java, kafka: Installation, say: SayLine): Promise<readonly string[]> {
   const archive = join(kafka.folder, `classes-${java.version}.jsa`)
   if (!existsSync(archive)) {
     const draft = `${archive}.${randomUUID()}`

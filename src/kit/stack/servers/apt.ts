@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findOnPath, runCommand } from './command.ts'
-import { type Say, UnavailableError } from './local-server.ts'
+import { type SayLine, UnavailableError } from './local-server.ts'
 
 /** A program that Debian and Ubuntu have, and what to tell people where it can't be had. */
 interface Program {
@@ -19,7 +19,7 @@ interface Program {
  * The full path of a program: from the PATH, or installed with apt-get where that is allowed and can work (as root on
  * Debian, Ubuntu and their kin), which is said. Fails with UnavailableError, which lists the ways to get it.
  */
-export async function findOrInstall(program: Program, aptAllowed: boolean, say: Say): Promise<string> {
+export async function findOrInstall(program: Program, aptAllowed: boolean, say: SayLine): Promise<string> {
   const present = await findOnPath(...program.names)
   if (present) return present
   let cause: unknown
@@ -36,7 +36,7 @@ export async function findOrInstall(program: Program, aptAllowed: boolean, say: 
 }
 
 /** Installs the package, and stops the service that came with it: nobody asked for that one. */
-async function installWithApt({ packageName, service }: Program, say: Say): Promise<void> {
+async function installWithApt({ packageName, service }: Program, say: SayLine): Promise<void> {
   say(`${packageName} is not installed: running apt-get update && apt-get install -y ${packageName}`)
   await update()
   await aptGet('install', '-y', '--no-install-recommends', packageName)
@@ -63,7 +63,7 @@ async function aptGet(...args: readonly string[]): Promise<void> {
   await runCommand('env', [...quiet, ...args], 600_000)
 }
 
-async function stopService(service: string, say: Say): Promise<void> {
+async function stopService(service: string, say: SayLine): Promise<void> {
   const script =
     'if [ -d /run/systemd/system ]; then systemctl disable --now "$1"; ' +
     'elif command -v service; then service "$1" stop; fi'

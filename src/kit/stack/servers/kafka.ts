@@ -1,9 +1,9 @@
 import { type ApacheKafka, startApacheKafka } from './apache-kafka.ts'
-import { type Say, UnavailableError } from './local-server.ts'
+import { type SayLine, UnavailableError } from './local-server.ts'
 import { type MemoryKafka, startMemoryKafka } from './memory-kafka.ts'
 
 export interface KafkaOptions {
-  readonly say: Say
+  readonly say: SayLine
   /** Which kind to start. */
   readonly prefer: KafkaKind
   /** Where Apache Kafka's jars are kept for the next time. Default: .cache in the project. */

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { lastLines } from './command.ts'
 
 /** Takes one line of progress, for a person. */
-export type Say = (line: string) => void
+export type SayLine = (line: string) => void
 
 /** A private server on this machine: nobody else uses it, and it lives no longer than this process. */
 export interface LocalServer {
@@ -56,7 +56,7 @@ export interface ServerCommand {
   readonly readyWithinMs: number
   /** How long SIGTERM may take before SIGKILL follows. */
   readonly stopWithinMs?: number
-  readonly say: Say
+  readonly say: SayLine
 }
 
 export type SpawnedServer = Pick<RestartableServer, 'pid' | 'kill' | 'restart' | 'close'>

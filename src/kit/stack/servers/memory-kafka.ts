@@ -1,9 +1,9 @@
 import { extname, join } from 'node:path'
 import { describesCluster } from './kafka-probe.ts'
-import { type LocalServer, type Say, spawnServer } from './local-server.ts'
+import { type LocalServer, type SayLine, spawnServer } from './local-server.ts'
 
 export interface MemoryKafkaOptions {
-  readonly say: Say
+  readonly say: SayLine
   /** Default: a free one. */
   readonly port?: number
 }

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { findOrInstall } from './apt.ts'
-import { freePort, type RestartableServer, type Say, spawnServer, temporaryFolder } from './local-server.ts'
+import { freePort, type RestartableServer, type SayLine, spawnServer, temporaryFolder } from './local-server.ts'
 
 export interface PrometheusOptions {
-  readonly say: Say
+  readonly say: SayLine
   /** What to scrape: `host:port` each, under /metrics. */
   readonly scrape: readonly string[]
   /** Also how often the rules are evaluated. Default: 1. */

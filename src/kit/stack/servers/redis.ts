@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { findOrInstall } from './apt.ts'
-import { freePort, type RestartableServer, type Say, spawnServer, temporaryFolder } from './local-server.ts'
+import { freePort, type RestartableServer, type SayLine, spawnServer, temporaryFolder } from './local-server.ts'
 
 export interface RedisOptions {
-  readonly say: Say
+  readonly say: SayLine
   /** Where its data go, and stay. Default: a temporary folder. */
   readonly directory?: string
   /** Default: a free one. */

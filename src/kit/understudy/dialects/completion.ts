@@ -1,12 +1,12 @@
 import { contentOf, MODEL } from '../answer.ts'
-import { choiceOf, type Fault } from '../faults.ts'
+import { choiceOf, type UnderstudyFault } from '../faults.ts'
 import { isSchema } from '../json-schema.ts'
-import { type ChatRequest, type Question, readQuestion, tokens } from '../question.ts'
-import type { Dialect } from './dialect.ts'
+import { type ChatRequest, type ReceivedQuestion, readQuestion, tokens } from '../question.ts'
+import type { ServerDialect } from './dialect.ts'
 import { logProbabilities, messageIn } from './message.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seenOf } from './request.ts'
-import { type Counted, USAGE_FORMS } from './usage-forms.ts'
+import { type TokenCounts, USAGE_FORMS } from './usage-forms.ts'
 
 /** How much is thought at each effort, as a multiple of what is thought at `medium`. */
 const EFFORTS: Readonly<Record<string, number>> = { none: 0, minimal: 0.1, low: 0.3, high: 2, xhigh: 4, max: 8 }
@@ -15,26 +15,26 @@ const EFFORTS: Readonly<Record<string, number>> = { none: 0, minimal: 0.1, low: 
 const IMAGE_TOKENS = 1000
 
 /** A server of a dialect. */
-export type Speaking = {
-  readonly dialect: Dialect
+export type DialectServer = {
+  readonly dialect: ServerDialect
   /** Tokens of thought for each token of an answer, at the effort `medium`. */
   readonly thoughts: number
   readonly cache: PromptCache
 }
 
 /** A request as the model behind a server of the dialect reads it. */
-export function questionIn({ dialect }: Speaking, request: ChatRequest): Question {
+export function questionIn({ dialect }: DialectServer, request: ChatRequest): ReceivedQuestion {
   const question = readQuestion(seenOf(dialect, request))
   return { ...question, promptTokens: question.promptTokens + question.images.length * IMAGE_TOKENS }
 }
 
 /** The response to a request that the dialect takes, but for its id. */
 export function completionIn(
-  { dialect, thoughts, cache }: Speaking,
+  { dialect, thoughts, cache }: DialectServer,
   request: ChatRequest,
-  question: Question,
-  fault: Fault | null,
-): { readonly counted: Counted; readonly value: Readonly<Record<string, unknown>> } {
+  question: ReceivedQuestion,
+  fault: UnderstudyFault | null,
+): { readonly counted: TokenCounts; readonly value: Readonly<Record<string, unknown>> } {
   const seen = seenOf(dialect, request)
   const { loose } = dialect.form
   const look = seen.response_format || loose === 'bare' ? null : loose
@@ -68,7 +68,7 @@ export function completionIn(
   return { counted, value: without(value, dialect.strips ?? []) }
 }
 
-function effortOf({ thinking }: Dialect, seen: ChatRequest): number {
+function effortOf({ thinking }: ServerDialect, seen: ChatRequest): number {
   if (thinking === null) return 0
   const asked = thinking.efforts.length === 0 ? undefined : fieldOf(seen, 'reasoning_effort')
   return EFFORTS[typeof asked === 'string' ? asked : thinking.usual] ?? 1
@@ -80,7 +80,7 @@ function limitOf(seen: ChatRequest, parameter: string): number {
 }
 
 /** The tier that was asked for, where there is such a one. */
-function tierOf({ tiers }: Dialect, seen: ChatRequest): { readonly service_tier?: string | undefined } {
+function tierOf({ tiers }: ServerDialect, seen: ChatRequest): { readonly service_tier?: string | undefined } {
   if (tiers === null) return {}
   const asked = fieldOf(seen, 'service_tier')
   const named = Object.entries(tiers).find(([name]) => name === asked)?.[1]

@@ -6,7 +6,7 @@ import type { UsageForm } from './usage-forms.ts'
  * and the form of their answers. Plain data, so that a test can write a row of its own. Where each fact is from stands in
  * docs/servers.md.
  */
-export type Dialect = {
+export type ServerDialect = {
   /** Whose it is. */
   readonly what: string
   /** The path of the base URL. */
@@ -16,7 +16,7 @@ export type Dialect = {
   /** Parameters that the query must have. */
   readonly query?: readonly string[]
   /** What it refuses. The first that fits is named; the others are met at the next call. */
-  readonly refuses: readonly Refusal[]
+  readonly refuses: readonly ParameterRefusal[]
   readonly errors: ErrorForm
   /** Parameters that change nothing: the model does not see them. */
   readonly ignores: readonly string[]
@@ -48,7 +48,7 @@ export type Dialect = {
 }
 
 /** A parameter that is refused. */
-export type Refusal = {
+export type ParameterRefusal = {
   /** As in the body; `response_format.type` and the like name what is inside. */
   readonly parameter: string
   /** Only these values are refused. */

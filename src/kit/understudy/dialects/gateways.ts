@@ -1,7 +1,7 @@
-import type { Dialect } from './dialect.ts'
+import type { ServerDialect } from './dialect.ts'
 
 /** A gateway between Gavel and a model, which passes on only what it knows, both ways. */
-const strips: Dialect = {
+const strips: ServerDialect = {
   what: 'a gateway that strips fields',
   base: '/v1',
   key: 'authorization',
@@ -33,7 +33,7 @@ const strips: Dialect = {
 }
 
 /** One that sends a stream whatever is asked for. */
-const streams: Dialect = {
+const streams: ServerDialect = {
   ...strips,
   what: 'a gateway that streams',
   images: null,
@@ -46,7 +46,7 @@ const streams: Dialect = {
 }
 
 /** One that makes a form of a tool, so that the answer stands in a call of it. */
-const tools: Dialect = {
+const tools: ServerDialect = {
   ...streams,
   what: 'a gateway that answers by a tool call',
   answer: 'tool-call',

@@ -1,6 +1,6 @@
-import type { Dialect } from './dialect.ts'
+import type { ServerDialect } from './dialect.ts'
 
-const anthropic: Dialect = {
+const anthropic: ServerDialect = {
   what: "Anthropic's compatible layer",
   base: '/v1',
   key: 'authorization',
@@ -26,7 +26,7 @@ const UNKNOWN = (name: string) => ({
   named: false as const,
 })
 
-const gemini: Dialect = {
+const gemini: ServerDialect = {
   ...anthropic,
   what: "Gemini's compatible layer",
   base: '/v1beta/openai',
@@ -59,7 +59,7 @@ const gemini: Dialect = {
 
 const FORBIDDEN = (name: string) => ({ parameter: name, says: 'Extra inputs are not permitted', status: 422 })
 
-const mistral: Dialect = {
+const mistral: ServerDialect = {
   ...anthropic,
   what: "Mistral's API",
   refuses: [
@@ -82,7 +82,7 @@ const mistral: Dialect = {
   models: [{ id: 'magistral-medium-latest' }],
 }
 
-const deepseek: Dialect = {
+const deepseek: ServerDialect = {
   ...anthropic,
   what: 'DeepSeek, the model that thinks',
   refuses: [
@@ -121,7 +121,7 @@ const deepseek: Dialect = {
   models: [{ id: 'deepseek-chat' }, { id: 'deepseek-reasoner' }],
 }
 
-const groq: Dialect = {
+const groq: ServerDialect = {
   ...anthropic,
   what: 'Groq',
   base: '/openai/v1',
@@ -145,7 +145,7 @@ const groq: Dialect = {
   models: [{ id: 'openai/gpt-oss-20b' }],
 }
 
-const openrouter: Dialect = {
+const openrouter: ServerDialect = {
   ...anthropic,
   what: 'OpenRouter',
   base: '/api/v1',

@@ -1,6 +1,6 @@
-import type { Dialect } from './dialect.ts'
+import type { ServerDialect } from './dialect.ts'
 
-const vllm: Dialect = {
+const vllm: ServerDialect = {
   what: 'vLLM, with a model that thinks and a reasoning parser',
   base: '/v1',
   key: null,
@@ -21,7 +21,7 @@ const vllm: Dialect = {
   models: [{ id: 'Qwen/Qwen3-32B', max_model_len: 40_960 }],
 }
 
-const ollama: Dialect = {
+const ollama: ServerDialect = {
   ...vllm,
   what: 'Ollama',
   refuses: [
@@ -44,7 +44,7 @@ const ollama: Dialect = {
   own: { '/api/ps': { models: [{ name: 'qwen3:8b', model: 'qwen3:8b', context_length: 4_096 }] } },
 }
 
-const llamaCpp: Dialect = {
+const llamaCpp: ServerDialect = {
   ...vllm,
   what: 'llama.cpp',
   errors: 'llama-cpp',
@@ -55,7 +55,7 @@ const llamaCpp: Dialect = {
   models: [{ id: 'gpt-oss-20b.gguf', meta: { n_ctx: 8_192, n_ctx_train: 131_072 } }],
 }
 
-const lmStudio: Dialect = {
+const lmStudio: ServerDialect = {
   ...vllm,
   what: 'LM Studio',
   refuses: [

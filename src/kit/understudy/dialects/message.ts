@@ -1,17 +1,17 @@
 import { fill } from '../json-schema.ts'
-import type { Question } from '../question.ts'
-import type { Dialect } from './dialect.ts'
+import type { ReceivedQuestion } from '../question.ts'
+import type { ServerDialect } from './dialect.ts'
 
 type Written = {
   readonly text: string
-  readonly question: Question
+  readonly question: ReceivedQuestion
   /** Tokens of thought that there was room for, and that there would have been. */
   readonly thought: number
   readonly wanted: number
 }
 
 /** A message with answer and thoughts where the dialect puts them. */
-export function messageIn(dialect: Dialect, written: Written): Readonly<Record<string, unknown>> {
+export function messageIn(dialect: ServerDialect, written: Written): Readonly<Record<string, unknown>> {
   const { text, question } = written
   const said = { role: 'assistant', refusal: null }
   const thoughts = thoughtsOf(dialect, written)
@@ -32,7 +32,7 @@ type Thoughts = {
   readonly before: string
 }
 
-function thoughtsOf({ thinking }: Dialect, { question, thought, wanted }: Written): Thoughts {
+function thoughtsOf({ thinking }: ServerDialect, { question, thought, wanted }: Written): Thoughts {
   const none = { fields: {}, parts: [], before: '' }
   if (thinking === null || thought === 0) return none
   const text = thoughtOf(question)
@@ -61,7 +61,7 @@ function thoughtsOf({ thinking }: Dialect, { question, thought, wanted }: Writte
 }
 
 /** What it thinks: it considers another answer, in the form asked for, and drops it. */
-function thoughtOf({ schema }: Question): string {
+function thoughtOf({ schema }: ReceivedQuestion): string {
   const other = schema === undefined ? 'nothing' : JSON.stringify(fill(schema, { seed: 77 }))
   return `At first sight I would say ${other}\nBut no: the words must be counted.`
 }

@@ -1,10 +1,10 @@
-import type { Dialect } from './dialect.ts'
+import type { ServerDialect } from './dialect.ts'
 
 const JSON_WORD =
   "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
 
 /** The models before those that think: gpt-4o, gpt-4.1. */
-const before: Dialect = {
+const before: ServerDialect = {
   what: 'OpenAI, GPT-4o and GPT-4.1',
   base: '/v1',
   key: 'authorization',
@@ -38,7 +38,7 @@ const before: Dialect = {
 const THINKS = ['low', 'medium', 'high', 'xhigh', 'max']
 
 /** The families from GPT-5.6 on. */
-const since: Dialect = {
+const since: ServerDialect = {
   ...before,
   what: 'OpenAI, GPT-5.6 to GPT-6.1',
   refuses: [
@@ -82,7 +82,7 @@ const since: Dialect = {
   ],
 }
 
-const azure: Dialect = {
+const azure: ServerDialect = {
   ...since,
   what: 'Azure OpenAI, a deployment of GPT-6.1',
   base: '/openai/deployments/understudy',

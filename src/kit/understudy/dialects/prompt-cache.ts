@@ -1,6 +1,6 @@
 import { isSchema } from '../json-schema.ts'
 import { type ChatRequest, tokens } from '../question.ts'
-import type { Dialect } from './dialect.ts'
+import type { ServerDialect } from './dialect.ts'
 
 /** Tokens of a prompt that were read from a cache, and that were written to it. */
 type CacheUse = { readonly cached: number; readonly written: number }
@@ -23,7 +23,7 @@ const MOST_KEPT = 10_000
  * writes cost nothing. `breakpoints` knows it up to a breakpoint alone: those that a part has, and the end of the prompt
  * unless `prompt_cache_options` asks for explicit ones only.
  */
-export function promptCache(kind: Dialect['cache']): PromptCache {
+export function promptCache(kind: ServerDialect['cache']): PromptCache {
   const known = new Set<string>()
   return {
     read(request) {

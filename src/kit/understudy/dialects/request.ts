@@ -2,17 +2,17 @@ import type { IncomingMessage } from 'node:http'
 import { BadRequest } from '../http.ts'
 import { isSchema } from '../json-schema.ts'
 import type { ChatRequest } from '../question.ts'
-import type { Dialect, Refusal } from './dialect.ts'
+import type { ParameterRefusal, ServerDialect } from './dialect.ts'
 import { ERROR_FORMS, type RequestFault } from './error-forms.ts'
 
 /** A request that a dialect refuses, in that dialect's words. */
-export class Refused extends BadRequest {
+export class RefusedRequest extends BadRequest {
   /** What it refuses, whether or not its error names it. */
   readonly parameter: string
   readonly body: unknown
 
   constructor(
-    dialect: Dialect,
+    dialect: ServerDialect,
     { parameter, named = true, ...fault }: Pick<RequestFault, 'status' | 'message' | 'code'> & Naming,
   ) {
     super(fault.status, fault.message)
@@ -23,28 +23,46 @@ export class Refused extends BadRequest {
 
 type Naming = { readonly parameter: string; readonly named?: boolean }
 
-/** Throws `Refused` for a request without the key, or without a parameter of the query, that servers of the dialect ask for. */
-export function checkAccess(dialect: Dialect, { headers }: IncomingMessage, { searchParams }: URL): void {
+/** Throws `RefusedRequest` for a request without the key, or without a parameter of the query, that servers of the dialect ask for. */
+export function checkAccess(dialect: ServerDialect, { headers }: IncomingMessage, { searchParams }: URL): void {
   if (dialect.key !== null && !headers[dialect.key]) {
     const message = "You didn't provide an API key."
-    throw new Refused(dialect, { status: 401, message, code: 'invalid_api_key', parameter: dialect.key, named: false })
+    throw new RefusedRequest(dialect, {
+      status: 401,
+      message,
+      code: 'invalid_api_key',
+      parameter: dialect.key,
+      named: false,
+    })
   }
   const parameter = dialect.query?.find((name) => !searchParams.has(name))
   if (parameter === undefined) return
-  throw new Refused(dialect, { status: 404, message: 'Resource not found', code: '404', parameter, named: false })
+  throw new RefusedRequest(dialect, {
+    status: 404,
+    message: 'Resource not found',
+    code: '404',
+    parameter,
+    named: false,
+  })
 }
 
-/** Throws `Refused` for the first thing that a server of this dialect does not take. */
-export function checkRequest(dialect: Dialect, request: ChatRequest): void {
+/** Throws `RefusedRequest` for the first thing that a server of this dialect does not take. */
+export function checkRequest(dialect: ServerDialect, request: ChatRequest): void {
   const body: Readonly<Record<string, unknown>> = { ...request }
   for (const refusal of dialect.refuses) {
     const { parameter, says, code = null, status = 400, named = true } = refusal
     const value = fieldOf(body, parameter)
     if (!isRefused(refusal, value, body)) continue
-    throw new Refused(dialect, { status, message: says.replaceAll('{value}', String(value)), code, parameter, named })
+    throw new RefusedRequest(dialect, {
+      status,
+      message: says.replaceAll('{value}', String(value)),
+      code,
+      parameter,
+      named,
+    })
   }
   const refuse: Refuse = (parameter, message) => {
-    throw new Refused(dialect, { status: 400, message, code: null, parameter })
+    throw new RefusedRequest(dialect, { status: 400, message, code: null, parameter })
   }
   for (const { role } of request.messages) {
     const fate = dialect.roles?.[role]
@@ -57,7 +75,7 @@ export function checkRequest(dialect: Dialect, request: ChatRequest): void {
 
 type Refuse = (parameter: string, says: string) => never
 
-function checkForm({ form }: Dialect, { messages, response_format: format }: ChatRequest, refuse: Refuse): void {
+function checkForm({ form }: ServerDialect, { messages, response_format: format }: ChatRequest, refuse: Refuse): void {
   const said = () => messages.some(({ content }) => /json/i.test(JSON.stringify(content ?? '')))
   if (format?.type === 'json_object' && form.jsonWord !== null && !said()) refuse('messages', form.jsonWord)
   const schema = format && 'json_schema' in format ? format.json_schema?.schema : undefined
@@ -67,7 +85,7 @@ function checkForm({ form }: Dialect, { messages, response_format: format }: Cha
 }
 
 function isRefused(
-  { values, except = [], unless = {} }: Refusal,
+  { values, except = [], unless = {} }: ParameterRefusal,
   value: unknown,
   body: Readonly<Record<string, unknown>>,
 ): boolean {
@@ -101,7 +119,7 @@ function inProperties(properties: unknown, keyword: string): boolean {
 }
 
 /** The request as the model sees it: without what the server ignores, and without messages that it loses. */
-export function seenOf(dialect: Dialect, request: ChatRequest): ChatRequest {
+export function seenOf(dialect: ServerDialect, request: ChatRequest): ChatRequest {
   const { ignores, roles = {}, form } = dialect
   const { response_format: format } = request
   const isHeld = (format?.type === 'json_schema' || format?.type === 'json_object') && form[format.type] === 'kept'

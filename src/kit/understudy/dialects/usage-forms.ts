@@ -1,5 +1,5 @@
 /** The tokens of a call. */
-export type Counted = {
+export type TokenCounts = {
   /** All of the prompt. */
   readonly prompt: number
   /** Of the prompt: read from a cache, and written to it. */
@@ -11,13 +11,13 @@ export type Counted = {
   readonly thoughts: number
 }
 
-const totals = ({ prompt, completion }: Counted) => ({
+const totals = ({ prompt, completion }: TokenCounts) => ({
   prompt_tokens: prompt,
   completion_tokens: completion,
   total_tokens: prompt + completion,
 })
 
-const details = ({ cached, thoughts }: Counted) => ({
+const details = ({ cached, thoughts }: TokenCounts) => ({
   prompt_tokens_details: { cached_tokens: cached, audio_tokens: 0 },
   completion_tokens_details: {
     reasoning_tokens: thoughts,
@@ -30,28 +30,28 @@ const details = ({ cached, thoughts }: Counted) => ({
 /** `usage`, as servers write it. */
 export const USAGE_FORMS = {
   /** OpenAI up to GPT-5.5: cached reads and thoughts. */
-  openai: (counted: Counted) => ({ ...totals(counted), ...details(counted) }),
+  openai: (counted: TokenCounts) => ({ ...totals(counted), ...details(counted) }),
   /** OpenAI from GPT-5.6 on: cache writes as well. */
-  'openai-writes': (counted: Counted) => ({
+  'openai-writes': (counted: TokenCounts) => ({
     ...totals(counted),
     ...details(counted),
     prompt_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.written, audio_tokens: 0 },
   }),
   /** Sums alone. */
   totals,
-  vllm: (counted: Counted) => ({ ...totals(counted), prompt_tokens_details: null }),
-  anthropic: (counted: Counted) => ({
+  vllm: (counted: TokenCounts) => ({ ...totals(counted), prompt_tokens_details: null }),
+  anthropic: (counted: TokenCounts) => ({
     ...totals(counted),
     prompt_tokens_details: null,
     completion_tokens_details: null,
   }),
   /** Thoughts stand in the total, and not among what was written. */
-  gemini: ({ prompt, completion, thoughts }: Counted) => ({
+  gemini: ({ prompt, completion, thoughts }: TokenCounts) => ({
     prompt_tokens: prompt,
     completion_tokens: completion - thoughts,
     total_tokens: prompt + completion,
   }),
-  deepseek: (counted: Counted) => ({
+  deepseek: (counted: TokenCounts) => ({
     ...totals(counted),
     prompt_tokens_details: { cached_tokens: counted.cached },
     completion_tokens_details: { reasoning_tokens: counted.thoughts },
@@ -59,14 +59,14 @@ export const USAGE_FORMS = {
     prompt_cache_miss_tokens: counted.prompt - counted.cached,
   }),
   /** With what it has cost. */
-  openrouter: (counted: Counted) => ({
+  openrouter: (counted: TokenCounts) => ({
     ...totals(counted),
     cost: (counted.prompt + 5 * counted.completion) / 1e6,
     cost_details: { upstream_inference_cost: null },
     prompt_tokens_details: { cached_tokens: counted.cached, cache_write_tokens: counted.written, audio_tokens: 0 },
     completion_tokens_details: { reasoning_tokens: counted.thoughts },
   }),
-  groq: (counted: Counted) => ({
+  groq: (counted: TokenCounts) => ({
     ...totals(counted),
     queue_time: 0.01,
     prompt_time: 0.02,
@@ -74,6 +74,6 @@ export const USAGE_FORMS = {
     total_time: 0.05,
     completion_tokens_details: { reasoning_tokens: counted.thoughts },
   }),
-} as const satisfies Readonly<Record<string, (counted: Counted) => unknown>>
+} as const satisfies Readonly<Record<string, (counted: TokenCounts) => unknown>>
 
 export type UsageForm = keyof typeof USAGE_FORMS

@@ -14,7 +14,7 @@ import { OWN_FORMATS } from '../../../data-files/own-rows.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
 import { type Gain, isNoChance } from '../../calibration/gain.ts'
-import { type Parts, partsOf } from '../../calibration/parts.ts'
+import { partsOf, type RatingParts } from '../../calibration/parts.ts'
 import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
 import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
 import { pText } from '../../evaluation/summary.ts'
@@ -164,7 +164,7 @@ async function checkFolder(folder: string): Promise<void> {
   if (found !== null && !found.isDirectory()) throw new OperatorError(`--steps ${folder} is a file; name a folder.`)
 }
 
-function unseenOf({ test }: Parts): number {
+function unseenOf({ test }: RatingParts): number {
   return new Set(test.map(({ unit }) => unit)).size
 }
 
@@ -206,7 +206,7 @@ function planOf(
   settings: Settings,
   kind: ProtocolKind,
   calibration: Calibration,
-  parts: Parts,
+  parts: RatingParts,
   options: CalibrateOptions,
 ) {
   const { prices, slots } = settings.models
@@ -215,7 +215,7 @@ function planOf(
 
 function planLines(
   plan: CalibrationCost,
-  parts: Parts,
+  parts: RatingParts,
   { alpha, unrated, leftOut, others }: Ratings,
   aspect: string,
 ): string[] {

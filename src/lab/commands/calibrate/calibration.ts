@@ -12,7 +12,7 @@ import { askContext, type GivenAsk } from '../../../models/context.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { fenceUnder, presetIn } from '../../../protocols/preset.ts'
 import { withRetry } from '../../../shelves/curator/with-retry.ts'
-import type { Asking } from '../../calibration/calibrate.ts'
+import type { CalibrationModel } from '../../calibration/calibrate.ts'
 
 /** The same on every machine, so that a recording is good everywhere. */
 const SECRET = 'gavel calibration'
@@ -46,7 +46,7 @@ export function askingFor(
   calibration: Calibration,
   model: Model,
   io: { signal: AbortSignal; asked: () => void; waiting: (why: string) => void },
-): Asking & { scorers(): readonly Scorer[]; withoutTemperature(): number } {
+): CalibrationModel & { scorers(): readonly ScoringModel[]; withoutTemperature(): number } {
   const clock = Date.now
   const off = { ...settings, memo: { ...settings.memo, enabled: false } }
   const stores = memoryGatewayStores(off, clock)
@@ -112,7 +112,7 @@ const ENDS_ALL: ReadonlySet<FailureCode> = new Set(['rejected', 'budget', 'limit
 const MOST_LOST = { least: 20, share: 0.1 }
 
 /** A model that scored, as its endpoint names it, and how often. */
-export interface Scorer {
+export interface ScoringModel {
   readonly name: string
   readonly scores: number
 }

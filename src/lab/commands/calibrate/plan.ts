@@ -3,7 +3,7 @@ import type { Calibration } from '../../../contracts/facts/calibration.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { type Price, usdFor } from '../../../models/cost.ts'
 import type { CalibrationSizes } from '../../calibration/calibrate.ts'
-import type { Parts } from '../../calibration/parts.ts'
+import type { RatingParts } from '../../calibration/parts.ts'
 
 /** What a calibration asks at most, and what that costs. */
 export interface CalibrationCost {
@@ -26,7 +26,7 @@ const ANSWER_TOKENS = { score: 120, steps: 400 }
 /** The cost of a calibration before any of it is paid: a bound, from its sizes and the length of its questions. */
 export function costOf(
   calibration: Calibration,
-  parts: Parts,
+  parts: RatingParts,
   sizes: CalibrationSizes,
   how: { models: { scorer: string; writer: string }; prices: Readonly<Record<string, Price>>; slots: number },
 ): CalibrationCost {
@@ -56,7 +56,7 @@ export function costOf(
 }
 
 /** Tokens of a score's question on average over the items, with steps as long as those of today or as a page, whichever is more. */
-function meanScorePrompt(calibration: Calibration, items: Parts['selection']): number {
+function meanScorePrompt(calibration: Calibration, items: RatingParts['selection']): number {
   const page = 'x'.repeat(ANSWER_TOKENS.steps * CHARACTERS_PER_TOKEN)
   const { stepsNow = '' } = calibration
   const steps = stepsNow.length > page.length ? stepsNow : page

@@ -15,12 +15,12 @@ import { chainOf } from '../../../models/fallback.ts'
 import { version } from '../../../platform/package-folder.js'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
-import { type Calibrated, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
+import { type CalibrationCourse, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
 import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
-import type { Parts } from '../../calibration/parts.ts'
+import type { RatingParts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
-import { type Provenance, stepsFile } from '../../calibration/steps-file.ts'
-import { askingFor, type Scorer } from './calibration.ts'
+import { type StepsProvenance, stepsFile } from '../../calibration/steps-file.ts'
+import { askingFor, type ScoringModel } from './calibration.ts'
 import type { CalibrationCost } from './plan.ts'
 
 /** The understudy's name for itself: it is no language model, and steps that suit it suit none. */
@@ -30,7 +30,7 @@ const STAND_IN = 'understudy'
 const LEAST_OF_ONE_MODEL = 0.95
 
 /** Why steps that these models scored by are not to be written; null where nothing speaks against it. */
-function refusal(scorers: readonly Scorer[]): string | null {
+function refusal(scorers: readonly ScoringModel[]): string | null {
   if (scorers.some(({ name }) => name === STAND_IN))
     return 'The understudy is no language model: nothing is written. Set OPENAI_BASE_URL and OPENAI_API_KEY, and another --out.'
   const all = scorers.reduce((sum, { scores }) => sum + scores, 0)
@@ -86,7 +86,7 @@ export interface CalibrationResult {
     readonly withoutTemperature: number
     readonly gain: Gain | null
     /** The models that scored, most scores first. */
-    readonly scorers: readonly Scorer[]
+    readonly scorers: readonly ScoringModel[]
     /** Why no steps are written whatever they gain; null where nothing speaks against it. */
     readonly refused: string | null
     /** The file that was written; null where the old steps stay. */
@@ -114,10 +114,10 @@ export function modelsOf(settings: Settings, { name }: ProtocolKind) {
   return { scorer: first('scorer'), writer: first('steps-writer') }
 }
 
-export interface Planned {
+export interface CalibrationPlan {
   readonly kind: ProtocolKind
   readonly calibration: Calibration
-  readonly parts: Parts
+  readonly parts: RatingParts
   readonly ratings: Ratings
   readonly plan: CalibrationCost
 }
@@ -125,7 +125,7 @@ export interface Planned {
 /** Calibrates, tells the gain on the unseen part, and writes the steps where there is one. */
 export async function runCalibration(
   settings: Settings,
-  { kind, calibration, parts, ratings, plan }: Planned,
+  { kind, calibration, parts, ratings, plan }: CalibrationPlan,
   io: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'startStandIn' | 'signal'>,
 ): Promise<NonNullable<CalibrationResult['calibrated']>> {
   const { options, terminal, signal: stopping } = io
@@ -202,8 +202,8 @@ export async function runCalibration(
 async function gainBy(
   asking: ReturnType<typeof askingFor>,
   { stepsNow }: Calibration,
-  { test }: Parts,
-  { best }: Calibrated,
+  { test }: RatingParts,
+  { best }: CalibrationCourse,
   seed: string,
 ): Promise<Gain> {
   const scoresBy = async (steps: string | undefined) =>
@@ -219,8 +219,8 @@ async function gainBy(
 async function isBetterOnAll(
   asking: Pick<ReturnType<typeof askingFor>, 'score'>,
   { stepsNow }: Calibration,
-  { selection }: Parts,
-  { best: { agreement, scores: given }, tried }: Calibrated,
+  { selection }: RatingParts,
+  { best: { agreement, scores: given }, tried }: CalibrationCourse,
 ): Promise<boolean> {
   const scores = await Promise.all(
     selection.map(async (item) => [item.id, await asking.score(stepsNow, item)] as const),
@@ -236,9 +236,9 @@ async function written(
     ratings,
     model,
     answeredAs,
-  }: Pick<Planned, 'calibration' | 'ratings'> & Pick<Provenance, 'model' | 'answeredAs'>,
+  }: Pick<CalibrationPlan, 'calibration' | 'ratings'> & Pick<StepsProvenance, 'model' | 'answeredAs'>,
   { steps: folder, seed }: CalibrateOptions,
-  found: Calibrated,
+  found: CalibrationCourse,
   gain: Gain | null,
 ): Promise<string> {
   const { name, lowest, highest } = calibration.aspect

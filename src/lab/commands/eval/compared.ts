@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { commentCounts } from '../../../contracts/facts/verdict.ts'
-import { type Comparison, compare, type Run } from '../../evaluation/against.ts'
-import type { Cell, Counts, DataSet, Evaluation } from '../../evaluation/evaluation.ts'
+import { type Comparison, compare, type EvaluationRun } from '../../evaluation/against.ts'
+import type { Counts, DataSet, Evaluation, EvaluationCell } from '../../evaluation/evaluation.ts'
 
 const outcome = z.looseObject({
   id: z.string(),
@@ -42,11 +42,11 @@ const earlier = z.looseObject({
 /** An earlier evaluation, and the file that it was read from. */
 export interface Baseline {
   readonly file: string
-  readonly table: readonly Cell[]
+  readonly table: readonly EvaluationCell[]
 }
 
 /** What changed since the evaluation in a file, for the first row on each data set. */
-export interface Compared {
+export interface DataComparison {
   readonly data: string
   readonly comparison: Comparison
 }
@@ -65,7 +65,7 @@ export async function readBaseline(file: string, protocol: string, sets: readonl
   if (read.data.protocol !== protocol)
     throw new OperatorError(`${file} is for the protocol ${read.data.protocol}, and this run for ${protocol}.`)
   // Written by this program: what the comparison does not read is not checked.
-  const table = read.data.table as unknown as readonly Cell[]
+  const table = read.data.table as unknown as readonly EvaluationCell[]
   const named = sets.map((set) => ({ set, cell: firstOf(table, set.name) })).filter(({ cell }) => cell !== undefined)
   if (named.length === 0)
     throw new OperatorError(`${file} has none of these data sets: ${sets.map(({ name }) => name).join(', ')}.`)
@@ -83,13 +83,16 @@ export async function readBaseline(file: string, protocol: string, sets: readonl
  * Compares an evaluation with an earlier one: the first row on each data set that both have. Throws an `OperatorError` where the
  * earlier one's is another row.
  */
-export function comparedWith({ file, table }: Baseline, now: Evaluation, margin: number): Compared[] {
-  return now.data.flatMap(({ name }): Compared[] => {
+export function comparedWith({ file, table }: Baseline, now: Evaluation, margin: number): DataComparison[] {
+  return now.data.flatMap(({ name }): DataComparison[] => {
     const [before, cell] = [firstOf(table, name), firstOf(now.table, name)]
     if (before === undefined || cell === undefined) return []
     if (before.row !== cell.row)
       throw new OperatorError(`On ${name} the first row of ${file} is ${before.row}, and this run's is ${cell.row}.`)
-    const [one, two] = [before, cell].map((of) => ({ outcomes: of.outcomes, counts: flat(of.counts) })) as [Run, Run]
+    const [one, two] = [before, cell].map((of) => ({ outcomes: of.outcomes, counts: flat(of.counts) })) as [
+      EvaluationRun,
+      EvaluationRun,
+    ]
     return [{ data: name, comparison: compare(one, two, { margin, seed: now.seed }) }]
   })
 }
@@ -102,7 +105,7 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function firstOf(table: readonly Cell[], data: string): Cell | undefined {
+function firstOf(table: readonly EvaluationCell[], data: string): EvaluationCell | undefined {
   return table.find((cell) => cell.data === data && cell.why == null)
 }
 

@@ -8,7 +8,7 @@ import type { GoldProtocol } from '../../evaluation/gold-item.ts'
 import { type SampleOptions, sampleOf } from '../../evaluation/sample.ts'
 
 /** Which of a labelled file's items are wanted. */
-export interface Wanted extends GoldOptions, SampleOptions {
+export interface DataSelection extends GoldOptions, SampleOptions {
   readonly file: string
   readonly format: Format
   /** As tables name it. */
@@ -24,7 +24,7 @@ const NAMED_RATINGS = 10
  * nothing is left to judge, or there are fewer items than were asked for.
  */
 export async function dataSet(
-  wanted: Wanted,
+  wanted: DataSelection,
   protocol: GoldProtocol,
   bad: (why: string, line: BadLine) => void,
 ): Promise<DataSet> {

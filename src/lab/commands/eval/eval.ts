@@ -19,28 +19,28 @@ import { latexTable } from '../../evaluation/report/latex.ts'
 import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
 import { savingsTables } from '../../evaluation/report/savings-table.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
-import { type Compared, comparedWith, readBaseline } from './compared.ts'
+import { comparedWith, type DataComparison, readBaseline } from './compared.ts'
 import { dataSet } from './data-sets.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
 import {
+  type FilePlan,
   type GivenData,
   kindNamed,
   ownTable,
-  type Planned,
   type PlannedTable,
   paperTable,
   protocolOf,
 } from './tables.ts'
 
-export interface Evaluated {
+export interface EvaluationResult {
   /** Null where only the cost of a change of settings was asked for. */
   readonly evaluation: Evaluation | null
-  readonly compared: readonly Compared[]
+  readonly compared: readonly DataComparison[]
 }
 
 /** `gavel eval`: how good verdicts are, by people's labels, beside what a debate must beat. */
-export const command: Command<EvalOptions, Evaluated> = {
+export const command: Command<EvalOptions, EvaluationResult> = {
   options: EVAL_OPTIONS,
   json: true,
   help: [
@@ -160,7 +160,7 @@ async function dataSetsOf(
  * A name for each data set: the paper's, else the file's; files of the same name in several folders have their paths. Throws an
  * `OperatorError` where two would have the same all the same.
  */
-export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): string[] {
+export function dataNames(parts: readonly Pick<FilePlan, 'given' | 'name'>[]): string[] {
   const short = parts.map(({ given, name }) => name ?? basename(given.file))
   const names = parts.map(({ given, name }, at) =>
     name === undefined && short.filter((one) => one === short[at]).length > 1 ? given.file : (short[at] ?? given.file),
@@ -173,7 +173,7 @@ export function dataNames(parts: readonly Pick<Planned, 'given' | 'name'>[]): st
   return names
 }
 
-function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
+function wantedOf({ given, sample, batch }: FilePlan, options: EvalOptions) {
   const { size = sample?.size, balanced = sample?.balanced ?? false, split, seed, unverified, profanity } = options
   const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
   return {
@@ -194,7 +194,7 @@ function wantedOf({ given, sample, batch }: Planned, options: EvalOptions) {
 /** Prints an evaluation: as JSON whole, else what it says and its tables. */
 function printEvaluation(
   evaluation: Evaluation,
-  compared: readonly Compared[],
+  compared: readonly DataComparison[],
   { json, terminal }: { json: boolean; terminal: Terminal },
 ): void {
   if (json) {
@@ -240,7 +240,7 @@ function printEvaluation(
 async function writeReports(
   folder: string,
   evaluation: Evaluation,
-  compared: readonly Compared[],
+  compared: readonly DataComparison[],
   texts: Texts | null,
 ): Promise<string> {
   const preset = PRESETS.find(({ name }) => name === evaluation.preset) ?? null

@@ -6,9 +6,9 @@ import type { Model } from '../../../contracts/ports/model.ts'
 import type { Recording } from '../../../data-files/recordings.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { stopsAtMissing } from '../../baselines/first-missing.ts'
-import { type Cell, type CellInput, cellOf, type DataSet, emptyCell } from '../../evaluation/evaluation.ts'
+import { type CellInput, cellOf, type DataSet, type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
 import { byGoldStances } from '../../evaluation/gold-stances.ts'
-import type { Outcome } from '../../evaluation/outcomes.ts'
+import type { ItemOutcome } from '../../evaluation/outcomes.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import { type JudgedCase, learningRows } from './learning-row.ts'
 import { judgeRow } from './row-judging.ts'
@@ -22,7 +22,7 @@ export interface EvaluationPlan {
   /** The data sets, and the rows that are judged on each. */
   readonly parts: readonly { readonly data: DataSet; readonly rows: readonly RowPlan[] }[]
   /** What the paper prints for a row on a data set. */
-  readonly paper: (row: string, data: string) => Cell['paper']
+  readonly paper: (row: string, data: string) => EvaluationCell['paper']
   readonly recording: Recording
   /** What answers that are not recorded are asked of; null for a replay. */
   readonly model: Model | null
@@ -37,7 +37,7 @@ export interface EvaluationPlan {
 }
 
 /** How far an evaluation has come. */
-export interface Progress {
+export interface EvaluationProgress {
   readonly row: string
   readonly data: string
   /** Verdicts in all rows on all data sets, and how many there will be. */
@@ -49,7 +49,7 @@ export interface Progress {
 
 export interface EvaluationIo {
   readonly signal: AbortSignal
-  progress(so: Progress): void
+  progress(so: EvaluationProgress): void
   /** A line that could not be judged, or an error that did not end the run, in words. */
   say(why: string): void
 }
@@ -61,7 +61,7 @@ const DRAWS = { least: 3, most: 40 }
  * Judges every row on every data set, one after the other; within a row as much at once as the limits allow. Throws an
  * `OperatorError` if it is stopped, if the money runs out, and where a replay lacks an answer; what was answered is kept.
  */
-export async function evaluate(settings: Settings, plan: EvaluationPlan, io: EvaluationIo): Promise<Cell[]> {
+export async function evaluate(settings: Settings, plan: EvaluationPlan, io: EvaluationIo): Promise<EvaluationCell[]> {
   const { kind, parts, recording, model, maxCost, countMissing: counting = false } = plan
   const stop = new AbortController()
   const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
@@ -119,7 +119,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     }
   }
 
-  async function judgedCell(row: RowPlan, set: DataSet, before: readonly Cell[]): Promise<Cell> {
+  async function judgedCell(row: RowPlan, set: DataSet, before: readonly EvaluationCell[]): Promise<EvaluationCell> {
     const paper = plan.paper(row.name, set.name)
     const { how } = row
     if (how.by === 'nothing') return emptyCell(row.name, set.name, how.why, paper)
@@ -127,7 +127,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const draws = drawsOf(row, set, before)
     const input = { row, data: set, draws: how.by === 'self-consistency' ? draws : null, paper }
     if (how.by === 'gold-stances') return stanceCell(input, plan)
-    const outcomes: Outcome[] = []
+    const outcomes: ItemOutcome[] = []
     const refused = new Set<string>()
     const models = new Set<string>()
     const answered = new Map<string, Set<string>>()
@@ -171,7 +171,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
   }
 
-  const cells: Cell[] = []
+  const cells: EvaluationCell[] = []
   try {
     for (const { data, rows } of parts) for (const row of rows) cells.push(await judgedCell(row, data, cells))
   } finally {
@@ -200,14 +200,14 @@ function noted(model: Model) {
 function stanceCell(
   input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,
   { labels, seed }: EvaluationPlan,
-): Cell {
+): EvaluationCell {
   const outcomes = byGoldStances(input.data.items)
   if (outcomes === null) return emptyCell(input.row.name, input.data.name, 'the data set has no stances of comments')
   return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0 }, labels, seed)
 }
 
 /** As many chains of thought as the first row on these data has tokens for, by what one cost on the same items. */
-function drawsOf({ how }: RowPlan, set: DataSet, before: readonly Cell[]): number {
+function drawsOf({ how }: RowPlan, set: DataSet, before: readonly EvaluationCell[]): number {
   if (how.by !== 'self-consistency') return 1
   if (typeof how.draws === 'number') return how.draws
   const cells = before.filter(({ data }) => data === set.name)

@@ -15,11 +15,11 @@ import { openRecording, type Recording } from '../../../data-files/recordings.ts
 import { type Price, usdFor } from '../../../models/cost.ts'
 import { modelsOfEndpoints } from '../../../models/openai/endpoints.ts'
 import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
-import { type Cell, type DataSet, type Evaluation, metricsOf } from '../../evaluation/evaluation.ts'
+import { type DataSet, type Evaluation, type EvaluationCell, metricsOf } from '../../evaluation/evaluation.ts'
 import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { summaryOf } from '../../evaluation/summary.ts'
-import { evaluate, type Progress } from './evaluation.ts'
+import { type EvaluationProgress, evaluate } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
 import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
@@ -100,7 +100,7 @@ export async function judgeTable(
 
 /** The cost curves of an evaluation with the rows of `thrifty`, and what they say after the first sentence. */
 function withCurves(
-  cells: readonly Cell[],
+  cells: readonly EvaluationCell[],
   [lead, ...others]: readonly string[],
   seed: string,
 ): Pick<Evaluation, 'costCurves' | 'summary'> {
@@ -165,7 +165,7 @@ async function inScratch<Result>(work: (folder: string) => Promise<Result>): Pro
 }
 
 /** Shows how far an evaluation is: verdicts, money, and the time and money left at the pace so far. */
-function progressLine(terminal: Terminal, clock: () => number = Date.now): (so: Progress) => void {
+function progressLine(terminal: Terminal, clock: () => number = Date.now): (so: EvaluationProgress) => void {
   const start = clock()
   return ({ row, data, done, of, spent }) => {
     const share = done / of

@@ -7,7 +7,7 @@ import type { Item, Library } from '../../../contracts/ports/library.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { askingCurator, CaseFailed } from '../../../shelves/curator/ask-curator.ts'
-import type { Argument } from '../../../shelves/curator/feedback.ts'
+import type { VerdictArgument } from '../../../shelves/curator/feedback.ts'
 import { embedderOf } from '../../../shelves/embedders/make.ts'
 import { memoryLibrary } from '../../../shelves/memory.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
@@ -15,7 +15,7 @@ import type { RowPlan } from '../../evaluation/rows.ts'
 /** A judged case whose true label is known. */
 export interface JudgedCase {
   readonly id: string
-  readonly argument: Argument
+  readonly argument: VerdictArgument
   readonly verdict: string | null
   readonly truth: string
 }

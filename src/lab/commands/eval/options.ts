@@ -6,7 +6,7 @@ import type { Tier } from '../../../contracts/ports/model.ts'
 import type { Contradictions } from '../../../data-files/contradictions.ts'
 import { FORMATS, type Format } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
-import { BESIDE, type Beside } from './rows.ts'
+import { BESIDE, type ExtraRows } from './rows.ts'
 
 export interface EvalOptions extends OwnReading {
   readonly protocol?: string
@@ -17,7 +17,7 @@ export interface EvalOptions extends OwnReading {
   readonly only?: readonly string[]
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
-  readonly rows?: Beside
+  readonly rows?: ExtraRows
   readonly size?: number
   readonly balanced?: boolean
   readonly split?: string

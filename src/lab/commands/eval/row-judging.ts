@@ -8,11 +8,11 @@ import type { Model } from '../../../contracts/ports/model.ts'
 import type { BadLine, FileMessage } from '../../../data-files/file-message.ts'
 import { type Format, fileMessages } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
-import type { Judged, ProtocolKind } from '../../../protocols/kind.ts'
+import type { ConfidenceBasis, ProtocolKind } from '../../../protocols/kind.ts'
 import { argumentOf } from '../../../shelves/curator/feedback.ts'
 import { onePrompt } from '../../baselines/one-prompt.ts'
 import type { GoldItem } from '../../evaluation/gold-item.ts'
-import { type Outcome, outcomeOf, unjudged } from '../../evaluation/outcomes.ts'
+import { type ItemOutcome, outcomeOf, unjudged } from '../../evaluation/outcomes.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import type { JudgedCase } from './learning-row.ts'
 
@@ -27,7 +27,7 @@ export interface ItemsToJudge {
 /** What a row's judging has brought. */
 export interface JudgedRow {
   /** Of every item, in the items' order; an item without a verdict has no label, and says why. */
-  readonly outcomes: readonly Outcome[]
+  readonly outcomes: readonly ItemOutcome[]
   /** What could not be read or judged, in words. */
   readonly refused: readonly string[]
   /** Comments of these items in the file. */
@@ -75,7 +75,7 @@ const SECRET = 'gavel evaluation'
 export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJudgingIo): Promise<JudgedRow> {
   const { kind, row, model, data, keepNearDuplicates, shown } = judging
   const gold = new Map(data.items.map((item) => [item.id, item]))
-  const outcomes = new Map<string, Outcome>()
+  const outcomes = new Map<string, ItemOutcome>()
   const refused: string[] = []
   const models = new Set<string>()
   const cases: JudgedCase[] = []
@@ -137,7 +137,7 @@ function kindOf(kind: ProtocolKind, { how }: RowPlan, draws: number): ProtocolKi
 }
 
 /** What a verdict says beside its label: how sure it is, and how its voters voted. */
-function saidBeside(kind: ProtocolKind, { how }: RowPlan, verdict: Judged): Parameters<typeof outcomeOf>[3] {
+function saidBeside(kind: ProtocolKind, { how }: RowPlan, verdict: ConfidenceBasis): Parameters<typeof outcomeOf>[3] {
   if (how.by === 'self-consistency') return { confidence: verdict.scores.agreement ?? null, votes: null }
   if (how.by !== 'protocol') return { confidence: null, votes: null }
   return { confidence: kind.confidence?.(verdict) ?? null, votes: kind.votes?.(verdict) ?? null }

@@ -4,8 +4,8 @@ import type { RowPlan } from '../../evaluation/rows.ts'
 import { CHAIN_OF_THOUGHT } from './evaluation.ts'
 
 /** Which rows stand beside the protocol's own. */
-export type Beside = 'none' | 'baselines' | 'all' | 'thrifty'
-export const BESIDE = ['none', 'baselines', 'all', 'thrifty'] as const satisfies readonly Beside[]
+export type ExtraRows = 'none' | 'baselines' | 'all' | 'thrifty'
+export const BESIDE = ['none', 'baselines', 'all', 'thrifty'] as const satisfies readonly ExtraRows[]
 
 /** What a protocol judges, and how it says so. */
 export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
@@ -15,7 +15,7 @@ export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
  * with `thrifty` that preset and each of its switches alone.
  * A protocol that gives scores instead of labels has no baseline of one prompt.
  */
-export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, beside: Beside): RowPlan[] {
+export function rowsBeside(kind: ProtocolKind, { labels, subject }: Judges, beside: ExtraRows): RowPlan[] {
   const whole: RowPlan = { name: kind.name, how: { by: 'protocol', switches: {} } }
   if (beside === 'none') return [whole]
   const ablations = Object.entries(kind.ablations ?? {}).map(

@@ -6,12 +6,12 @@ import { sameModel } from '../../../contracts/facts/steps.ts'
 import type { Format } from '../../../data-files/formats.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
-import { type Cell, emptyCell } from '../../evaluation/evaluation.ts'
+import { type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
 import { presetNamed } from '../../evaluation/presets/all.ts'
 import { type PresetData, type PresetTable, rowsOn } from '../../evaluation/presets/preset.ts'
 import { paperModelsOf, type StandIns, withStandIns } from '../../evaluation/presets/stand-ins.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
-import { type Beside, type Judges, rowsBeside } from './rows.ts'
+import { type ExtraRows, type Judges, rowsBeside } from './rows.ts'
 
 /** A file as the command line names it. */
 export interface GivenData {
@@ -20,7 +20,7 @@ export interface GivenData {
 }
 
 /** What is to be judged on one file. */
-export interface Planned {
+export interface FilePlan {
   readonly given: GivenData
   /** As the paper names it; undefined where it is none of a paper's. */
   readonly name?: string
@@ -34,16 +34,16 @@ export interface PlannedTable {
   readonly title: string
   readonly kind: ProtocolKind
   readonly preset: PresetTable | null
-  readonly parts: readonly Planned[]
+  readonly parts: readonly FilePlan[]
   /** Which models are asked in the place of the paper's. */
   readonly standIns: StandIns
   /** Of data sets of the paper that were not given. */
-  readonly absent: readonly Cell[]
-  paper(row: string, data: string): Cell['paper']
+  readonly absent: readonly EvaluationCell[]
+  paper(row: string, data: string): EvaluationCell['paper']
 }
 
 /** Which rows are judged: all where none is named. */
-export type Only = readonly string[] | undefined
+export type RowSelection = readonly string[] | undefined
 
 /**
  * The protocol as it is set, with what stands beside it. Throws an `OperatorError` for a name that is no protocol's, and for one
@@ -53,7 +53,7 @@ export function ownTable(
   protocol: string,
   judges: Judges,
   given: readonly GivenData[],
-  { beside, only }: { beside: Beside; only: Only },
+  { beside, only }: { beside: ExtraRows; only: RowSelection },
 ): PlannedTable {
   const kind = kindNamed(protocol)
   const rows = onlyOf(rowsBeside(kind, judges, beside), only)
@@ -70,7 +70,7 @@ export function ownTable(
 }
 
 /** The rows of these names, in the table's order. */
-function onlyOf<Row extends { readonly name: string }>(rows: readonly Row[], only: Only): readonly Row[] {
+function onlyOf<Row extends { readonly name: string }>(rows: readonly Row[], only: RowSelection): readonly Row[] {
   if (only === undefined) return rows
   const wanted = only.map((name) => name.trim().toLowerCase())
   const unknown = only.find((_, at) => !rows.some((row) => row.name.toLowerCase() === wanted[at]))
@@ -87,7 +87,7 @@ export function paperTable(
   settings: Settings,
   name: string,
   given: readonly GivenData[],
-  { standIns, only }: { standIns: StandIns; only: Only },
+  { standIns, only }: { standIns: StandIns; only: RowSelection },
 ): PlannedTable {
   const whole = presetNamed(name)
   const named = paperModelsOf(whole)

@@ -5,7 +5,7 @@ import { printable, printableJson, table } from '../../../cli/terminal.ts'
 import type { Judgement } from '../../../contracts/ports/review.ts'
 import { judgementsOf } from '../../../record/judgements.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
-import { type Agreement, agreementOf, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
+import { agreementOf, type PeopleAgreement, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
 
 interface Options {
   readonly tenant?: string
@@ -57,7 +57,7 @@ export const command: Command<Options, ReviewStats> = {
   },
 }
 
-function intervalOf(interval: Agreement['interval']): string {
+function intervalOf(interval: PeopleAgreement['interval']): string {
   return interval === null ? '–' : `${interval.low.toFixed(3)}–${interval.high.toFixed(3)}`
 }
 

@@ -2,7 +2,7 @@ import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
 import { recordsOf } from '../../../data-files/records.ts'
-import type { Reading } from '../../../data-files/text-lines.ts'
+import type { FileReading } from '../../../data-files/text-lines.ts'
 
 export interface LabelledText {
   readonly line: number
@@ -13,7 +13,7 @@ export interface LabelledText {
 }
 
 /** Where a file has what; labels in `positive` are positive, all others are not. Without it they must say so themselves. */
-export interface TextFields extends Reading {
+export interface TextFields extends FileReading {
   readonly textField?: string
   readonly labelField?: string
   readonly oldField?: string

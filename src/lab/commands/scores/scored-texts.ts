@@ -3,7 +3,7 @@ import { scoringPart } from '../../../app/composition/door.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import { ATTRIBUTES, type Attribute } from '../../../door/scoring/attributes.ts'
-import { NoScore, type Unscored } from '../../../door/scoring/score-text.ts'
+import { NoScore, type NoScoreReason } from '../../../door/scoring/score-text.ts'
 import type { ScoredText } from '../../evaluation/thresholds.ts'
 import type { LabelledText } from './labelled-texts.ts'
 
@@ -12,10 +12,10 @@ const SECRET = 'texts that people have labelled'
 /** Whose texts they are: one tenant's, as one asker's. */
 const WHOSE = { tenant: 'default', part: 'scores' }
 
-export interface Scores {
+export interface ScoredTexts {
   readonly texts: readonly ScoredText[]
   /** Texts without a score, by why. */
-  readonly unscored: Readonly<Partial<Record<Unscored, number>>>
+  readonly unscored: Readonly<Partial<Record<NoScoreReason, number>>>
   /** What the endpoint calls the models that gave the scores. */
   readonly models: readonly string[]
 }
@@ -25,13 +25,13 @@ export async function scoredTexts(
   settings: Settings,
   { texts, attribute, model }: { texts: readonly LabelledText[]; attribute: Attribute; model: Model },
   { signal, done }: { signal: AbortSignal; done: () => void },
-): Promise<Scores> {
+): Promise<ScoredTexts> {
   const clock = Date.now
   const stores = memoryGatewayStores(settings, clock)
   const gateway = gatewayOf(settings, { stores, secret: SECRET, clock, report: () => {}, model })
   const { scorer } = scoringPart(settings, { gateway, secret: SECRET, clock })
   const scored = new Map<number, ScoredText>()
-  const unscored: Partial<Record<Unscored, number>> = {}
+  const unscored: Partial<Record<NoScoreReason, number>> = {}
   const models = new Set<string>()
   const waiting = texts.entries()
   const work = async () => {

@@ -10,9 +10,9 @@ import { counted, printable, table } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { ATTRIBUTES, type Attribute } from '../../../door/scoring/attributes.ts'
 import { SCORING_VERSION } from '../../../door/scoring/score-text.ts'
-import { type AtThreshold, type CarriedOver, carriedOver, ourThresholds } from '../../evaluation/thresholds.ts'
+import { carriedOver, ourThresholds, type ThresholdEffect, type ThresholdMatch } from '../../evaluation/thresholds.ts'
 import { badLines, readTexts, type TextFields } from './labelled-texts.ts'
-import { type Scores, scoredTexts } from './scored-texts.ts'
+import { type ScoredTexts, scoredTexts } from './scored-texts.ts'
 
 interface ScoresOptions extends TextFields {
   readonly attribute: Attribute
@@ -27,12 +27,12 @@ interface ScoresResult {
   readonly models: readonly string[]
   readonly texts: number
   readonly positive: number
-  readonly unscored: Scores['unscored']
+  readonly unscored: ScoredTexts['unscored']
   readonly spent: { readonly calls: number; readonly tokens: number; readonly usd: number }
   /** Old thresholds, and ours by which they may be carried over; empty where the file has no old scores. */
-  readonly carried: readonly CarriedOver[]
+  readonly carried: readonly ThresholdMatch[]
   /** What our thresholds do, the strictest first. */
-  readonly thresholds: readonly AtThreshold[]
+  readonly thresholds: readonly ThresholdEffect[]
 }
 
 /** Fewer texts of a kind than these tell a share to no more than ten points or so. */
@@ -147,7 +147,7 @@ export const command: Command<ScoresOptions, ScoresResult> = {
 function resultOf(
   attribute: Attribute,
   { at, oldField }: ScoresOptions,
-  { texts, unscored, models }: Scores,
+  { texts, unscored, models }: ScoredTexts,
   spent: ScoresResult['spent'],
 ): ScoresResult {
   return {
@@ -163,18 +163,18 @@ function resultOf(
   }
 }
 
-function carriedRow({ old, sameShare, sameRecall, samePrecision }: CarriedOver): string[] {
-  const ours = (one: AtThreshold | null) =>
+function carriedRow({ old, sameShare, sameRecall, samePrecision }: ThresholdMatch): string[] {
+  const ours = (one: ThresholdEffect | null) =>
     one === null ? 'none' : `${one.threshold.toFixed(2)} (${shares(one).join(', ')})`
   return [old.threshold.toFixed(2), shares(old).join(', '), ours(sameShare), ours(sameRecall), ours(samePrecision)]
 }
 
 /** Share of all, precision and recall. */
-function shares({ share, precision, recall }: AtThreshold): string[] {
+function shares({ share, precision, recall }: ThresholdEffect): string[] {
   return [share, precision, recall].map((one) => (one === null ? '–' : `${(100 * one).toFixed(1)} %`))
 }
 
-function why({ unscored }: Pick<Scores, 'unscored'>): string {
+function why({ unscored }: Pick<ScoredTexts, 'unscored'>): string {
   return Object.entries(unscored)
     .map(([name, count]) => `${name}: ${count}`)
     .join(', ')

@@ -1,5 +1,5 @@
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
-import type { Judging, RowPlan } from '../rows.ts'
+import type { RowMethod, RowPlan } from '../rows.ts'
 
 /** What a paper's table prints in one cell. */
 export type Measure =
@@ -96,7 +96,12 @@ export function rowsOn(table: PresetTable, data: string | null): RowPlan[] {
   }))
 }
 
-function judgingOn(how: Judging, ofTable: Switches, switchesOn: PresetRow['switchesOn'], data: string | null): Judging {
+function judgingOn(
+  how: RowMethod,
+  ofTable: Switches,
+  switchesOn: PresetRow['switchesOn'],
+  data: string | null,
+): RowMethod {
   if (how.by !== 'protocol') return how
   const added = switchesOn === undefined ? {} : data === null ? undefined : entryOf(switchesOn, data)
   if (added === undefined)

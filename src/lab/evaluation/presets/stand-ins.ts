@@ -1,5 +1,5 @@
 import { sameModel } from '../../../contracts/facts/steps.ts'
-import type { Cell } from '../evaluation.ts'
+import type { EvaluationCell } from '../evaluation.ts'
 import type { RowPlan } from '../rows.ts'
 import type { PresetTable } from './preset.ts'
 
@@ -27,7 +27,7 @@ export function paperModelsOf({ rows }: Pick<PresetTable, 'rows'>): string[] {
   return [...new Set(rows.flatMap(({ models = {} }) => Object.values(models)))]
 }
 
-type Answered = Pick<Cell, 'row' | 'why' | 'answered'>
+type Answered = Pick<EvaluationCell, 'row' | 'why' | 'answered'>
 
 /**
  * The cells with the names of their rows. A row that the paper calls by a model keeps its name only where that model answered;

@@ -1,4 +1,4 @@
-import { type Cell, type Evaluation, measured } from '../evaluation.ts'
+import { type Evaluation, type EvaluationCell, measured } from '../evaluation.ts'
 import type { Measure, PresetTable } from '../presets/preset.ts'
 import { points, withInterval } from '../summary.ts'
 
@@ -19,7 +19,7 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
   const all = preset?.measures ?? ownMeasures(table)
   const measures = aspects === undefined ? all : [...new Set(all.map((measure) => measure.split(':')[0] ?? ''))]
   const printed = preset === null ? [] : measures.map((measure) => `paper: ${measure}`)
-  const line = (cell: Cell, aspect: string | null, at: number) => {
+  const line = (cell: EvaluationCell, aspect: string | null, at: number) => {
     const named = measures.map((measure) => (aspect === null ? measure : `${measure}:${aspect}`) as Measure)
     return [
       nameOf(cell),
@@ -49,7 +49,7 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
 }
 
 /** A row's name, with what tells it from the row of this name that it is not. */
-function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: Cell): string {
+function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: EvaluationCell): string {
   const said = [
     ...(draws === null ? [] : [`${draws} draws`]),
     ...(withoutExamples === 0
@@ -60,7 +60,7 @@ function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: Cel
 }
 
 /** The items that a line's figures rest on: of ratings those that got a score. */
-function scoredIn({ counts, labels, aspects }: Cell, aspect: string | null): string {
+function scoredIn({ counts, labels, aspects }: EvaluationCell, aspect: string | null): string {
   if (labels !== null || aspects.length === 0) return String(counts.items)
   const of = aspects.filter((one) => aspect === null || aspect === 'mean' || one.aspect === aspect)
   const scored = of.map(({ items }) => items)
@@ -68,7 +68,7 @@ function scoredIn({ counts, labels, aspects }: Cell, aspect: string | null): str
   return of.length === 0 ? '0' : least === most ? String(least) : `${least} to ${most}`
 }
 
-function ownMeasures(table: readonly Cell[]): Measure[] {
+function ownMeasures(table: readonly EvaluationCell[]): Measure[] {
   const labels = table.find((cell) => cell.labels !== null)?.labels
   const aspects = table.find((cell) => cell.aspects.length > 0)?.aspects ?? []
   return [
@@ -79,7 +79,7 @@ function ownMeasures(table: readonly Cell[]): Measure[] {
   ]
 }
 
-function estimateIn(cell: Cell, measure: Measure, table: readonly Cell[]): string {
+function estimateIn(cell: EvaluationCell, measure: Measure, table: readonly EvaluationCell[]): string {
   const estimate = cell.why === null ? measured(cell, measure, table) : null
   if (estimate === null) return ''
   if (isPValue(measure)) return estimate.value === null ? '–' : estimate.value.toExponential(2)
@@ -105,7 +105,7 @@ function isShare(measure: Measure): boolean {
   return /^(accuracy|accuracySd|macroF1|timeIncrease|precision:.*|recall:.*|f1:.*)$/.test(measure)
 }
 
-function paperFigure({ paper }: Cell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {
+function paperFigure({ paper }: EvaluationCell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {
   const figure = paper[measure]
   if (figure === undefined) return ''
   if (isPValue(measure)) return figure.toExponential(2)
@@ -114,13 +114,13 @@ function paperFigure({ paper }: Cell, measure: Measure, { decimals, decimalsOf }
 }
 
 /** Share without a label in points; calls, tokens and US dollars an item. */
-function costsOf({ labels, perItem }: Cell): string[] {
+function costsOf({ labels, perItem }: EvaluationCell): string[] {
   const none = labels === null || labels.coverage === null ? '' : points(1 - labels.coverage)
   return [none, perItem.calls.toFixed(1), perItem.tokens.toFixed(0), perItem.costUsd.toFixed(6)]
 }
 
 /** The slices of a cell that have enough items, and the number of those that have not. */
-export function sliceTable({ labels }: Cell): TextTable {
+export function sliceTable({ labels }: EvaluationCell): TextTable {
   return {
     head: ['slice', 'value', 'items', 'accuracy'],
     rows: (labels?.slices ?? []).map(({ by, value, items, accuracy, interval }) => [
@@ -133,7 +133,7 @@ export function sliceTable({ labels }: Cell): TextTable {
 }
 
 /** The confusion matrix of a cell: a row for each true label, a column for each that was given, and one for none. */
-export function confusionTable({ labels }: Cell): TextTable {
+export function confusionTable({ labels }: EvaluationCell): TextTable {
   if (labels === null) return { head: [], rows: [] }
   const { confusion } = labels
   return {

@@ -1,5 +1,5 @@
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
-import type { Cell, Evaluation } from '../evaluation.ts'
+import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import { foreign, html, type Markup } from './markup.ts'
 import { tableOf } from './sections.ts'
 
@@ -45,7 +45,7 @@ function said(leftOut: Readonly<Record<string, number>>): string {
 }
 
 /** Why the verdicts of a row are degraded, the most frequent first. */
-function degradedBy({ row, outcomes }: Cell): Markup {
+function degradedBy({ row, outcomes }: EvaluationCell): Markup {
   const reasons = [
     ...Map.groupBy(
       outcomes.flatMap(({ degraded }) => degraded),

@@ -1,5 +1,5 @@
-import type { Cell } from '../evaluation.ts'
-import type { Outcome } from '../outcomes.ts'
+import type { EvaluationCell } from '../evaluation.ts'
+import type { ItemOutcome } from '../outcomes.ts'
 import { foreign, html, type Markup } from './markup.ts'
 
 /** A verdict that says it is so sure, and is wrong, is worth a look. */
@@ -9,9 +9,9 @@ const MOST = 20
 
 /** An item that is judged other than people say, and why it is worth a look. */
 export interface Disagreement {
-  readonly outcome: Outcome
+  readonly outcome: ItemOutcome
   /** The same item in the row that is compared with, where that row says something else. */
-  readonly other: Outcome | null
+  readonly other: ItemOutcome | null
   readonly sure: boolean
 }
 
@@ -20,7 +20,10 @@ export interface Disagreement {
  * of which the verdict was sure; those that are both first, then the former, the surest first. Every item once, also
  * if it was judged several times. `wrong` are all disagreements.
  */
-export function disagreementsOf(cell: Cell, beside: Cell | null): { wrong: number; telling: Disagreement[] } {
+export function disagreementsOf(
+  cell: EvaluationCell,
+  beside: EvaluationCell | null,
+): { wrong: number; telling: Disagreement[] } {
   const others = new Map(beside?.outcomes.map((outcome) => [keyOf(outcome), outcome]))
   const wrong = cell.outcomes.filter(({ gold, label }) => gold !== null && label !== gold)
   const found = wrong.map((outcome): Disagreement => {
@@ -33,7 +36,7 @@ export function disagreementsOf(cell: Cell, beside: Cell | null): { wrong: numbe
   return { wrong: new Set(wrong.map(({ id }) => id)).size, telling: [...once.values()].reverse() }
 }
 
-function keyOf({ id, repeat = 1 }: Outcome): string {
+function keyOf({ id, repeat = 1 }: ItemOutcome): string {
   return `${repeat} ${id}`
 }
 
@@ -45,8 +48,8 @@ function byInterest(one: Disagreement, other: Disagreement): number {
 
 /** The disagreements as a section, each folded away, with how many there are and how many are shown. */
 export function disagreementSection(
-  cell: Cell,
-  beside: Cell | null,
+  cell: EvaluationCell,
+  beside: EvaluationCell | null,
   texts: ReadonlyMap<string, string> | null,
 ): Markup {
   const { wrong, telling } = disagreementsOf(cell, beside)
@@ -60,7 +63,7 @@ export function disagreementSection(
 ${shown.map((one) => entry(one, beside, texts?.get(one.outcome.id) ?? null))}`
 }
 
-function entry({ outcome, other, sure }: Disagreement, beside: Cell | null, text: string | null): Markup {
+function entry({ outcome, other, sure }: Disagreement, beside: EvaluationCell | null, text: string | null): Markup {
   const { id, gold, label, confidence, rationale, annotations, scores, slices, degraded, repeat, debate = [] } = outcome
   const facts: [string, string][] = [
     ...(other === null || beside === null

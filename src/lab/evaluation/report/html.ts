@@ -1,4 +1,4 @@
-import type { Cell, Evaluation } from '../evaluation.ts'
+import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { bestCheaper } from '../summary.ts'
 import { countsSection } from './counts-section.ts'
@@ -72,13 +72,17 @@ function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {
   )}.${models.length === 0 ? '' : html` Models: ${foreign(models.join(', '), 600)}.`}`
 }
 
-function pictureOf(data: string, cells: readonly Cell[], { many, curve }: { many: boolean; curve: boolean }): Markup {
+function pictureOf(
+  data: string,
+  cells: readonly EvaluationCell[],
+  { many, curve }: { many: boolean; curve: boolean },
+): Markup {
   if (cells.every(({ why }) => why !== null)) return html``
   return html`${many ? html`<h3>${foreign(data, 120)}</h3>` : ''}${qualityAgainstCost(cells, { curve })}`
 }
 
 /** All of the first row on a data set; of the others their confusion matrices. */
-function dataSection(data: string, cells: readonly Cell[], texts: Texts | null): Markup {
+function dataSection(data: string, cells: readonly EvaluationCell[], texts: Texts | null): Markup {
   const [first, ...others] = cells.filter(({ why }) => why === null)
   if (first === undefined) return html``
   const { labels, aspects } = first
@@ -89,7 +93,11 @@ ${labels === null ? '' : labelSections(first, others, texts?.get(data) ?? null)}
 ${aspects.length === 0 ? '' : html`<h3>Scores beside people’s ratings</h3>${tableOf(aspectTable(first), 'Scores beside ratings')}`}`
 }
 
-function labelSections(first: Cell, others: readonly Cell[], texts: ReadonlyMap<string, string> | null): Markup {
+function labelSections(
+  first: EvaluationCell,
+  others: readonly EvaluationCell[],
+  texts: ReadonlyMap<string, string> | null,
+): Markup {
   const { labels } = first
   if (labels === null) return html``
   const beside = bestCheaper(first, others) ?? others.find((cell) => cell.labels !== null) ?? null

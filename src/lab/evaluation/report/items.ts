@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Evaluation } from '../evaluation.ts'
-import type { Outcome } from '../outcomes.ts'
+import type { ItemOutcome } from '../outcomes.ts'
 import { foreign, html, Markup } from './markup.ts'
 import { PAGE_STYLE } from './page-style.ts'
 
@@ -58,7 +58,7 @@ export function itemsPage({ title, table }: Evaluation, texts: Texts | null): st
   return page.source
 }
 
-function itemRow(row: string, data: string, outcome: Outcome, texts: Texts | null): Markup {
+function itemRow(row: string, data: string, outcome: ItemOutcome, texts: Texts | null): Markup {
   const { id, repeat, gold, label, confidence, rationale, degraded, scores, ratings } = outcome
   const named = repeat === undefined ? id : `${id} (repeat ${repeat})`
   const said = (values: Readonly<Record<string, number>>) =>

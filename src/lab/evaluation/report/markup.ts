@@ -12,13 +12,13 @@ export class Markup {
   }
 }
 
-export type Part = Markup | string | number | readonly Part[]
+export type MarkupPart = Markup | string | number | readonly MarkupPart[]
 
 /**
  * Markup around texts that may be anybody's. Whatever is put in that is not markup itself is escaped for an element or a quoted
  * attribute, is made one line without control and format characters (bidirectional marks among them), and is cut.
  */
-export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+export function html(literals: TemplateStringsArray, ...parts: readonly MarkupPart[]): Markup {
   return new Markup(literals.map((literal, at) => literal + sourceOf(parts[at] ?? '')).join(''))
 }
 
@@ -27,7 +27,7 @@ export function foreign(text: string, width = LONGEST): Markup {
   return html`<bdi>${printable(text, width)}</bdi>`
 }
 
-function sourceOf(part: Part): string {
+function sourceOf(part: MarkupPart): string {
   if (part instanceof Markup) return part.source
   if (typeof part === 'object') return part.map(sourceOf).join('')
   const text = String(part)

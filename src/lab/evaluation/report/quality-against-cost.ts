@@ -1,6 +1,6 @@
 import { dot, gridY, link, type PlotOptions, ruleX, text } from '@observablehq/plot'
 import { printable } from '../../../contracts/facts/printable.ts'
-import { type Cell, measured } from '../evaluation.ts'
+import { type EvaluationCell, measured } from '../evaluation.ts'
 import type { Measure } from '../presets/preset.ts'
 import { figure, logTicks } from './drawing.ts'
 import { foreign, html, type Markup } from './markup.ts'
@@ -16,11 +16,11 @@ interface Point {
 }
 
 /** What a row costs: how it is called, and how much of it an item of the row costs. US dollars are of 1,000 items, to be legible. */
-const COSTS: readonly { readonly unit: string; readonly of: (cell: Cell) => number }[] = [
-  { unit: 'tokens an item', of: ({ perItem }: Cell) => perItem.tokens },
-  { unit: 'US dollars for 1,000 items', of: ({ perItem }: Cell) => perItem.costUsd * 1_000 },
+const COSTS: readonly { readonly unit: string; readonly of: (cell: EvaluationCell) => number }[] = [
+  { unit: 'tokens an item', of: ({ perItem }: EvaluationCell) => perItem.tokens },
+  { unit: 'US dollars for 1,000 items', of: ({ perItem }: EvaluationCell) => perItem.costUsd * 1_000 },
 ]
-const SEQUENCE = { unit: 'calls in sequence', of: ({ perItem }: Cell) => perItem.sequence }
+const SEQUENCE = { unit: 'calls in sequence', of: ({ perItem }: EvaluationCell) => perItem.sequence }
 type Cost = (typeof COSTS)[number]
 
 const MARGIN = { top: 26, right: 172, bottom: 40, left: 38 }
@@ -37,7 +37,7 @@ const MOST_TICKS = 5
  * its macro-F1, and against its calls in sequence too. Rows that
  * cost nothing, or have no such figure, have no place on the axis and are named below.
  */
-export function qualityAgainstCost(cells: readonly Cell[], { curve = false } = {}): Markup {
+export function qualityAgainstCost(cells: readonly EvaluationCell[], { curve = false } = {}): Markup {
   const measure = measureOf(cells, curve)
   const judged = cells.filter(({ why }) => why === null)
   if (measure === null || judged.length === 0)
@@ -45,14 +45,14 @@ export function qualityAgainstCost(cells: readonly Cell[], { curve = false } = {
   return html`<div class="pair">${(curve ? [...COSTS, SEQUENCE] : COSTS).map((cost) => picture(judged, measure, cost))}</div>`
 }
 
-function measureOf(cells: readonly Cell[], curve: boolean): Measure | null {
+function measureOf(cells: readonly EvaluationCell[], curve: boolean): Measure | null {
   if (curve && cells.some(({ labels }) => labels?.macroF1.value != null)) return 'macroF1'
   if (cells.some(({ labels }) => labels !== null)) return 'accuracy'
   const aspect = cells.flatMap(({ aspects }) => aspects)[0]?.aspect
   return aspect === undefined ? null : `spearman:${aspect}`
 }
 
-function picture(cells: readonly Cell[], measure: Measure, cost: Cost): Markup {
+function picture(cells: readonly EvaluationCell[], measure: Measure, cost: Cost): Markup {
   const all = cells.map((cell, at) => pointOf(cell, measure, cost, at === 0))
   // The first row is drawn last, above the others.
   const shown = all
@@ -77,7 +77,7 @@ function picture(cells: readonly Cell[], measure: Measure, cost: Cost): Markup {
   return html`<div>${figure(title, `${title}: ${says.join('; ')}`, options(shown, cost.unit))}${note}</div>`
 }
 
-function pointOf(cell: Cell, measure: Measure, cost: Cost, first: boolean) {
+function pointOf(cell: EvaluationCell, measure: Measure, cost: Cost, first: boolean) {
   const { value = null, interval = null } = measured(cell, measure) ?? {}
   const quality = value === null ? null : value * 100
   return {

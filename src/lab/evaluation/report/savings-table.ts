@@ -1,5 +1,5 @@
 import type { CostCurve } from '../curve-rows.ts'
-import { type Cell, type Evaluation, measured } from '../evaluation.ts'
+import { type Evaluation, type EvaluationCell, measured } from '../evaluation.ts'
 import { points } from '../summary.ts'
 import { agreementOfVoices } from '../voices.ts'
 import type { TextTable } from './cells.ts'
@@ -24,7 +24,7 @@ export function savingsTables({ table, costCurves }: Pick<Evaluation, 'table' | 
 
 const IS = { best: 'the best', 'as-good': 'as good', worse: 'worse', open: 'open' } as const
 
-function savingsTable(cells: readonly Cell[], curve: CostCurve | undefined): TextTable {
+function savingsTable(cells: readonly EvaluationCell[], curve: CostCurve | undefined): TextTable {
   const [first] = cells
   return {
     head: [
@@ -57,7 +57,7 @@ function savingsTable(cells: readonly Cell[], curve: CostCurve | undefined): Tex
 }
 
 /** Macro-F1 in points, or the mean ρ over aspects. */
-function qualityOf(cell: Cell): string {
+function qualityOf(cell: EvaluationCell): string {
   const f1 = measured(cell, 'macroF1')?.value
   if (f1 != null) return points(f1)
   const rho = measured(cell, 'spearman:mean')?.value
@@ -69,7 +69,7 @@ function differenceIn({ is, difference, low, high }: CostCurve['rows'][number]):
 }
 
 /** Only where a row's voices were asked otherwise is there anything to tell. */
-function voicesIn(cell: Cell, first: Cell): string {
+function voicesIn(cell: EvaluationCell, first: EvaluationCell): string {
   return agreementOfVoices(cell, first)
     .map(({ name, same, of }) => `${name} ${points(same / of)}`)
     .join(', ')

@@ -1,4 +1,4 @@
-import type { Cell, Evaluation } from '../evaluation.ts'
+import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import type { LabelScores, SliceScores } from '../scores.ts'
 import { points, withInterval } from '../summary.ts'
@@ -79,7 +79,7 @@ ${preset === null || preset.notes.length === 0 ? '' : html`<h3>How the paper is 
 }
 
 /** The matrix of a row, its cells the darker the greater their share of what people say. */
-export function confusionMatrix({ row, labels }: Cell): Markup {
+export function confusionMatrix({ row, labels }: EvaluationCell): Markup {
   if (labels === null) return html``
   const { labels: names, counts } = labels.confusion
   return html`
@@ -107,12 +107,12 @@ export function classTable({ classes }: LabelScores): TextTable {
 }
 
 /** Statements whose replies have no ρ since scores or ratings are all alike. */
-function withoutRho({ byStatement }: Cell['aspects'][number]): string {
+function withoutRho({ byStatement }: EvaluationCell['aspects'][number]): string {
   if (byStatement === null || byStatement.alike === 0) return ''
   return ` (without ${byStatement.alike} of ${byStatement.statements}, all alike)`
 }
 
-export function aspectTable({ aspects }: Cell): TextTable {
+export function aspectTable({ aspects }: EvaluationCell): TextTable {
   const three = (value: number | null) => (value === null ? '–' : value.toFixed(3))
   return {
     head: [

@@ -1,5 +1,5 @@
 /** One verdict's confidence, in [0, 1], and whether it was right. */
-export interface Confident {
+export interface ConfidentVerdict {
   readonly confidence: number
   readonly right: boolean
 }
@@ -17,8 +17,8 @@ export interface ReliabilityBin {
 }
 
 /** The reliability curve over bins of equal width; empty bins are left out. */
-export function reliability(items: readonly Confident[], bins = 10): ReliabilityBin[] {
-  const binOf = ({ confidence }: Confident) => Math.min(bins - 1, Math.max(0, Math.ceil(confidence * bins) - 1))
+export function reliability(items: readonly ConfidentVerdict[], bins = 10): ReliabilityBin[] {
+  const binOf = ({ confidence }: ConfidentVerdict) => Math.min(bins - 1, Math.max(0, Math.ceil(confidence * bins) - 1))
   return [...Map.groupBy(items, binOf)]
     .sort(([one], [other]) => one - other)
     .map(([bin, inside]) => ({
@@ -34,7 +34,7 @@ export function reliability(items: readonly Confident[], bins = 10): Reliability
  * Expected calibration error (Naeini et al. 2015; Guo et al. 2017): the mean distance between confidence and accuracy over
  * bins of equal width, each by its share of items. Null without items.
  */
-export function calibrationError(items: readonly Confident[], bins = 10): number | null {
+export function calibrationError(items: readonly ConfidentVerdict[], bins = 10): number | null {
   if (items.length === 0) return null
   return reliability(items, bins).reduce(
     (sum, bin) => sum + (bin.items / items.length) * Math.abs(bin.accuracy - bin.meanConfidence),
@@ -54,7 +54,7 @@ export interface CoveragePoint {
  * The risk–coverage curve (El-Yaniv and Wiener 2010): a point at each confidence that occurs. Items of equal confidence come
  * together, since nothing tells which of them a person would see.
  */
-export function riskCoverage(items: readonly Confident[]): CoveragePoint[] {
+export function riskCoverage(items: readonly ConfidentVerdict[]): CoveragePoint[] {
   const groups = [...Map.groupBy(items, ({ confidence }) => confidence)].sort(([one], [other]) => other - one)
   let decided = 0
   let wrong = 0
@@ -69,7 +69,7 @@ export function riskCoverage(items: readonly Confident[]): CoveragePoint[] {
  * Share of wrong ones among what is left when people review `budget` (a share of all items), the least confident first; of
  * items of equal confidence the average. Null without items, or where people review all.
  */
-export function riskAtBudget(items: readonly Confident[], budget: number): number | null {
+export function riskAtBudget(items: readonly ConfidentVerdict[], budget: number): number | null {
   const kept = items.length * (1 - budget)
   if (items.length === 0 || kept <= 0) return null
   const groups = [...Map.groupBy(items, ({ confidence }) => confidence)].sort(([one], [other]) => other - one)

@@ -3,13 +3,13 @@ import { expect, it } from 'vitest'
 import { noComments } from '../../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../../src/lab/evaluation/against.ts'
 import {
-  type Cell,
   cellOf,
   type DataSet,
   type Evaluation,
+  type EvaluationCell,
   emptyCell,
 } from '../../../../src/lab/evaluation/evaluation.ts'
-import type { Outcome } from '../../../../src/lab/evaluation/outcomes.ts'
+import type { ItemOutcome } from '../../../../src/lab/evaluation/outcomes.ts'
 import type { PresetTable } from '../../../../src/lab/evaluation/presets/preset.ts'
 import { mainTable } from '../../../../src/lab/evaluation/report/cells.ts'
 import { disagreementsOf } from '../../../../src/lab/evaluation/report/disagreements.ts'
@@ -23,7 +23,7 @@ const LABELS = ['hate', 'non-hate']
 const SEED = '1'
 
 /** Forty items, of which every second one is hateful; `over` says what is different about one. */
-function outcomes(over: (at: number) => Partial<Outcome>): Outcome[] {
+function outcomes(over: (at: number) => Partial<ItemOutcome>): ItemOutcome[] {
   return Array.from({ length: 40 }, (_, at) => {
     const gold = LABELS[at % 2] as string
     return {
@@ -77,13 +77,17 @@ const data: DataSet = {
   leftOut: { unverified: 5 },
 }
 
-function cell(name: string, judged: readonly Outcome[], over: Partial<Parameters<typeof cellOf>[0]> = {}): Cell {
+function cell(
+  name: string,
+  judged: readonly ItemOutcome[],
+  over: Partial<Parameters<typeof cellOf>[0]> = {},
+): EvaluationCell {
   const row = { name, how: { by: 'protocol' as const, switches: {} } }
   const input = { row, data, draws: null, outcomes: judged, models: ['a model'], refused: 1, comments: 77 }
   return cellOf({ ...input, ...over }, LABELS, SEED)
 }
 
-function evaluation(table: readonly Cell[], over: Partial<Evaluation> = {}): Evaluation {
+function evaluation(table: readonly EvaluationCell[], over: Partial<Evaluation> = {}): Evaluation {
   const { items: _, file: __, ...set } = data
   return {
     schema: 1,
@@ -93,7 +97,7 @@ function evaluation(table: readonly Cell[], over: Partial<Evaluation> = {}): Eva
     preset: null,
     data: [{ ...set, items: 40 }],
     metrics: {},
-    counts: (table[0] as Cell).counts,
+    counts: (table[0] as EvaluationCell).counts,
     table,
     summary: summaryOf(table, [data], SEED),
     ...over,
@@ -219,7 +223,7 @@ it('draws no curve if verdicts have no confidence', () => {
 })
 
 it('tells the disagreements first that the cheaper row sees otherwise, then those that were sure, and how many are left out', () => {
-  const [first, second] = table as [Cell, Cell]
+  const [first, second] = table as [EvaluationCell, EvaluationCell]
   const { wrong, telling } = disagreementsOf(first, second)
   expect(wrong).toBe(3)
   expect(telling.map(({ outcome, other, sure }) => [outcome.id, other?.label ?? null, sure])).toEqual([
@@ -248,7 +252,7 @@ it('tells the disagreements first that the cheaper row sees otherwise, then thos
 })
 
 it('compares with the row that the summary compares with: the best of the cheaper ones', () => {
-  const [first, second, third] = table as [Cell, Cell, Cell]
+  const [first, second, third] = table as [EvaluationCell, EvaluationCell, EvaluationCell]
   const page = pageOf(htmlReport(evaluation([first, third, second]), null))
   expect(textOf(page.querySelector('.lead'))).toContain('the best row that costs no more, zero-shot')
   expect(textOf(page.querySelector('main'))).toContain('On 2 of them zero-shot says something else than the debate.')
@@ -257,7 +261,7 @@ it('compares with the row that the summary compares with: the best of the cheape
 it('shows twenty disagreements at most, each item once, and counts the others', () => {
   const wrong = outcomes((at) => ({ label: other(at), confidence: 0.9 }))
   const repeated = [...wrong, ...wrong.map((outcome) => ({ ...outcome, repeat: 2 }))]
-  const page = pageOf(htmlReport(evaluation([cell('the debate', repeated), table[1] as Cell]), null))
+  const page = pageOf(htmlReport(evaluation([cell('the debate', repeated), table[1] as EvaluationCell]), null))
   const ids = [...page.querySelectorAll('details.case summary > bdi')].map(textOf)
   expect(ids.length).toBe(20)
   expect(new Set(ids).size).toBe(20)

@@ -3,7 +3,7 @@ import { parseHTML } from 'linkedom'
 import { describe, expect, it } from 'vitest'
 import { noComments } from '../../../../src/contracts/facts/verdict.ts'
 import { cellOf, type DataSet, type Evaluation, emptyCell } from '../../../../src/lab/evaluation/evaluation.ts'
-import type { Outcome } from '../../../../src/lab/evaluation/outcomes.ts'
+import type { ItemOutcome } from '../../../../src/lab/evaluation/outcomes.ts'
 import { htmlReport } from '../../../../src/lab/evaluation/report/html.ts'
 import { itemsPage } from '../../../../src/lab/evaluation/report/items.ts'
 import { summaryOf } from '../../../../src/lab/evaluation/summary.ts'
@@ -11,7 +11,7 @@ import { summaryOf } from '../../../../src/lab/evaluation/summary.ts'
 const HOSTILE = '</td></table><script>parent.evil = 1</script><img src=x onerror="evil()"> & \u202egnp.exe'
 const LABELS = ['hate', 'non-hate']
 
-function outcome(id: string, gold: string, label: string | null, over: Partial<Outcome> = {}): Outcome {
+function outcome(id: string, gold: string, label: string | null, over: Partial<ItemOutcome> = {}): ItemOutcome {
   return {
     id,
     unit: id,

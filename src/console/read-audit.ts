@@ -1,0 +1,67 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
+import type { ReviewQueue } from '../contracts/ports/review.ts'
+
+type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
+type Queue = Pick<ReviewQueue, 'list' | 'claim' | 'release'>
+
+const seen = new AsyncLocalStorage<Set<string>>()
+
+/** Which verdicts are read for an answer, whoever makes it: what a page does not read it can't show. */
+export async function auditReads<Made>(
+  work: () => Promise<Made> | Made,
+): Promise<{ made: Made; verdicts: Set<string> }> {
+  const verdicts = new Set<string>()
+  return { made: await seen.run(verdicts, work), verdicts }
+}
+
+function note(...ids: readonly string[]): void {
+  const verdicts = seen.getStore()
+  for (const id of ids) verdicts?.add(id)
+}
+
+function noteRows<Rows extends readonly RecordedRow[]>(rows: Rows): Rows {
+  note(...rows.map(({ verdict }) => verdict.id))
+  return rows
+}
+
+/** The record, for pages. */
+export function auditedRecord(record: Reader): Reader {
+  return {
+    async verdict(id, tenants) {
+      const row = await record.verdict(id, tenants)
+      if (row !== null) note(row.verdict.id)
+      return row
+    },
+    async subject(of) {
+      const story = await record.subject(of)
+      note(...(story?.verdicts ?? []).map(({ verdict }) => verdict.id))
+      return story
+    },
+    async transcript(id) {
+      note(id)
+      return record.transcript(id)
+    },
+    find: async (filter, limit) => noteRows(await record.find(filter, limit)),
+    async search(query, filter, limit) {
+      const result = await record.search(query, filter, limit)
+      noteRows(result.found)
+      return result
+    },
+    // What a stream tells is noted as it is told.
+    arrivals: (after, most) => record.arrivals(after, most),
+  }
+}
+
+/** The queue, for pages: of an item some words are shown. */
+export function auditedQueue(queue: Queue): Queue {
+  return {
+    async list(filter, most, now) {
+      const found = await queue.list(filter, most, now)
+      note(...found.items.map(({ verdict }) => verdict))
+      return found
+    },
+    claim: (item, filter, until, now) => queue.claim(item, filter, until, now),
+    release: (item, by, anyone, now) => queue.release(item, by, anyone, now),
+  }
+}

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { id, tenant } from './messages.ts'
+import { instant, readOptional } from './odd-fields.ts'
+import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
+import { verdict, verdictId } from './verdict.ts'
+
+/** Longest reason of a decision, in characters: a longer one is refused, since cut words are not what a person said. */
+export const MAX_WHY_CHARS = 2_000
+
+const why = z
+  .string()
+  .min(1)
+  .max(MAX_WHY_CHARS)
+  .refine((text) => text.trim() !== '' && text.isWellFormed(), 'is empty, or holds half a character')
+  .meta({ pattern: '\\S' })
+
+/**
+ * A person's decision on a subject: its verdict by a protocol is `label` from now on; or, with `withdraw`, the machine's is again.
+ * Its `at` is the `createdAt` for readers of messages.
+ */
+export const decisionMessage = z
+  .preprocess(
+    (value) => {
+      const read = readOptional(value, {})
+      if (typeof read !== 'object' || read === null || Array.isArray(read)) return read
+      return Object.fromEntries(Object.entries(read).filter(([, field]) => field !== null && field !== undefined))
+    },
+    z
+      .object({
+        subjectId: id.describe('The id of the post or reply, and the record’s key.'),
+        tenant,
+        kind: z
+          .enum(STREAMED_KINDS)
+          .describe('Post or reply; by default the kind that the protocol judges. Needed for hate on a reply.')
+          .optional(),
+        protocol: z.string().min(1).max(64).describe('The protocol whose verdict it replaces.'),
+        label: z.string().min(1).max(64).describe('The verdict: one of the protocol’s labels.').optional(),
+        withdraw: z.literal(true).describe('In place of a label: withdraws the human verdict.').optional(),
+        against: z
+          .int()
+          .min(0)
+          .describe('The revision that the person saw, the last one: 0 where nothing was published.'),
+        by: id.describe('The person who decides.'),
+        why: why.describe(`Why, in at most ${MAX_WHY_CHARS} characters. It outlives a deletion: quote nothing.`),
+        at: instant.describe('When they decided, ISO 8601 with an offset.'),
+        force: z
+          .boolean()
+          .describe('It counts even if there is a later revision, or if Gavel does not know the subject.')
+          .optional(),
+        opinion: z
+          .boolean()
+          .describe('A second opinion: counted beside the verdict, which it leaves as it is.')
+          .optional(),
+      })
+      .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {
+        path: ['label'],
+        error: 'a decision has either a label or "withdraw": true',
+      })
+      .refine(({ opinion, withdraw }) => opinion !== true || withdraw === undefined, {
+        path: ['opinion'],
+        error: 'a second opinion has a label',
+      }),
+  )
+  .transform((decision) => ({ ...decision, createdAt: decision.at }))
+export type DecisionMessage = z.infer<typeof decisionMessage>
+
+/** What became of a decision that was carried out, or of a human verdict whose subject was deleted. */
+const DECISION_OUTCOMES = ['stands', 'withdrawn', 'deleted'] as const
+
+/**
+ * What became of decisions, kept as long as they are: with its verdict gone from its topic, a decision alone does not tell whether
+ * it was refused, nor that its subject was deleted since.
+ */
+export const decisionOutcome = z.object({
+  schema: z.literal(1),
+  subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
+  tenant: z.string(),
+  kind: z.enum(STREAMED_KINDS),
+  protocol: z.string(),
+  outcome: z.enum(DECISION_OUTCOMES),
+  of: z.string().describe('The decision’s PARTITION@OFFSET on its topic; of a deletion, the last one’s.'),
+  revision: z.number().int().describe('The verdict’s revision; 0 where none was published.'),
+  label: z.string().nullable(),
+  by: z.string(),
+  at: z.string().describe('When, ISO 8601.'),
+})
+export type DecisionOutcome = z.infer<typeof decisionOutcome>
+
+/**
+ * A machine's ruling on a subject that has a human's verdict: a verdict without a revision, which nobody takes for one. The human
+ * verdict stands.
+ */
+export const proposal = z.object({
+  ...verdict.omit({ revision: true, supersedes: true, decision: true, restored: true }).shape,
+  id: z.string().describe('As a verdict’s, with ~p and the proposal’s number at its end: never a verdict’s.'),
+  proposal: z.number().int().describe('Its number among the proposals of this protocol and subject. Numbers rise.'),
+  beneath: z.string().describe('The id of the human verdict in force.'),
+  differs: z.boolean().describe('Whether its label is another than the human verdict’s.'),
+})
+export type VerdictProposal = z.infer<typeof proposal>
+
+/**
+ * `differs`: a machine now says another label than the human verdict; `edited`: the post was edited after the human verdict, or came
+ * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion says another label.
+ */
+const REVIEW_REASONS = ['differs', 'edited', 'refused', 'disputed'] as const
+
+/** That people should look at a subject, again or for the first time, and why. */
+export const review = z.object({
+  schema: z.literal(1),
+  id: z.string().describe('The same for the same request: it may come more than once.'),
+  subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
+  tenant: z.string(),
+  kind: z.enum(STREAMED_KINDS),
+  protocol: z.string(),
+  why: z
+    .string()
+    .regex(/^[a-z][a-z-]{0,39}$/)
+    .meta({
+      description: 'A later version may add words: take one that you don’t know as it is.',
+      examples: REVIEW_REASONS,
+    }),
+  verdict: z.string().describe('The id of the verdict that is to be looked at.'),
+  proposal: z.string().describe('The id of the proposal that differs.').optional(),
+  label: z
+    .string()
+    .describe('The label that speaks against it: a proposal’s, or that of a refused decision.')
+    .optional(),
+  of: z.string().describe('The decision’s PARTITION@OFFSET, of one that was refused.').optional(),
+  by: z.string().describe('Who decided it, of one that was refused.').optional(),
+  at: z.string().describe('When, ISO 8601.'),
+})
+export type Review = z.infer<typeof review>
+
+/** A proposal's id, and its case's: `rumor~POSTID~p3`. No verdict has it. */
+export function proposalId(of: Omit<Parameters<typeof verdictId>[0], 'revision'> & { proposal: number }): string {
+  return verdictId({ ...of, revision: of.proposal }).replace(/~r(\d+)$/, '~p$1')
+}
+
+/** The id of a request for review: one for each verdict, reason, and label or decision that speaks against it. */
+export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | 'why' | 'label' | 'of'>): string {
+  return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
+}
+
+/** The kind of what people decide on: nobody decides on what was asked apart from the stream. */
+export function decidableKind(kind: SubjectKind): (typeof STREAMED_KINDS)[number] {
+  return kind === 'reply' ? 'reply' : 'post'
+}
+
+/** The subject of a decision, for a protocol whose own subjects are of this kind. */
+export function subjectOf(
+  decision: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind'>,
+  own: SubjectKind,
+): ThreadRef {
+  return { tenant: decision.tenant, postId: decision.subjectId, kind: decision.kind ?? own }
+}

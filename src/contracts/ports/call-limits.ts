@@ -1,0 +1,106 @@
+import { PermanentError } from '../facts/errors.ts'
+
+/** The limits of one scope (a model, a tenant). Absent: no limit. */
+export interface ScopeLimits {
+  readonly callsPerMinute?: number | undefined
+  readonly tokensPerMinute?: number | undefined
+  /** Calls in flight at once, in all processes together. */
+  readonly inFlight?: number | undefined
+}
+
+/** The scope of a limit: one model, or one tenant. */
+export const LIMIT_KINDS = ['model', 'tenant'] as const
+export type LimitKind = (typeof LIMIT_KINDS)[number]
+
+export interface LimitScope {
+  readonly name: string
+  readonly limits: ScopeLimits
+}
+
+/** The content of a scope's window: granted calls, their tokens, and calls in flight. */
+export interface LimitUsage {
+  readonly calls: number
+  readonly tokens: number
+  readonly inFlight: number
+}
+
+/** Capacity that was reserved for one call. */
+export interface Ticket {
+  readonly id: string
+  readonly scopes: readonly string[]
+  readonly tokens: number
+  /** When it was granted, by the store's clock, in ms since 1970. */
+  readonly at: number
+}
+
+export type LimitReply =
+  | { readonly granted: true; readonly ticket: Ticket }
+  /** Nothing was reserved; `scope` is the one with the longest wait. */
+  | { readonly granted: false; readonly waitMs: number; readonly scope: string }
+
+/**
+ * Capacity for calls, shared by all processes. In no sliding minute are more calls or tokens granted than a scope
+ * allows; only usage above what was reserved can exceed it, and then later calls wait for that as well.
+ */
+export interface CallLimits {
+  /**
+   * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` says when to try again. It
+   * is never more than a minute, and shorter while calls are in flight, since those may free capacity early.
+   *
+   * `asker` names the call, the same at each try. A refused call waits in line until it is granted, or tries again too
+   * late. The capacity that the first in line waits for is given to no other, so that small calls can't starve a large
+   * one. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   */
+  reserve(scopes: readonly LimitScope[], call: { readonly asker: string; readonly tokens: number }): Promise<LimitReply>
+  /**
+   * Replaces the reservation by the real usage, and frees the in-flight slot. Lower usage frees the difference at once;
+   * higher usage is recorded as of now. If one ticket is ended several times, the first counts.
+   */
+  settle(ticket: Ticket, tokens: number): Promise<void>
+  /** The call was not made: everything is freed. */
+  refund(ticket: Ticket): Promise<void>
+  /** The current content of these scopes' windows, in order. */
+  usage(scopes: readonly string[]): Promise<LimitUsage[]>
+  /** Extends the in-flight leases of long calls; those of a dead process expire. */
+  extend(tickets: readonly Ticket[]): Promise<void>
+}
+
+export interface LimitSettings {
+  /** Length of the sliding window, in ms: a minute, except in tests. */
+  readonly windowMs: number
+  /** An in-flight slot that is not extended expires after this long, in ms. */
+  readonly leaseMs: number
+  /**
+   * While calls are in flight the first in line is told to try again after at most this many ms, and those behind it
+   * less and less often, so that a long line costs little.
+   */
+  readonly recheckMs: number
+  /** A call that tries again later than told, by more than this many ms, loses its place in line. */
+  readonly lateMs: number
+}
+
+export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000, recheckMs: 500, lateMs: 5_000 }
+
+/** Throws `PermanentError` (rejected) for a call that would wait forever. */
+export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`invalid token count ${tokens}`)
+  if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('duplicate scope')
+  for (const { name, limits } of scopes) {
+    const needs = { callsPerMinute: 1, tokensPerMinute: tokens, inFlight: 1 }
+    for (const limit of ['callsPerMinute', 'tokensPerMinute', 'inFlight'] as const) {
+      const allowed = limits[limit]
+      if (allowed === undefined || allowed >= needs[limit]) continue
+      throw new PermanentError(
+        'rejected',
+        limit === 'tokensPerMinute'
+          ? `the call may take ${tokens} tokens and ${name} allows ${allowed} a minute: raise tokensPerMinute, or lower the prompt's size or the stage's maxTokens`
+          : `${name} allows no call at all: raise ${limit} to 1 or more, or leave it out for no limit`,
+      )
+    }
+  }
+}
+
+/** The longest wait of the `rank`th in line (0 is the first) while capacity may be freed early, in ms. */
+export function recheckAfter(rank: number, { recheckMs, windowMs }: LimitSettings): number {
+  return Math.min(windowMs, recheckMs * (1 + rank / 4))
+}

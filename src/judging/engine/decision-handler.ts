@@ -1,0 +1,74 @@
+import type { DecisionMessage } from '../../contracts/facts/decision-messages.ts'
+import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
+import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { DecisionHandler, DecisionResult, DecisionStore, HumanDecision } from '../../contracts/ports/decisions.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { decidedVerdict, decisionOf, overrules, scopeOfSubject } from './decision-verdict.ts'
+import type { Router } from './routes.ts'
+import { labelsForPeople, type Protocol } from './script.ts'
+
+/** What decisions are carried out with. */
+export interface DecisionContext {
+  readonly decisions: Pick<DecisionStore, 'decide'>
+  readonly threads: Pick<ThreadStore, 'read'>
+  readonly protocols: readonly Protocol[]
+  readonly routes: Pick<Router, 'of'>
+  readonly clock: Clock
+  readonly report: Report
+}
+
+/** Carries out people's decisions. */
+export function decisionHandler(context: DecisionContext): DecisionHandler {
+  return async (message, place) => {
+    const found = await decidable(context, message, place)
+    if ('outcome' in found) return found
+    const { protocol, decision } = found
+    let overruled = false
+    const scope = scopeOfSubject(decision, protocol)
+    const decided = await context.decisions.decide(decision, scope, context.clock(), (on) => {
+      overruled = overrules(decision, on)
+      return decidedVerdict(decision, protocol, on)
+    })
+    const { outcome } = decided
+    if (outcome !== 'waiting')
+      context.report('decision:handled', {
+        protocol: protocol.name,
+        outcome,
+        overrules: overruled && outcome === 'stands',
+      })
+    return decided
+  }
+}
+
+/** The decision with its protocol, or why it is none. */
+async function decidable(
+  { protocols, threads, routes }: DecisionContext,
+  message: DecisionMessage,
+  place: HumanDecision['place'],
+): Promise<{ readonly protocol: Protocol; readonly decision: HumanDecision } | DecisionResult> {
+  const refused = (reason: DeadLetterReason, why: string): DecisionResult => ({ outcome: 'refused', reason, why })
+  const protocol = protocols.find(({ name }) => name === message.protocol)
+  if (protocol === undefined) return refused('invalid', 'protocol: no protocol of this name is on')
+  const kind = kindOf(message, protocol)
+  if (kind === null) return refused('invalid', `kind: ${protocol.name} judges no such subjects`)
+  const labels = labelsForPeople(protocol)
+  if (message.label !== undefined && !labels.includes(message.label))
+    return refused('invalid', `label: none of ${protocol.name}'s: ${labels.join(', ')}`)
+  const decision = decisionOf(message, place, kind)
+  const state = await threads.read(decision.ref)
+  const isJudged =
+    state === null ||
+    state.post === null ||
+    state.revisions.has(protocol.name) ||
+    routes.of(decision.ref, state.post, state.revisions).includes(protocol)
+  return isJudged ? { protocol, decision } : refused('unjudgeable', `${protocol.name} does not judge this subject`)
+}
+
+/** What a decision is about; null if its protocol judges nothing of the kind that it names. */
+function kindOf({ kind }: DecisionMessage, { subject }: Protocol): SubjectKind | null {
+  const own = subject === 'reply' ? 'reply' : 'post'
+  if (kind === undefined || kind === own) return own
+  return subject === 'post' ? kind : null
+}

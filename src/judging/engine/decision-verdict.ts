@@ -1,0 +1,167 @@
+import type { DecisionMessage, VerdictProposal } from '../../contracts/facts/decision-messages.ts'
+import { proposal as proposalSchema } from '../../contracts/facts/decision-messages.ts'
+import { jsonOf } from '../../contracts/facts/json-of.ts'
+import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import {
+  noComments,
+  noUsage,
+  type RulingSummary,
+  type Verdict,
+  verdictId,
+  verdict as verdictSchema,
+} from '../../contracts/facts/verdict.ts'
+import type { OverridingVerdict, VerdictTexts } from '../../contracts/ports/cases.ts'
+import {
+  type DecisionBasis,
+  decisionName,
+  type HumanDecision,
+  type LabelledVerdict,
+} from '../../contracts/ports/decisions.ts'
+import { kindNamed } from './routes.ts'
+import type { Protocol } from './script.ts'
+import { versionsOf } from './versions.ts'
+
+/** What the ids of a subject's verdicts by this protocol have before their number. */
+export function scopeOfSubject(
+  { ref, protocol: name }: Pick<HumanDecision, 'ref' | 'protocol'>,
+  protocol: Protocol | undefined,
+): string {
+  const { tenant, postId: subjectId, kind } = ref
+  const named = kindNamed(protocol, kind)
+  return verdictId({ protocol: name, tenant, subjectId, revision: 0, ...named }).slice(0, -1)
+}
+
+/**
+ * The verdict that a decision brings about: the human's; or, where that is withdrawn, the machines' last ruling again. Null where
+ * none is kept and the subject can be judged anew.
+ */
+export function decidedVerdict(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): LabelledVerdict | null {
+  const made = decision.withdraw ? restored(decision, protocol, on) : human(decision, protocol, on)
+  if (made === null) return null
+  const { protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = made
+  const verdict: RulingSummary = {
+    protocol: name,
+    tenant,
+    subjectId,
+    revision,
+    final,
+    label,
+    scores,
+    decidedBy,
+    faults,
+    usage,
+    timing,
+    heldMs: 0,
+    lostCalls: [],
+  }
+  const transcript = JSON.stringify({ schema: 1, verdictId: made.id, verdict, subject: null, turns: [], cut: [] })
+  return { label: made.label, verdict: JSON.stringify(made), transcript }
+}
+
+function human(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict {
+  const { label, why, by, place, against, force } = decision
+  return {
+    ...bare(decision, protocol, on),
+    label,
+    rationale: why,
+    decidedBy: 'human',
+    decision: {
+      by,
+      against: against === 0 ? null : `${on.scope}${against}`,
+      of: decisionName(place),
+      ...(force ? { forced: true as const } : {}),
+    },
+  }
+}
+
+function restored(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict | null {
+  const ruling = on.machine === null ? null : rulingIn(on.machine)
+  if (ruling === null && on.isLive) return null
+  const { why, by, place } = decision
+  const taken = bare(decision, protocol, on)
+  if (ruling === null)
+    return {
+      ...taken,
+      degraded: ['the human verdict was withdrawn, and the machines’ ruling before it is no longer known'],
+      faults: ['evidence'],
+      restored: { from: null, by, why, of: decisionName(place) },
+    }
+  const { label, scores, rationale, decidedBy, rounds, evidence, degraded, faults, counts, models, versions, steps } =
+    ruling
+  return {
+    ...taken,
+    label,
+    scores,
+    rationale,
+    decidedBy,
+    rounds,
+    evidence,
+    degraded,
+    faults,
+    counts,
+    models,
+    versions,
+    steps,
+    filtered: ruling.filtered,
+    final: ruling.final,
+    restored: { from: ruling.id, by, why, of: decisionName(place) },
+  }
+}
+
+/** A verdict that machines reached, or a proposal; null if another version wrote it. */
+function rulingIn(json: string): Verdict | VerdictProposal | null {
+  const given = jsonOf({ value: json })
+  const [ruled, proposed] = [verdictSchema.safeParse(given), proposalSchema.safeParse(given)]
+  return ruled.success ? ruled.data : proposed.success ? proposed.data : null
+}
+
+/** A verdict with nothing in it. All its times are the decision's own, so that it is the same whoever writes it. */
+function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict {
+  const at = new Date(place.timestamp).toISOString()
+  return {
+    schema: 1,
+    id: `${on.scope}${on.number}`,
+    subjectId: ref.postId,
+    tenant: ref.tenant,
+    protocol: name,
+    revision: on.number,
+    final: true,
+    supersedes: on.published === 0 ? null : `${on.scope}${on.published}`,
+    label: null,
+    scores: {},
+    rationale: '',
+    decidedBy: 'none',
+    rounds: 0,
+    evidence: { support: [], oppose: [], precedents: [] },
+    degraded: [],
+    faults: [],
+    counts: noComments(),
+    usage: noUsage(),
+    models: {},
+    versions: versionsOf(protocol),
+    timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
+  }
+}
+
+/** The same ruling as a proposal beneath a verdict that people brought about. It keeps its case's number, which is no verdict's then. */
+export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript: (id: string) => string): VerdictTexts {
+  const { revision, supersedes: _, ...ruling } = ruled
+  const id = ruled.id.replace(/~r(\d+)$/, '~p$1')
+  const differs = ruling.label !== null && ruling.label !== above.label
+  const proposed: VerdictProposal = { ...ruling, id, proposal: revision, beneath: above.id, differs }
+  return { verdict: JSON.stringify(proposed), transcript: transcript(id) }
+}
+
+/** A decision as it was read, on a subject of this kind. */
+export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], kind: SubjectKind): HumanDecision {
+  const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
+  const { force = false, opinion = false } = message
+  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion])
+  return { ref: { tenant, postId, kind }, protocol, place, same, withdraw, label, against, force, opinion, by, why }
+}
+
+/** Whether a decision says another label than the machines' last ruling does, if one is kept. */
+export function overrules({ label, withdraw }: HumanDecision, { machine }: DecisionBasis): boolean {
+  const ruled = machine === null ? null : rulingIn(machine)
+  return !withdraw && ruled !== null && ruled.label !== label
+}

@@ -1,0 +1,21 @@
+import type { ConfidenceBasis } from './kind.ts'
+import { PROTOCOLS } from './registry.ts'
+
+/** How near a thing a verdict was, by its protocol's own rules: not at all where the protocol is not known here. */
+export function contestedness(verdict: ConfidenceBasis & { readonly protocol: string }): {
+  contested: boolean
+  confidence: number | null
+} {
+  const kind = PROTOCOLS.find(({ name }) => name === verdict.protocol)
+  if (kind === undefined || verdict.decidedBy === 'human') return { contested: false, confidence: null }
+  return {
+    contested: kind.contested?.(verdict) ?? isSplit(kind.votes?.(verdict) ?? []),
+    confidence: kind.confidence?.(verdict) ?? null,
+  }
+}
+
+/** As three to two: one voter more would not have been enough. */
+function isSplit(votes: readonly number[]): boolean {
+  const [most = 0, next = 0] = votes.toSorted((a, b) => b - a)
+  return next > 0 && most - next <= 1
+}

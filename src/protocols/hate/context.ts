@@ -1,0 +1,65 @@
+import type { Fence } from '../../contracts/facts/fence.ts'
+import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
+import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import { isDescribed, type Post } from '../../contracts/facts/thread.ts'
+import { describeImages, wordsOf } from '../image-descriptions.ts'
+import { inOrder, isTurned } from '../order.ts'
+import type { Prompts } from '../prompts.ts'
+import { unreadParts } from '../truncation.ts'
+import { type HateSide, type Perspective, SIDES } from './perspectives.ts'
+import { type HateQuestions, questions } from './questions.ts'
+import type { HateSettings } from './settings.ts'
+
+export interface HateParts {
+  readonly settings: HateSettings
+  readonly perspectives: readonly Perspective[]
+  readonly prompts: Prompts
+  readonly fence: Fence
+  readonly samplingRank: SamplingRank
+}
+
+/** What is judged, and how it is asked about. */
+export interface HateContext {
+  readonly post: Post
+  readonly text: string
+  readonly settings: HateSettings
+  readonly perspectives: readonly Perspective[]
+  readonly ask: HateQuestions
+  /** Whether the last of several perspectives in one call comes first: those after the first may copy it. */
+  readonly lastFirst: boolean
+  /** The sides, the one that opens the debate first. */
+  readonly sides: readonly HateSide[]
+  /** Parts of the text that no model reads, in words. */
+  readonly unread: readonly string[]
+  /** What was left out or failed, in words; grows as the case goes on. */
+  readonly degraded: string[]
+}
+
+/** The post as this protocol reads it; null if it has no words. */
+export function hateContext(post: Post, parts: HateParts): HateContext | null {
+  const { settings, perspectives, fence } = parts
+  const text = wordsOf(post)
+  if (text === '') return null
+  const turned = isTurned(parts.samplingRank, text)
+  const unread = unreadParts(post, [{ kind: 'text', text }], fence)
+  const { media = [] } = post
+  const unseen = media.every(isDescribed)
+    ? []
+    : ['images without a description left out: this protocol reads words only']
+  return {
+    post,
+    text,
+    settings,
+    perspectives,
+    unread,
+    ask: questions(text, {
+      ...parts,
+      turned: settings.order === 'lot' && turned,
+      images: settings.preset === 'paper' ? '' : describeImages(post),
+    }),
+    // By a draw of its own: else the order of annotators and that of labels would go together.
+    lastFirst: settings.order === 'lot' && isTurned(parts.samplingRank, `annotators\0${text}`),
+    sides: inOrder(SIDES, settings.opens === 'lot' && turned),
+    degraded: [...describeOddFields(post.odd), ...unseen, ...unread],
+  }
+}

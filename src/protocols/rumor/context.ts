@@ -1,0 +1,98 @@
+import type { Fence } from '../../contracts/facts/fence.ts'
+import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
+import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import { type Comment, isDescribed, type Snapshot } from '../../contracts/facts/thread.ts'
+import { isTurned } from '../order.ts'
+import type { Prompts } from '../prompts.ts'
+import { oddInComments, partlyReadComments, unreadParts } from '../truncation.ts'
+import type { RumorCarry } from './carry.ts'
+import { noParents, type ParentOf, parentsIn } from './parents.ts'
+import { claimOf, questions, type RumorQuestions } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
+import { rankIn, type Tie, tieOf } from './sides.ts'
+import { noTimes, type TimeOf, timesIn } from './times.ts'
+
+/** What the protocol is made with, and what is pinned of the case. */
+export interface RumorParts {
+  readonly settings: RumorSettings
+  readonly prompts: Prompts
+  readonly fence: Fence
+  readonly samplingRank: SamplingRank
+  /** Script, prompts and settings, as one name: what a carry was made under. */
+  readonly under: string
+  readonly overloaded: boolean
+  readonly tenant: string
+}
+
+/** How much is asked for one case. */
+interface Depth extends Pick<RumorSettings, 'rounds' | 'k' | 'sampleSize'> {
+  /** Most comments scored anew. */
+  readonly comments: number
+}
+
+/** A thread as the script reads it, with the questions about it. */
+export interface RumorContext extends RumorParts {
+  readonly thread: Snapshot
+  /** What the previous revision left; null where there is none, or other prompts or settings made it. */
+  readonly before: RumorCarry | null
+  readonly depth: Depth
+  readonly ask: RumorQuestions
+  readonly parentOf: ParentOf
+  readonly timeOf: TimeOf
+  /** The order of a draw, and of what is equally strong. */
+  readonly rankOf: (comment: Comment) => number
+  readonly tie: Tie
+  /** Whether what is otherwise second comes first. */
+  readonly turned: boolean
+  /** What the thread lacks, in words. */
+  readonly limitations: readonly string[]
+}
+
+export function rumorContext(thread: Snapshot, before: RumorCarry | null, parts: RumorParts): RumorContext {
+  const { post, comments } = thread
+  const { settings, samplingRank } = parts
+  const rankOf = rankIn(samplingRank, parts.tenant, post.id)
+  const beside = {
+    parentOf: settings.parents ? parentsIn(comments) : noParents,
+    timeOf: settings.times ? timesIn(thread) : noTimes,
+    turned: settings.order === 'lot' && isTurned(samplingRank, claimOf(post)),
+  }
+  return {
+    ...parts,
+    ...beside,
+    thread,
+    before,
+    rankOf,
+    depth: depthOf(settings, parts.overloaded),
+    ask: questions(post, { ...parts, ...beside }),
+    tie: tieOf(settings, rankOf),
+    limitations: lacking(thread, parts.fence),
+  }
+}
+
+function lacking({ post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snapshot, fence: Fence): string[] {
+  const undescribed = !(post.media ?? []).every(isDescribed)
+  return [
+    ...describeOddFields(post.odd),
+    ...oddInComments(comments),
+    ...(comments.length === 0 ? ['no comments: judged on the claim alone'] : []),
+    ...(undescribed ? ['images without a description left out: this protocol reads words only'] : []),
+    ...(leftOut > 0 ? [`${leftOut} comments beyond the cap left out, by a fixed sample`] : []),
+    ...(overAuthor > 0 ? [`${overAuthor} comments left out: per-author limit reached`] : []),
+    ...(tookBack > 0 ? [`${tookBack} comments left out: their authors took back others of this case`] : []),
+    ...unreadParts(post, [{ kind: 'claim', text: claimOf(post) }], fence),
+    ...partlyReadComments(comments, fence),
+  ]
+}
+
+/** The depth of the settings, reduced if the case was opened under overload. */
+function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
+  const { rounds, k, sampleSize, overloadedRounds, overloadedK, overloadedComments } = settings
+  const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)
+  return {
+    rounds: atMost(rounds, overloadedRounds),
+    k: atMost(k, overloadedK),
+    sampleSize: atMost(sampleSize, overloadedK === null ? null : 2 * overloadedK),
+    comments: atMost(Number.POSITIVE_INFINITY, overloadedComments),
+  }
+}

@@ -1,0 +1,23 @@
+import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
+import type { NoteEntry, RulingEntry } from '../contracts/ports/record.ts'
+
+/**
+ * What somebody said is about. Feedback names no kind: it is about what its protocol has judged of that id, a reply also where the
+ * protocol judges posts as a rule.
+ */
+export function noteSubject({ said, subject }: NoteEntry, judged: () => readonly SubjectKind[]): ThreadRef {
+  if (said !== 'feedback') return subject
+  const kinds = judged()
+  const [other] = kinds
+  return other === undefined || kinds.includes(subject.kind) ? subject : { ...subject, kind: other }
+}
+
+/** The subjects among these that its protocol has judged under its id. */
+export function judgedKinds(rulings: Iterable<RulingEntry>, { subject, protocol }: NoteEntry): SubjectKind[] {
+  const { tenant, postId } = subject
+  return [...rulings].flatMap((one) =>
+    one.protocol === protocol && one.subject.tenant === tenant && one.subject.postId === postId
+      ? [one.subject.kind]
+      : [],
+  )
+}

@@ -1,0 +1,110 @@
+import { isDrawn } from '../documents.ts'
+import { lookAt } from '../review-queue.ts'
+import { columnsOf } from './connection.ts'
+import type { WritingStep } from './writing.ts'
+
+interface Standing {
+  readonly s: number
+  readonly protocol: string
+  readonly id: string
+  readonly tenant: string
+  readonly number: number
+  readonly label: string | null
+  readonly decided_by: string
+  readonly decider: string | null
+  readonly contested: number
+  readonly degraded: number
+  readonly confidence: number | null
+  readonly accepted: number
+  readonly decided_at: number
+  readonly sampled: number
+  /** The machines' last ruling beneath a person's. */
+  readonly beneath: string | null
+  readonly asked: readonly { why: string; at: number }[]
+  /** What others say in a second opinion, each their last word, by who spoke first. */
+  readonly opinions: readonly string[]
+}
+
+/** The first one counts, and how many there are matters little. */
+const MOST_OPINIONS = 10
+
+/** Writes anew what the queue has of all that was touched. Claims stay until a person decides. */
+export async function settle(writing: WritingStep): Promise<void> {
+  const { sql, touched, draw, shares } = writing
+  const pairs = [...touched].flatMap(([s, protocols]) => [...protocols].map((protocol) => [s, protocol] as const))
+  touched.clear()
+  if (pairs.length === 0) return
+  const columns = columnsOf(pairs, 2)
+  // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
+  const rows = await sql.rows<Standing>(
+    `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
+       decided_at, sampled,
+       CASE decided_by WHEN 'human' THEN (SELECT m.label FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
+         AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
+       (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
+         SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
+         AND said = 'review' AND said.verdict = r.id GROUP BY why) AS reasons) AS asked,
+       (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
+         SELECT label, first FROM (
+           SELECT said.label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
+             min(n) OVER (PARTITION BY by) AS first
+           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = 1
+           AND against = r.number AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
+         WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
+     FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)
+     JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND standing = 1`,
+    MOST_OPINIONS,
+    ...columns,
+  )
+  const agreement = rows.flatMap((row) =>
+    (['machine', 'person'] as const).flatMap((beside) => {
+      const other = beside === 'machine' ? row.beneath : (row.opinions[0] ?? null)
+      if (row.decided_by !== 'human' || other === null) return []
+      return [[row.s, row.protocol, beside, Number(other === row.label)]]
+    }),
+  )
+  // What has fallen out of both, or has another verdict now.
+  await sql.run(
+    'DELETE FROM agreement USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (agreement.s, agreement.protocol) = (of.s, of.protocol)',
+    ...columns,
+  )
+  if (agreement.length > 0)
+    await sql.run(
+      'INSERT INTO agreement SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::smallint[])',
+      ...columnsOf(agreement, 4),
+    )
+  const items = rows.flatMap((row) => {
+    const { s, protocol, id, tenant, number, label, decider, decided_by: decidedBy, decided_at: decidedAt } = row
+    const drawn = decidedBy === 'human' ? isDrawn(draw, id, shares.blindShare) : row.sampled === 1
+    const standing = {
+      ...row,
+      decidedBy,
+      decidedAt,
+      drawn,
+      contested: row.contested === 1,
+      degraded: row.degraded === 1,
+    }
+    const look = lookAt(standing, row.asked, row.opinions.length)
+    if (look === null) return []
+    return [[s, protocol, id, tenant, number, label, look.reasons.join(' '), look.weight, look.since, decider]]
+  })
+  const kept = new Set(items.map(([s, protocol]) => `${s} ${protocol}`))
+  await sql.run(
+    'DELETE FROM queue USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (queue.s, queue.protocol) = (of.s, of.protocol)',
+    ...columnsOf(
+      pairs.filter(([s, protocol]) => !kept.has(`${s} ${protocol}`)),
+      2,
+    ),
+  )
+  if (items.length > 0)
+    await sql.run(
+      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
+       SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::double precision[],
+         ?::bigint[], ?::text[])
+       ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict, number = excluded.number, label = excluded.label,
+         reasons = excluded.reasons, weight = excluded.weight, since = excluded.since, decider = excluded.decider,
+         holder = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.holder END,
+         until = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.until END`,
+      ...columnsOf(items, 10),
+    )
+}

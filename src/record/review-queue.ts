@@ -1,0 +1,202 @@
+import type { LookReason, QueueFilter, ReviewItem, ReviewReservation } from '../contracts/ports/review.ts'
+
+/** What the last verdict of a subject and protocol says, as far as the queue goes by it. */
+export interface CurrentVerdict {
+  readonly id: string
+  readonly label: string | null
+  readonly decidedBy: string
+  readonly contested: boolean
+  readonly degraded: boolean
+  readonly confidence: number | null
+  readonly accepted: number
+  readonly decidedAt: number
+  /** It was drawn: a machine's verdict for audit, a person's for a second opinion. */
+  readonly drawn: boolean
+}
+
+/** A request for review, or a second opinion, on this verdict. */
+export interface ReviewRequest {
+  readonly why: string
+  readonly at: number
+}
+
+/** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md says so. */
+export const DOUBT: { readonly [Reason in LookReason]: number } = {
+  refused: 0.6,
+  disputed: 0.6,
+  differs: 0.5,
+  undecided: 0.5,
+  contested: 0.4,
+  edited: 0.3,
+  degraded: 0.25,
+  sampled: 0.05,
+  'second-opinion': 0.05,
+}
+const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
+
+export interface ReviewWeight {
+  readonly reasons: readonly LookReason[]
+  /** Doubt and reach together: what of the score does not change with time and settings. */
+  readonly weight: number
+  readonly since: number
+}
+
+/** Why a verdict should be looked at, and how much that weighs; null if nothing speaks for it. */
+export function lookAt(
+  current: CurrentVerdict,
+  asked: readonly ReviewRequest[],
+  opinions: number,
+): ReviewWeight | null {
+  const { decidedBy, label, contested, degraded, confidence, accepted, decidedAt, drawn } = current
+  if (decidedBy === 'deleted') return null
+  const isHuman = decidedBy === 'human'
+  const reviews = asked.filter(({ why }) => ASKED.has(why))
+  const reasons = new Set(reviews.map(({ why }) => why as LookReason))
+  if (isHuman) {
+    if (drawn && opinions === 0) reasons.add('second-opinion')
+  } else {
+    if (decidedBy === 'none') reasons.add('undecided')
+    if (contested) reasons.add('contested')
+    if (degraded && label !== null) reasons.add('degraded')
+    if (drawn) reasons.add('sampled')
+  }
+  if (reasons.size === 0) return null
+  const doubts = [...[...reasons].map((reason) => DOUBT[reason]), ...(confidence === null ? [] : [1 - confidence])]
+  const doubt = 1 - doubts.reduce((sure, one) => sure * (1 - Math.min(1, Math.max(0, one))), 1)
+  return {
+    reasons: [...reasons],
+    weight: doubt * (1 + Math.log2(1 + Math.max(0, accepted))),
+    since: reviews.reduce((first, { at }) => Math.min(first, at), reviews[0]?.at ?? decidedAt),
+  }
+}
+
+/** What a wrong label costs, by protocol and label; 1 where nothing is said. */
+export type Costs = Readonly<Record<string, Readonly<Record<string, number>>>>
+
+const ageOf = (since: number, now: number) => Math.min(3, 1 + Math.max(0, now - since) / 86_400_000)
+
+/** What a mistake would cost: doubt times reach, times the cost of the label, times age (twice after a day, thrice after two). */
+function scoreOf(
+  { protocol, label, weight, since }: { protocol: string; label: string | null; weight: number; since: number },
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): number {
+  const own = costs.get(protocol)
+  const cost = label === null ? Math.max(1, ...(own?.values() ?? [])) : (own?.get(label) ?? 1)
+  return weight * cost * ageOf(since, now)
+}
+
+export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  return new Map(Object.entries(costs).map(([protocol, own]) => [protocol, new Map(Object.entries(own))]))
+}
+
+/** The queue is ordered by these, as any store keeps them. */
+export interface QueuedRow {
+  readonly verdict: string
+  readonly tenant: string
+  readonly protocol: string
+  readonly number: number
+  readonly label: string | null
+  readonly reasons: string
+  readonly weight: number
+  readonly since: number
+  /** Who decided it, of a person's verdict. */
+  readonly decider: string | null
+  readonly holder: string | null
+  readonly until: number | null
+}
+
+/** The same with its subject. */
+export interface QueueRow extends QueuedRow {
+  readonly kind: ReviewItem['subject']['kind']
+  readonly subject: string
+  readonly words: string | null
+  readonly lang: string | null
+}
+
+const isBlind = ({ reasons }: QueuedRow) => reasons.split(' ').includes('second-opinion')
+
+/** Whether a person may take this. */
+export function mayTake(row: QueuedRow, person: string, now: number): 'yes' | 'taken' | 'own' {
+  if (isBlind(row) && row.decider === person) return 'own'
+  return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
+}
+
+/** Why a person can't claim this item, which they asked for by name; null if nothing is in the way. */
+export function reservationConflict(row: QueuedRow | undefined, person: string, now: number): ReviewReservation | null {
+  const may = row === undefined ? 'yes' : mayTake(row, person, now)
+  if (may === 'own') return { outcome: 'own' }
+  return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
+}
+
+/** Whether somebody has claimed this, and still has it. */
+export function holds({ holder, until }: QueuedRow, person: string, now: number): boolean {
+  return holder === person && (until ?? 0) > now
+}
+
+/** The rows that fit, the dearest first. */
+export function ranked<Row extends QueuedRow>(
+  rows: readonly Row[],
+  { tenants, protocol, verdict, for: person }: QueueFilter,
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): { row: Row; score: number }[] {
+  return rows
+    .filter(
+      (row) =>
+        (tenants === undefined || tenants.includes(row.tenant)) &&
+        (protocol === undefined || row.protocol === protocol) &&
+        (verdict === undefined || row.verdict === verdict) &&
+        (person === undefined || mayTake(row, person, now) === 'yes'),
+    )
+    .map((row) => ({ row, score: scoreOf(row, costs, now) }))
+    .sort((a, b) => b.score - a.score || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1))
+}
+
+/** How often the first that wait are all taken by others before it is given up. */
+export const MOST_TRIES = 5
+
+/** Items of each order that are read first, and at most: as many of the heaviest as of the oldest. */
+export const [FIRST_RANKED, MOST_RANKED] = [256, 20_000] as const
+
+/**
+ * Whether the first `most` of `best` are those of the whole queue: of all that was not read (it is lighter than the heaviest that were,
+ * and newer than the oldest) none can have a higher score (the threshold algorithm of Fagin, Lotem and Naor, 2003).
+ */
+export function isSettled(
+  best: readonly { readonly score: number }[],
+  most: number,
+  read: { readonly heaviest: readonly QueuedRow[]; readonly oldest: readonly QueuedRow[]; readonly limit: number },
+  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  now: number,
+): boolean {
+  const { heaviest, oldest, limit } = read
+  const [lightest, newest, last] = [heaviest.at(-1), oldest.at(-1), best[most - 1]]
+  if (heaviest.length < limit || limit >= MOST_RANKED || lightest === undefined || newest === undefined) return true
+  const dearest = Math.max(1, ...[...costs.values()].flatMap((own) => [...own.values()]))
+  return last !== undefined && last.score >= lightest.weight * dearest * ageOf(newest.since, now)
+}
+
+/** Each row once. */
+export function unionOf<Row extends QueuedRow>(heaviest: readonly Row[], oldest: readonly Row[]): Row[] {
+  return [...new Map([...heaviest, ...oldest].map((row) => [row.verdict, row])).values()]
+}
+
+export function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
+  const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
+  const isHeld = holder !== null && until !== null && until > now
+  return {
+    verdict,
+    subject: { tenant, postId: subject, kind },
+    protocol,
+    revision: number,
+    score,
+    since,
+    words,
+    lang,
+    // Blind: neither the label, nor what speaks against it.
+    label: isBlind(row) ? null : label,
+    reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),
+    claim: isHeld ? { by: holder, until } : null,
+  }
+}

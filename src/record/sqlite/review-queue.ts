@@ -1,0 +1,147 @@
+import { lookAt } from '../review-queue.ts'
+import type { Sql } from './sql.ts'
+
+interface StandingRow {
+  readonly id: string
+  readonly tenant: string
+  readonly number: number
+  readonly label: string | null
+  readonly decided_by: string
+  readonly contested: number
+  readonly degraded: number
+  readonly confidence: number | null
+  readonly accepted: number
+  readonly decided_at: number
+  readonly sampled: number
+  readonly by: string | null
+}
+
+/** The first one counts, and how many there are matters little. */
+const MOST_OPINIONS = 10
+
+/** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
+export class QueueRows {
+  readonly #sql: Sql
+  readonly #isSecond: (id: string) => boolean
+  readonly #touched = new Map<number, Set<string>>()
+
+  /** `isSecond`: whether a person's verdict is drawn for a second opinion. */
+  constructor(sql: Sql, isSecond: (id: string) => boolean) {
+    this.#sql = sql
+    this.#isSecond = isSecond
+  }
+
+  requeueAll(s: number): void {
+    for (const { protocol } of this.#sql.all<{ protocol: string }>(
+      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
+      s,
+      s,
+    ))
+      this.#requeue(s, protocol)
+  }
+
+  /** What the queue has of this subject and protocol has to be written anew. */
+  touch(s: number, protocol: string): void {
+    const touched = this.#touched.get(s) ?? new Set()
+    this.#touched.set(s, touched.add(protocol))
+  }
+
+  /** Writes anew what was touched, each once however often it was. Claims stay until a person decides. */
+  settle(): void {
+    for (const [s, protocols] of this.#touched) for (const protocol of protocols) this.#requeue(s, protocol)
+    this.#touched.clear()
+  }
+
+  #requeue(s: number, protocol: string): void {
+    const row = this.#sql.get<StandingRow>(
+      `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
+         json_extract(json, '$.decision.by') AS by FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
+      s,
+      protocol,
+    )
+    // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
+    const asked = this.#sql.all<{ why: string; at: number }>(
+      `SELECT json_extract(json, '$.why') AS why, min(at) AS at FROM said WHERE s = ? AND protocol = ? AND said = 'review'
+       AND json_extract(json, '$.verdict') = ? GROUP BY 1 ORDER BY min(n)`,
+      s,
+      protocol,
+      row?.id ?? null,
+    )
+    const opinions = this.#sql.all<{ label: string | null }>(
+      `SELECT label FROM (
+         SELECT label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
+         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
+         AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
+       WHERE nth = 1 ORDER BY first LIMIT ?`,
+      s,
+      protocol,
+      row?.number ?? null,
+      row?.by ?? null,
+      MOST_OPINIONS,
+    )
+    if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
+    else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)
+    const look = row === undefined ? null : lookAt(standingOf(row, this.#isSecond), asked, opinions.length)
+    if (row === undefined || look === null) {
+      this.#sql.run('DELETE FROM queue WHERE s = ? AND protocol = ?', s, protocol)
+      return
+    }
+    this.#sql.run(
+      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict,
+       number = excluded.number, label = excluded.label, reasons = excluded.reasons, weight = excluded.weight,
+       since = excluded.since, decider = excluded.decider,
+       holder = iif(decider IS excluded.decider, holder, NULL), until = iif(decider IS excluded.decider, until, NULL)`,
+
+      s,
+      protocol,
+      row.id,
+      row.tenant,
+      row.number,
+      row.label,
+      look.reasons.join(' '),
+      look.weight,
+      look.since,
+      row.by,
+    )
+  }
+
+  #compare(s: number, protocol: string, human: StandingRow, opinions: readonly { label: string | null }[]): void {
+    const machine = this.#sql.get<{ label: string | null }>(
+      `SELECT label FROM rulings WHERE s = ? AND protocol = ? AND number < ? AND decided_by NOT IN ('human', 'deleted')
+       ORDER BY number DESC LIMIT 1`,
+      s,
+      protocol,
+      human.number,
+    )
+    const [opinion] = opinions
+    for (const [beside, other] of [
+      ['machine', machine],
+      ['person', opinion],
+    ] as const)
+      if (other !== undefined && other.label !== null)
+        this.#sql.run(
+          'INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?)',
+          s,
+          protocol,
+          beside,
+          Number(other.label === human.label),
+        )
+      else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ? AND beside = ?', s, protocol, beside)
+  }
+}
+
+function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
+  const { id, label, confidence, accepted } = row
+  return {
+    id,
+    label,
+    confidence,
+    accepted,
+    decidedBy: row.decided_by,
+    decidedAt: row.decided_at,
+    contested: row.contested === 1,
+    degraded: row.degraded === 1,
+    drawn: row.decided_by === 'human' ? isSecond(id) : row.sampled === 1,
+  }
+}

@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest'
+import { decisionsConsumer } from '../../consumers/decision-consumer.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
+import type { HandleBatch, IncomingMessage, MessageBatch } from '../../src/contracts/ports/topic.ts'
+import { decisionHandler } from '../../src/judging/engine/decision-handler.ts'
+import { router } from '../../src/judging/engine/routes.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
+import { TEXTS } from '../bystander/registry.ts'
+import { ARRIVAL, MINUTE, postOf, RULES, T0, thread } from '../contracts/samples.ts'
+import { openCase, type Stores, takeCase } from '../contracts/stores.ts'
+import { protocolNamed } from '../support/parts.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+const SAID = { subjectId: 'p1', protocol: 'rumor', label: 'good', against: 1, by: 'ann', why: 'Ticket 88.' }
+const AT = new Date(T0).toISOString()
+
+/** The consumer over stores in memory, in which rumor has judged p1. */
+async function reading() {
+  const memory = memoryStores(() => T0)
+  const stores: Stores = { ...memory, pass: async () => {}, close: async () => {} }
+  const protocols = [protocolNamed('rumor', { labels: ['good', 'bad'] }), protocolNamed('hate', { subject: 'post' })]
+  const routes = router(protocols, { hate: [{ langs: ['en'] }] }, () => 0)
+  const reports: string[] = []
+  const report = (name: string, event: object) => {
+    if (name.startsWith('decision')) reports.push(`${name} ${JSON.stringify(event)}`)
+  }
+  let handle: HandleBatch = async () => {}
+  const { decisions, threads, outbox } = memory
+  const context = { clock: () => T0 + 5_000, report }
+  const consumer = decisionsConsumer({
+    ...context,
+    decisions,
+    outbox,
+    limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
+    decide: decisionHandler({ ...context, decisions, threads, protocols, routes }),
+    store: { whenRecovered: async (work) => void (await work()), untilStored: async (work) => void (await work()) },
+    reader: {
+      start: async (given) => {
+        handle = given
+      },
+      positions: async () => [],
+      setPaused: () => {},
+      downSince: null,
+      close: async () => {},
+    },
+  })
+  await consumer.start()
+  await threads.putPost(thread('p1'), postOf(thread('p1')), { ...ARRIVAL, atOnce: true }, RULES)
+  const entries = async (): Promise<OutboxEntry[]> => {
+    const all = await outbox.next('the publisher', 100, 10)
+    await outbox.done(all)
+    return [...all]
+  }
+  const conclude = async (label: string) => {
+    const record = await openCase(stores, thread('p1'))
+    const { epoch } = await takeCase(stores, record.id)
+    const verdict = JSON.stringify(aVerdict(AT, { id: record.id, subjectId: 'p1', label, revision: record.revision }))
+    await stores.cases.conclude(record, epoch, {
+      label,
+      verdict,
+      transcript: '{}',
+      carry: null,
+      again: false,
+      proposal: (above) => {
+        throw new Error(`beneath ${above.id}`)
+      },
+    })
+  }
+  await conclude('good')
+  await entries()
+  let offset = 0
+  const send = async (value: object | string, change: Partial<IncomingMessage> = {}, heartbeat = async () => {}) => {
+    const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify({ at: AT, ...value }))
+    const place = { topic: 'decisions', partition: 0, offset: String(offset++), timestamp: T0 + offset }
+    const messages = [{ ...place, key: 'p1', value: body, headers: {}, ...change }]
+    const batch: MessageBatch = { topic: 'decisions', partition: 0, messages, next: String(offset), atEnd: true }
+    await handle(batch, heartbeat, () => {})
+    return decisions.told(`0@${offset - 1}`)
+  }
+  return { send, entries, conclude, reports, threads }
+}
+
+describe('what people decide', () => {
+  it('is carried out, and counted where it overrules', async () => {
+    const { send, entries, reports } = await reading()
+    expect(await send({ ...SAID, label: 'bad' })).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+    expect((await entries()).map(({ kind }) => kind)).toEqual(['verdict', 'outcome'])
+    expect(await send({ ...SAID, against: 2, by: 'ben' })).toMatchObject({ outcome: 'stands' })
+    expect(reports.map((line) => line.includes('"overrules":true'))).toEqual([true, false])
+  })
+
+  it.each<[string, object | string, Partial<IncomingMessage>, string, RegExp]>([
+    ['is no JSON', '{', {}, 'not-json', /JSON/],
+    ['is a tombstone', SAID, { value: null }, 'invalid', /no value/],
+    ['stands under another key', SAID, { key: 'p2' }, 'invalid', /the key is not the subjectId/],
+    ['stands under none', SAID, { key: null }, 'invalid', /the key is not the subjectId/],
+    [
+      'names an unknown protocol, or one that is off',
+      { ...SAID, protocol: 'safety' },
+      {},
+      'invalid',
+      /no protocol of this name is on/,
+    ],
+    ['names a label that is none', { ...SAID, label: 'worse' }, {}, 'invalid', /none of rumor's: good, bad/],
+    ['names a kind that is not judged', { ...SAID, kind: 'reply' }, {}, 'invalid', /rumor judges no such subjects/],
+    ['has neither label nor withdrawal', { ...SAID, label: undefined }, {}, 'invalid', /either a label or/],
+    ['has both', { ...SAID, withdraw: true }, {}, 'invalid', /either a label or/],
+    [
+      'withdraws as a second opinion',
+      { ...SAID, label: undefined, withdraw: true, opinion: true },
+      {},
+      'invalid',
+      /opinion has a label/,
+    ],
+    ['is against half a revision', { ...SAID, against: 1.5 }, {}, 'invalid', /against/],
+    ['is by nobody', { ...SAID, by: '' }, {}, 'invalid', /by/],
+    ['has no reason', { ...SAID, why: '  ' }, {}, 'invalid', /why/],
+    ['has a reason that is too long', { ...SAID, why: 'x'.repeat(2_001) }, {}, 'invalid', /why/],
+    ['has half a character', { ...SAID, why: 'so \ud800' }, {}, 'invalid', /why/],
+    ['is of tomorrow', { ...SAID, at: new Date(T0 + 24 * 60 * MINUTE).toISOString() }, {}, 'future', /./],
+    ['is on what nobody knows', { ...SAID, subjectId: 'p9' }, { key: 'p9' }, 'unjudgeable', /nothing is known/],
+    [
+      'is in a protocol that does not judge it',
+      { ...SAID, protocol: 'hate', label: 'good' },
+      {},
+      'unjudgeable',
+      /hate does not judge/,
+    ],
+  ])('is a dead letter where it %s, and its writer is told', async (_, value, change, reason, detail) => {
+    const { send, entries } = await reading()
+    const told = await send(value, change)
+    expect(['refused', 'unknown']).toContain(told?.outcome)
+    const [letter, ...more] = await entries()
+    expect(more).toEqual([])
+    expect(JSON.parse(letter?.kind === 'dead-letter' ? String(letter.letter) : '{}')).toMatchObject({
+      topic: 'decisions',
+      partition: 0,
+      offset: '0',
+      reason,
+      detail: expect.stringMatching(detail),
+    })
+  })
+
+  it('waits for a verdict that is on its way out, says for how long, and stays in its group meanwhile', async () => {
+    const { send, entries, conclude, reports, threads } = await reading()
+    await threads.putPost(
+      thread('p1'),
+      { ...postOf(thread('p1')), text: 'edited' },
+      { ...ARRIVAL, atOnce: true },
+      RULES,
+    )
+    await conclude('good')
+    let beats = 0
+    const told = await send({ ...SAID, against: 2 }, {}, async () => {
+      if (++beats === 2) await entries()
+    })
+    expect(told).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r3' })
+    expect(reports.slice(0, -1)).toEqual([
+      'decision:waits {"partition":0,"seconds":4.999}',
+      'decision:waits {"partition":0,"seconds":4.999}',
+      expect.stringContaining('decision:handled'),
+    ])
+    expect(reports.at(-1)).toBe('decision:waits {"partition":0,"seconds":0}')
+  })
+
+  it('waits no longer where its partition has moved to another process', async () => {
+    const { send, conclude, reports, threads } = await reading()
+    const post = { ...postOf(thread('p1')), text: 'edited' }
+    await threads.putPost(thread('p1'), post, { ...ARRIVAL, atOnce: true }, RULES)
+    await conclude('good')
+    const moved = send({ ...SAID, against: 2 }, {}, async () => {
+      throw new Error('the group is rebalanced')
+    })
+    await expect(moved).rejects.toThrow('rebalanced')
+    expect(reports).toEqual([
+      'decision:waits {"partition":0,"seconds":4.999}',
+      'decision:waits {"partition":0,"seconds":0}',
+    ])
+  })
+
+  it('may have the worst words and names, which are published as they are', async () => {
+    for (const { name, make } of TEXTS) {
+      const { send, entries } = await reading()
+      const [why, by] = [make(2_000).slice(0, 2_000).toWellFormed(), make(60).toWellFormed()]
+      const told = await send({ ...SAID, why, by })
+      if (why.trim() === '') {
+        expect(told, name).toMatchObject({ outcome: 'refused' })
+        continue
+      }
+      expect(told, name).toMatchObject({ outcome: 'stands' })
+      const [entry] = await entries()
+      const verdict: Verdict = JSON.parse(entry?.kind === 'verdict' ? entry.verdict : '{}')
+      expect(verdict.rationale === why && verdict.decision?.by === by, name).toBe(true)
+    }
+  })
+})

@@ -1,0 +1,141 @@
+import { describe, expect, it, test } from 'vitest'
+import {
+  type DecisionOutcome,
+  decisionMessage,
+  decisionOutcome,
+  MAX_WHY_CHARS,
+  proposal,
+  proposalId,
+  type Review,
+  review,
+  reviewId,
+  subjectOf,
+  type VerdictProposal,
+} from '../../../src/contracts/facts/decision-messages.ts'
+import { ruling, scopeOf, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { labelsForPeople } from '../../../src/judging/engine/script.ts'
+import { aVerdict } from '../../support/verdicts.ts'
+
+const DECISION = {
+  subjectId: 'p1',
+  protocol: 'rumor',
+  label: 'non-rumor',
+  against: 2,
+  by: 'ann',
+  why: 'Ticket 88.',
+  at: '2026-05-01T11:20:00Z',
+}
+
+describe('a decision', () => {
+  it('gives a label against a revision, and is of the default tenant unless it says another', () => {
+    expect(decisionMessage.parse(DECISION)).toMatchObject({ tenant: 'default', createdAt: Date.parse(DECISION.at) })
+    expect(decisionMessage.parse({ ...DECISION, kind: null, force: null, withdraw: null })).toMatchObject({
+      against: 2,
+    })
+  })
+
+  test.each<[string, object]>([
+    ['both a label and a withdrawal', { withdraw: true }],
+    ['neither', { label: null }],
+    ['a withdrawal that is false', { label: null, withdraw: false }],
+    ['no reason', { why: null }],
+    ['an empty reason', { why: ' \n' }],
+    ['half a character in it', { why: 'a\ud800' }],
+    ['no person', { by: null }],
+    ['a revision below zero', { against: -1 }],
+    ['half a revision', { against: 1.5 }],
+    ['a revision as text', { against: '2' }],
+    ['no revision', { against: null }],
+    ['a kind that is none', { kind: 'comment' }],
+    ['a tenant that is none', { tenant: 'a/b' }],
+    ['a time that is none', { at: 'yesterday' }],
+  ])('is refused with %s', (_, change) => {
+    expect(decisionMessage.safeParse({ ...DECISION, ...change }).success).toBe(false)
+  })
+
+  it('is refused, and never cut, where its reason is too long', () => {
+    const why = 'x'.repeat(MAX_WHY_CHARS)
+    expect(decisionMessage.parse({ ...DECISION, why }).why).toBe(why)
+    expect(decisionMessage.safeParse({ ...DECISION, why: `${why}x` }).success).toBe(false)
+  })
+
+  it('is about what its protocol judges, unless it says what', () => {
+    const decision = decisionMessage.parse(DECISION)
+    expect(subjectOf(decision, 'post')).toEqual({ tenant: 'default', postId: 'p1', kind: 'post' })
+    expect(subjectOf({ ...decision, kind: 'reply' }, 'post').kind).toBe('reply')
+  })
+})
+
+describe('a proposal', () => {
+  const { revision: _, supersedes: __, ...rest } = aVerdict(DECISION.at)
+  const given: VerdictProposal = { ...rest, id: 'rumor~p1~p3', proposal: 3, beneath: 'rumor~p1~r3', differs: true }
+
+  it('is no verdict, and no verdict is one', () => {
+    expect(proposal.safeParse(given).success).toBe(true)
+    expect(verdict.safeParse(given).success).toBe(false)
+    expect(proposal.safeParse(aVerdict(DECISION.at)).success).toBe(false)
+  })
+
+  test.each([
+    [{ tenant: 'default' }, 'rumor~p~r1~p3'],
+    [{ tenant: 'acme' }, 'rumor@acme~p~r1~p3'],
+    [{ tenant: 'acme', crossKind: true }, 'rumor/reply@acme~p~r1~p3'],
+  ])('has an id that no verdict has, whatever its subject is called: %o', (scope, id) => {
+    expect(proposalId({ protocol: 'rumor', subjectId: 'p~r1', proposal: 3, ...scope })).toBe(id)
+    expect(scopeOf(id)).toEqual({ protocol: 'rumor', tenant: scope.tenant })
+  })
+})
+
+it('no script can rule as a person', () => {
+  const { label, scores, rationale, rounds, evidence, degraded } = aVerdict(DECISION.at)
+  const ruled = { label, scores, rationale, rounds, evidence, degraded }
+  expect(ruling.safeParse({ ...ruled, decidedBy: 'judge' }).success).toBe(true)
+  expect(ruling.safeParse({ ...ruled, decidedBy: 'human' }).success).toBe(false)
+})
+
+it('a request for review is one for each verdict, reason, and what speaks against it', () => {
+  const asked: Review = {
+    schema: 1,
+    id: '',
+    subjectId: 'p1',
+    tenant: 'default',
+    kind: 'post',
+    protocol: 'rumor',
+    why: 'differs',
+    verdict: 'rumor~p1~r3',
+    label: 'rumor',
+    at: DECISION.at,
+  }
+  expect(review.parse(asked)).toEqual(asked)
+  const edited = { verdict: asked.verdict, why: 'edited', label: undefined, of: undefined }
+  const refused = { verdict: asked.verdict, why: 'refused', label: 'rumor', of: '2@17' }
+  expect([reviewId({ ...asked, of: undefined }), reviewId(edited), reviewId(refused)]).toEqual([
+    'rumor~p1~r3~differs~rumor',
+    'rumor~p1~r3~edited',
+    'rumor~p1~r3~refused~2@17',
+  ])
+})
+
+it('an outcome says which decision it is of', () => {
+  const outcome: DecisionOutcome = {
+    schema: 1,
+    subjectId: 'p1',
+    tenant: 'default',
+    kind: 'post',
+    protocol: 'rumor',
+    outcome: 'stands',
+    of: '2@17',
+    revision: 3,
+    label: 'non-rumor',
+    by: 'ann',
+    at: DECISION.at,
+  }
+  expect(decisionOutcome.parse(outcome)).toEqual(outcome)
+})
+
+it('people decide by a protocol’s labels, or by labels of their own where it has none', () => {
+  // All that it reads of a protocol.
+  const protocol = { labels: ['rumor', 'non-rumor'] } as unknown as Parameters<typeof labelsForPeople>[0]
+  expect(labelsForPeople(protocol)).toEqual(['rumor', 'non-rumor'])
+  expect(labelsForPeople({ ...protocol, labels: [], peopleLabels: ['suitable'] })).toEqual(['suitable'])
+})

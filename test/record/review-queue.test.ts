@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import {
+  type CurrentVerdict,
+  costsOf,
+  DOUBT,
+  isSettled,
+  lookAt,
+  type QueuedRow,
+  ranked,
+  unionOf,
+} from '../../src/record/review-queue.ts'
+
+const CLEAR: CurrentVerdict = {
+  id: 'rumor~p~r1',
+  label: 'rumor',
+  decidedBy: 'consensus',
+  contested: false,
+  degraded: false,
+  confidence: null,
+  accepted: 0,
+  decidedAt: 1_000,
+  drawn: false,
+}
+
+it('the page for moderators has every reason, with its doubt', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/review.md'), 'utf8')
+  const told = [...page.matchAll(/^\| `([a-z-]+)` \|.*\| ([\d.]+) \|$/gm)].map(([, reason, doubt]) => [
+    reason,
+    Number(doubt),
+  ])
+  expect(Object.fromEntries(told)).toEqual(DOUBT)
+})
+
+it('doubts add up without passing one, and reach with the comments', () => {
+  expect(lookAt(CLEAR, [], 0)).toBeNull()
+  expect(lookAt({ ...CLEAR, confidence: 0.5 }, [], 0)).toBeNull()
+  const near = { ...CLEAR, contested: true, degraded: true, confidence: 0.8, accepted: 7 }
+  const look = lookAt(near, [], 0)
+  expect(look?.reasons).toEqual(['contested', 'degraded'])
+  expect(look?.weight).toBeCloseTo((1 - 0.6 * 0.75 * 0.8) * 4, 12)
+  expect(lookAt({ ...near, confidence: -3, accepted: -1 }, [], 0)?.weight).toBe(1)
+})
+
+it('what was asked counts once a reason, from the first time on; unknown reasons don’t', () => {
+  const asked = [
+    { why: 'edited', at: 50 },
+    { why: 'edited', at: 40 },
+    { why: 'of-a-later-version', at: 1 },
+  ]
+  expect(lookAt({ ...CLEAR, decidedBy: 'human' }, asked, 0)).toEqual({
+    reasons: ['edited'],
+    weight: 0.30000000000000004,
+    since: 40,
+  })
+  expect(lookAt({ ...CLEAR, decidedBy: 'human', drawn: true }, [], 1)).toBeNull()
+  expect(lookAt({ ...CLEAR, decidedBy: 'human', drawn: true, contested: true }, [], 0)?.reasons).toEqual([
+    'second-opinion',
+  ])
+  expect(lookAt({ ...CLEAR, decidedBy: 'deleted', drawn: true }, asked, 0)).toBeNull()
+})
+
+it('the first of a part are those of the whole wherever they count as settled', () => {
+  const costs = costsOf({ rumor: { rumor: 1, 'non-rumor': 5 } })
+  const now = 10 * 86_400_000
+  let settled = 0
+  for (let seed = 0; seed < 60; seed++) {
+    const random = seededRandom(seed)
+    const rows = Array.from({ length: 300 }, (_, n): QueuedRow => {
+      const own = { verdict: `v${n}`, tenant: 'default', protocol: 'rumor', number: 1, reasons: 'contested' }
+      const label = random.below(4) === 0 ? 'non-rumor' : 'rumor'
+      const age = random.below(10) === 0 ? random.below(3 * 86_400_000) : random.below(3_600_000)
+      return {
+        ...own,
+        label,
+        weight: 0.1 + random.below(30) / 20,
+        since: now - age,
+        decider: null,
+        holder: null,
+        until: null,
+      }
+    })
+    const whole = ranked(rows, {}, costs, now).slice(0, 10)
+    for (const limit of [10, 40, 160]) {
+      const heaviest = rows.toSorted((a, b) => b.weight - a.weight || a.since - b.since).slice(0, limit)
+      const oldest = rows.toSorted((a, b) => a.since - b.since).slice(0, limit)
+      const best = ranked(unionOf(heaviest, oldest), {}, costs, now)
+      if (!isSettled(best, 10, { heaviest, oldest, limit }, costs, now)) continue
+      settled++
+      expect(best.slice(0, 10).map(({ score }) => score)).toEqual(whole.map(({ score }) => score))
+    }
+  }
+  expect(settled).toBeGreaterThan(50)
+})
