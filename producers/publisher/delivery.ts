@@ -36,7 +36,7 @@ const SMALLEST_BYTES = 512
 export async function deliver(
   context: DeliveryContext,
   pending: readonly PendingEntry[],
-  atOnce: boolean,
+  { atOnce }: { readonly atOnce: boolean },
 ): Promise<void> {
   const unsent = pending.flatMap((one) =>
     one.records.filter((record) => !one.sent.has(record)).map((record) => ({ one, record })),

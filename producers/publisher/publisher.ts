@@ -190,7 +190,7 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   if (first.length === 0) return 0
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
-    else await deliver(publishing, first, !queue.isBlocked)
+    else await deliver(publishing, first, { atOnce: !queue.isBlocked })
     if (queue.what === 'verdict') await hookVerdicts(publishing, first)
   } catch (error) {
     tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)

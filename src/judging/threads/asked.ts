@@ -4,6 +4,8 @@ import { takeComments } from './comments.ts'
 import { takePost } from './post.ts'
 import { atOnce, newThread, type Thread } from './thread.ts'
 
+// The twin of src/store/thread/put-asked.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /**
  * The thread of a request: its comments belong to it whatever their age, and are cut, shared out and sampled as a stream's are.
  * With `postOnly` nobody reads them.

@@ -4,6 +4,8 @@ import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import type { CommentChange, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlace, passCounts, type Thread, type ThreadStep, takenBefore } from './thread.ts'
 
+// The twin of src/store/thread/put-comments.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 type CommentOutcome = Exclude<Outcome, 'dead-letter'>
 
 /** Applies comments that are new, edited or deleted, in order. */

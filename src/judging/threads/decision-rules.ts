@@ -3,6 +3,8 @@ import type { DecidedRevision, DecisionBasis, DecisionResult, HumanDecision } fr
 import type { MessagePlace } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlace, type Thread, type ThreadStep, takenBefore } from './thread.ts'
 
+// The twin of src/store/thread/decide.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 const NOTHING: DecidedRevision = {
   stands: null,
   top: null,

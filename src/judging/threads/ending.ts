@@ -3,6 +3,8 @@ import type { Origin } from '../../contracts/ports/threads.ts'
 import { decidedOf } from './decision-rules.ts'
 import { newThread, type Revision, type Thread, type ThreadStep } from './thread.ts'
 
+// The twin of src/store/thread/delete-post.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /** The revision that retracts a protocol's verdicts on a deleted post. */
 interface Retraction {
   readonly protocol: string

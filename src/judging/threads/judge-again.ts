@@ -2,6 +2,8 @@ import type { AgainOutcome, AgainRequest, KnownRevision } from '../../contracts/
 import type { RememberedThread } from '../../contracts/ports/threads.ts'
 import { dueNow, newThread, type Revision, type Thread, type ThreadStep } from './thread.ts'
 
+// The twin of src/store/redis/include/ask-again.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /**
  * Has protocols judge the thread once more, each if the revision that it is to follow is its last one: nothing then counts as
  * seen by that revision. A case whose verdict is on its way out is followed by the next.

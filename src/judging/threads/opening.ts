@@ -2,6 +2,8 @@ import type { ThreadState, ThreadStore } from '../../contracts/ports/threads.ts'
 import { decidedOf } from './decision-rules.ts'
 import type { Revision, Thread, ThreadStep } from './thread.ts'
 
+// The twin of src/store/thread/open-cases.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 type Opening = Parameters<ThreadStore['open']>[1]
 
 interface Opened {

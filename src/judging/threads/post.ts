@@ -12,6 +12,8 @@ import {
   takenBefore,
 } from './thread.ts'
 
+// The twin of src/store/thread/put-post.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /** Applies a post that is new, repeated or edited. */
 export function takePost(
   thread: Thread,

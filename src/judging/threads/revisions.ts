@@ -2,6 +2,8 @@ import { eraseRulings, noteDecisionPublished, restoredOnTheWay } from './decisio
 import type { Revision, Thread, ThreadStep } from './thread.ts'
 import { dueNow } from './thread.ts'
 
+// The twin of src/store/redis/include/revisions.lua and src/store/outbox/done.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /** A case of the thread, as the thread's revisions name it. */
 interface OfCase {
   readonly protocol: string

@@ -1,6 +1,8 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
 
+// The twin of src/store/thread/take-turns.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
 /** A tenant with threads that are due. */
 interface WaitingThreads {
   /** In the order in which they are due. */

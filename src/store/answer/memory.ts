@@ -4,6 +4,8 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import { nameOf } from '../thread/memory-table.ts'
 import { answerWaiters } from './waiters.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/asked.ts holds both to the same promises.
+
 /** Answers to requests, for the other memory stores of this Gavel to write to. */
 export interface AnswerTable {
   begin(

@@ -11,6 +11,8 @@ import {
 } from '../../contracts/ports/budgets.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/budgets.ts holds both to the same promises.
+
 type Units = ReturnType<typeof booked>
 
 interface Balance {

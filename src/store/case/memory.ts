@@ -17,6 +17,8 @@ import type { OutboxEntries } from '../outbox/memory.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
 import { type CaseTable, type KeptCase, threadOf } from './memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/case-store.ts holds both to the same promises.
+
 /** Cases and their journals in memory. */
 export function memoryCases(
   cases: CaseTable,

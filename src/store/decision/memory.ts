@@ -12,6 +12,8 @@ import type { CaseTable } from '../case/memory-table.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/decisions.ts holds both to the same promises.
+
 /** What people decide of threads in memory, of which none is ever forgotten. */
 export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): DecisionStore {
   const told = new Map<string, DecisionResult>()

@@ -6,6 +6,8 @@ import type { Erasures, ExposedCase, WaitingErasures } from '../../contracts/por
 import { ownerOf } from '../../shelves/names.ts'
 import { type CaseTable, type KeptCase, threadOf } from '../case/memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/erasure.ts holds both to the same promises.
+
 /** What waits to be erased, for the other memory stores of this Gavel too. */
 export interface MemoryErasures extends Erasures {
   /** Notes that the subject was deleted, within the step that deletes it. */

@@ -10,6 +10,8 @@ import {
 } from '../../contracts/ports/call-limits.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/limits.ts holds both to the same promises.
+
 interface Entry {
   readonly at: number
   calls: number

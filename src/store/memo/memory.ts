@@ -2,6 +2,8 @@ import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { KeptAnswer, Memo, MemoEntry, MemoLookup } from '../../contracts/ports/memo.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/memo.ts holds both to the same promises.
+
 interface StoredQuestion {
   /** The entry is JSON. */
   answer: { readonly entry: string; readonly until: number } | null

@@ -7,6 +7,8 @@ import { type CaseTable, threadOf } from '../case/memory-table.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/outbox.ts holds both to the same promises.
+
 /** An erased entry is waited for this many times longer than an entry that another publisher can adopt and send. */
 const ERASED_WAIT = 6
 

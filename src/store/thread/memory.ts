@@ -19,6 +19,8 @@ import type { MemoryErasures } from '../erasure/memory.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
 import { nameOf, type ThreadTable } from './memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/thread-store.ts holds both to the same promises.
+
 /**
  * Threads in memory: each method applies its rule from `src/judging/threads/` to one thread. A thread whose post has arrived is
  * never forgotten.

@@ -5,6 +5,8 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import { type Delivery, KEEP_DELIVERY_MS, type LeasedDelivery, type Webhooks } from '../../contracts/ports/webhooks.ts'
 import { nameOf } from '../thread/memory-table.ts'
 
+// The twin of redis.ts and the Lua beside it: test/contracts/webhooks.ts holds both to the same promises.
+
 interface Kept {
   readonly id: string
   readonly lane: string
