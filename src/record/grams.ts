@@ -95,9 +95,3 @@ export function termsOf(query: string): string[] {
   )
   return [...new Set(terms.filter((term) => term !== ''))]
 }
-
-/** Whether all terms stand in a folded text: anywhere in its words, those of less than three letters as words of their own. */
-export function holdsTerms(text: string, terms: readonly string[]): boolean {
-  const grams = gramsOf(text)
-  return terms.every((term) => text.includes(term) && [...gramsOf(term)].every((gram) => grams.has(gram)))
-}

@@ -1,5 +1,5 @@
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
-import type { NoteEntry, RulingEntry } from '../contracts/ports/record.ts'
+import type { NoteEntry } from '../contracts/ports/record.ts'
 
 /**
  * What somebody said is about. Feedback names no kind: it is about what its protocol has judged of that id, a reply also where the
@@ -10,14 +10,4 @@ export function noteSubject({ said, subject }: NoteEntry, judged: () => readonly
   const kinds = judged()
   const [other] = kinds
   return other === undefined || kinds.includes(subject.kind) ? subject : { ...subject, kind: other }
-}
-
-/** The subjects among these that its protocol has judged under its id. */
-export function judgedKinds(rulings: Iterable<RulingEntry>, { subject, protocol }: NoteEntry): SubjectKind[] {
-  const { tenant, postId } = subject
-  return [...rulings].flatMap((one) =>
-    one.protocol === protocol && one.subject.tenant === tenant && one.subject.postId === postId
-      ? [one.subject.kind]
-      : [],
-  )
 }

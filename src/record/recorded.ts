@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { verdict } from '../contracts/facts/verdict.ts'
-import type { RecordedRow, RecordedVerdict, RecordedWord, SubjectRecord } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordedVerdict, RecordedWord } from '../contracts/ports/record.ts'
 
 /** A row of a verdict, as any store keeps it. */
 export interface RulingRow {
@@ -59,11 +59,6 @@ export type NoteRow = Omit<RecordedWord, 'message'> & { readonly json: string }
 
 export function recordedWord({ said, id, protocol, label, by, at, json }: NoteRow): RecordedWord {
   return { said, id, protocol, label, by, at, message: JSON.parse(json) }
-}
-
-/** Nothing but its deletion is left, whatever was said since. */
-export function isGone({ verdicts, said, deletedAt }: SubjectRecord): boolean {
-  return verdicts.every(({ verdict: one }) => one.decidedBy === 'deleted') && (deletedAt !== null || said.length === 0)
 }
 
 /** Most documents that a search looks at: those that hold all grams of its terms, and perhaps not the terms. */

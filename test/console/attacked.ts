@@ -68,7 +68,7 @@ export async function attackEverywhere(whole: string, at: number): Promise<void>
   // As intake cuts it, and so that a message holds it in all these places.
   const text = whole.slice(0, MOST_CHARS)
   const protocol = at % 3 === 0 ? 'hate' : 'rumor'
-  const console = aConsole({
+  const console = await aConsole({
     look: async () => ({
       ...WELL,
       away: [{ server: text, since: 0, why: text }],
@@ -87,7 +87,7 @@ export async function attackEverywhere(whole: string, at: number): Promise<void>
     ...undecided,
     verdict: { ...undecided.verdict, label: null, decidedBy: 'none' },
   })
-  const cookie = await console.signedIn(text)
+  const cookie = await console.signedIn(text.toWellFormed())
   const fields = ['q', 'label', 'author', 'tenant', 'before', 'model', 'from', 'protocol', 'done', 'said', 'seen']
   const query = new URLSearchParams({ id: verdict.id, ...Object.fromEntries(fields.map((name) => [name, text])) })
   const own = new URLSearchParams({ id: verdict.id })

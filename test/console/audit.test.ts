@@ -7,7 +7,7 @@ const WORDS = 'zanzibar'
 
 async function withVerdict(note?: () => Promise<void>) {
   const decided: unknown[] = []
-  const console = aConsole({
+  const console = await aConsole({
     ...(note === undefined ? {} : { note }),
     async decide(decision) {
       decided.push(decision)
@@ -113,7 +113,7 @@ it('a stream’s rows are noted, and refusals too', async () => {
 })
 
 it('it notes a bounded part of very many verdicts, and the number of the others', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn('anna')
   const { id } = await console.judged({ verdict: { subjectId: 'p0', revision: 999 } })
   for (let revision = 1; revision <= MOST_AUDITED; revision++)

@@ -5,8 +5,8 @@ import { consolePart } from '../../src/app/composition/console.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { namedLoops } from '../../src/operations/loop.ts'
-import { memoryRecord } from '../../src/record/memory/record.ts'
-import { feed, KEEP } from '../contracts/record.ts'
+import { feed } from '../contracts/record.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
 import { aTurn, WELL } from './console-for-tests.ts'
@@ -22,7 +22,7 @@ const T0 = Date.parse('2026-03-01T12:00:00Z')
 
 /** A console as `gavel console` serves it, over a record in memory that a test writes. */
 async function served() {
-  const record = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const record = await recordInMemory()
   const topics = feed(record)
   const decided: DecisionMessage[] = []
   const links: string[] = []

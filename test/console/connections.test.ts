@@ -4,9 +4,8 @@ import { afterEach, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { consolePart } from '../../src/app/composition/console.ts'
 import { namedLoops } from '../../src/operations/loop.ts'
-import { memoryRecord } from '../../src/record/memory/record.ts'
-import { KEEP } from '../contracts/record.ts'
 import { crowd, whyNoCrowd } from '../support/crowd.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
 import { WELL } from './console-for-tests.ts'
 
 const ends: (() => unknown)[] = []
@@ -16,7 +15,7 @@ afterEach(async () => {
 
 /** A console as `gavel console` serves it, and a link by which somebody signs in. */
 async function served() {
-  const record = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const record = await recordInMemory()
   const loops = namedLoops(() => {})
   const links: string[] = []
   const part = await consolePart(loadSettings({ GAVEL_CONSOLE_PORT: '0', GAVEL_DRAIN: '1s' }), {

@@ -20,8 +20,8 @@ import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { memoryRecord } from '../../src/record/memory/record.ts'
-import { at, feed, KEEP } from '../contracts/record.ts'
+import { at, feed } from '../contracts/record.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const HOST = '127.0.0.1:8421'
@@ -88,7 +88,7 @@ export interface Judged {
 }
 
 /** A console over a record, in memory where none is given, asked as a browser would. */
-export function aConsole({
+export async function aConsole({
   decide = async () => ({ of: '0@0', decided: null }),
   look = async () => WELL,
   idle = 3_600_000,
@@ -101,7 +101,7 @@ export function aConsole({
   note,
   isUnderstudy = false,
   waiting = 0,
-  record = memoryRecord({ keep: KEEP, costs: {}, auditShare, blindShare: 1 }),
+  record: given,
 }: {
   decide?: DecisionDesk['decide']
   look?: () => Promise<ServiceStatus>
@@ -119,6 +119,7 @@ export function aConsole({
   waiting?: number
   record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
+  const record = given ?? (await recordInMemory({ auditShare, blindShare: 1 }))
   const topics = feed(record)
   const audited: AuditEntry[] = []
   const shown = auditedRecord(record)

@@ -51,7 +51,7 @@ it('invisible characters of a text are made visible, except those that a script 
 })
 
 it('a page is no larger than 100 KB but for what it shows, also of a thread of 500 comments as long as a transcript can hold', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const text = '<'.repeat(1_400)
   const comments = Array.from({ length: 500 }, (_, at) => ({ id: `c${at}`, text, author: text.slice(0, 64) }))
   const ids = comments.map(({ id }) => id)
@@ -108,7 +108,7 @@ it('every attribute of a template is quoted, interface texts are only in the one
 })
 
 it('another tenant’s verdict is not there: the same answer as for one that is not', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await console.judged({ verdict: { tenant: 'acme' }, post: { text: 'zanzibar' } })
   const ended = new AbortController().signal
   const session = { by: 'ben', token: 't', grants: [], tenants: ['other'], name: 's', ended, isOpen: () => true }
@@ -131,7 +131,7 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
 })
 
 it('words that one protocol finds hateful are hidden in every row of their subject, and shown when somebody asks', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   await console.judged({ verdict: { label: 'non-rumor' }, post: { text: 'zanzibar' } })
   await console.judged({ verdict: { subjectId: 'other', label: 'non-rumor' }, post: { text: 'marzipan' } })
   await console.judged({ verdict: { protocol: 'hate', label: 'hate' }, post: { text: 'zanzibar' } })
@@ -151,7 +151,7 @@ it('words that one protocol finds hateful are hidden in every row of their subje
 })
 
 it('only ids and times of a deleted subject are shown', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await console.judged({ post: { text: 'zanzibar' }, verdict: { rationale: 'zanzibar' } })
   await console.topics.send('posts', 'p', { id: 'p', deleted: true, createdAt: new Date(0).toISOString() }, 60)
   const page = await console.page(`/verdict?id=${id}`, await console.signedIn())
@@ -159,7 +159,7 @@ it('only ids and times of a deleted subject are shown', async () => {
 })
 
 it('a saved file holds the whole argument, every decision, and the messages with their hashes', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const long = 'x'.repeat(12_000)
   const first = await console.judged({ verdict: { subjectId: 'bridge', label: 'rumor', rationale: 'because' } })
   const raw = '{"reasoning":"all of it"}'
@@ -202,7 +202,7 @@ it('a saved file holds the whole argument, every decision, and the messages with
 })
 
 it('the history, and whatever was left out, are shown in sentences', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const leftOut = { cap: 0, late: 0, folded: 0, author: 2, unscored: 0, load: 0 }
   const judged = (revision: number, label: string, accepted: number, change: Partial<Verdict> = {}) =>
     console.judged({

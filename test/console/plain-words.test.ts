@@ -2,7 +2,7 @@ import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
 import { aConsole, aTurn } from './console-for-tests.ts'
 
-const read = async (console: ReturnType<typeof aConsole>, path: string) => {
+const read = async (console: Awaited<ReturnType<typeof aConsole>>, path: string) => {
   const { text } = await console.page(path, await console.signedIn())
   const { document } = parseHTML(text)
   return {
@@ -19,7 +19,7 @@ const SCORES = [
 ]
 
 /** A debate over three of the four comments that take a side; the fourth was counted alone. */
-async function debated(console: ReturnType<typeof aConsole>, label: string) {
+async function debated(console: Awaited<ReturnType<typeof aConsole>>, label: string) {
   const leftOut = { cap: 0, late: 0, folded: 0, author: 0, unscored: 0, load: 0 }
   return console.judged({
     verdict: {
@@ -46,7 +46,7 @@ async function debated(console: ReturnType<typeof aConsole>, label: string) {
 }
 
 it('comments that counted but were not read by the debaters are marked and shown apart', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await debated(console, 'rumor')
   const { of, document } = await read(console, `/verdict?id=${id}`)
   expect(of('.missing')).toBe(
@@ -61,7 +61,7 @@ it('comments that counted but were not read by the debaters are marked and shown
 })
 
 it('the strongest comment of each side is shown under the reasons, in its own words', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await debated(console, 'rumor')
   const why = (await read(console, `/verdict?id=${id}`)).of('.why')
   expect(why).toContain('Scored highest for it: “I saw the cracks myself” lou +1')
@@ -69,7 +69,7 @@ it('the strongest comment of each side is shown under the reasons, in its own wo
 })
 
 it('a verdict shows its earlier label; its form shows the current label and the name of whoever decides', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   await console.judged({ verdict: { subjectId: 'quay', revision: 1, label: 'non-rumor' } })
   const { id } = await debated(console, 'rumor')
   const { of, document } = await read(console, `/verdict?id=${id}`)
@@ -80,7 +80,7 @@ it('a verdict shows its earlier label; its form shows the current label and the 
 })
 
 it('a second opinion is requested without a word of the current verdict', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await debated(console, 'rumor')
   const decision = { by: 'mia', against: id, of: '0@7' }
   await console.judged({
@@ -98,7 +98,7 @@ it('a second opinion is requested without a word of the current verdict', async 
 })
 
 it('a saved file names who was asked and who answered, that no person was there, and how many scores are older', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const first = await console.judged({
     verdict: { subjectId: 'pier', label: 'rumor', evidence: { support: ['c1'], oppose: [], precedents: [] } },
     comments: [{ id: 'c1', text: 'old' }],
@@ -142,7 +142,7 @@ it('a saved file names who was asked and who answered, that no person was there,
 })
 
 it('scores in place of a label are explained beside them, once', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await console.judged({
     verdict: { protocol: 'counterspeech', label: null, decidedBy: 'scores', scores: { relevance: 2, unified: 1.5 } },
   })
@@ -153,15 +153,15 @@ it('scores in place of a label are explained beside them, once', async () => {
 })
 
 it('health says what waits for people, beside what waits for the service', async () => {
-  const { of } = await read(aConsole({ waiting: 56 }), '/health')
+  const { of } = await read(await aConsole({ waiting: 56 }), '/health')
   expect(of('main')).toContain('Nothing waits to be judged or sent. 56 verdicts wait for a person: Review')
-  expect((await read(aConsole(), '/health')).of('main')).toContain('No verdict waits for a person.')
+  expect((await read(await aConsole(), '/health')).of('main')).toContain('No verdict waits for a person.')
 })
 
 it('every page says that the understudy answers where it does, and only there', async () => {
   const says = 'A stand-in answers from word lists, not a language model.'
   for (const path of ['/live', '/health', '/search']) {
-    expect((await read(aConsole({ isUnderstudy: true }), path)).of('.stand-in')).toBe(says)
-    expect((await read(aConsole(), path)).of('body')).not.toContain(says)
+    expect((await read(await aConsole({ isUnderstudy: true }), path)).of('.stand-in')).toBe(says)
+    expect((await read(await aConsole(), path)).of('body')).not.toContain(says)
   }
 })

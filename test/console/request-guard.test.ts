@@ -7,7 +7,7 @@ const WORDS = 'zanzibar'
 
 async function withVerdict() {
   const decided: DecisionMessage[] = []
-  const console = aConsole({
+  const console = await aConsole({
     async decide(decision) {
       decided.push(decision)
       return { of: '0@0', decided: { outcome: 'late', last: 7 } }
@@ -219,7 +219,7 @@ it('signing in again ends the session that this browser had', async () => {
 
 it('the menu leads to no page that is not there', async () => {
   for (const isAlone of [true, false]) {
-    const console = aConsole({ isAlone })
+    const console = await aConsole({ isAlone })
     const cookie = await console.signedIn()
     const { text } = await console.page('/health', cookie)
     const places = [...text.matchAll(/<a href="(\/[a-z]+)"/g)].map(([, place]) => place ?? '')

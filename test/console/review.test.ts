@@ -6,7 +6,7 @@ import { aConsole, tokenIn } from './console-for-tests.ts'
 /** A queue of `count` verdicts without a label, and a person who has signed in. */
 async function queued(count: number) {
   const decided: DecisionMessage[] = []
-  const console = aConsole({
+  const console = await aConsole({
     async decide(decision) {
       decided.push(decision)
       const { createdAt: _, at: __, ...message } = decision
@@ -196,7 +196,7 @@ function formIn(page: string): Record<string, string> {
 
 it('a form that is sent twice at once is one decision, and has one answer', async () => {
   const decided: unknown[] = []
-  const console = aConsole({
+  const console = await aConsole({
     async decide(decision) {
       decided.push(decision)
       await Promise.resolve()

@@ -29,7 +29,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
 
 async function withTwoTenants() {
   const decided: unknown[] = []
-  const console = aConsole({
+  const console = await aConsole({
     async decide(decision) {
       decided.push(decision)
       return { of: '0@0', decided: null }
@@ -49,7 +49,12 @@ async function withTwoTenants() {
   return { console, decided, ids }
 }
 
-async function enter(console: ReturnType<typeof aConsole>, by: string, role: PersonRole, tenants?: readonly string[]) {
+async function enter(
+  console: Awaited<ReturnType<typeof aConsole>>,
+  by: string,
+  role: PersonRole,
+  tenants?: readonly string[],
+) {
   const grants = grantsOf({ by, groups: ['mods'] }, GROUPS(role, tenants))
   return `gavel-console-8421=${console.sessions.open({ by, grants })}`
 }
@@ -158,7 +163,7 @@ it('a lead releases what another holds, a moderator does not', async () => {
 })
 
 it('faults and backlog of the service are shown only to its operator', async () => {
-  const console = aConsole({
+  const console = await aConsole({
     look: async () => ({
       at: 0,
       away: [],

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { aConsole } from './console-for-tests.ts'
 
 it('one search is made at a time, few wait, and none is made for who has gone', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookies = [await console.signedIn(), await console.signedIn('ben')]
   const made: string[] = []
   const ends: (() => void)[] = []
@@ -30,7 +30,7 @@ it('one search is made at a time, few wait, and none is made for who has gone', 
 })
 
 it('nobody takes all the searches that may wait', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const [anna, ben] = [await console.signedIn(), await console.signedIn('ben')]
   const { promise, resolve } = Promise.withResolvers<void>()
   vi.spyOn(console.record, 'search').mockImplementation(async () => {
@@ -46,7 +46,7 @@ it('nobody takes all the searches that may wait', async () => {
 })
 
 it('more words than a search may have are not looked for, and the page says so', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   const searches = vi.spyOn(console.record, 'search')
   const ask = (q: string) => console.page(`/search?${new URLSearchParams({ q })}`, cookie)

@@ -140,7 +140,7 @@ it('a provider that does not answer is said, and asked again the next time', asy
     answer.writeHead(500).end()
   })
   const settings = { issuer, clientId: 'gavel', clientSecret: '', scopes: ['openid'], person: 'sub', groups: 'groups' }
-  const console = aConsole({ way: { way: 'oidc', provider: openIdProvider({ ...settings, timeout: 30_000 }) } })
+  const console = await aConsole({ way: { way: 'oidc', provider: openIdProvider({ ...settings, timeout: 30_000 }) } })
   for (let times = 1; times <= 2; times++) {
     expect((await console.ask('/sign-in/start')).status).toBe(503)
     expect(asked).toBe(times)
@@ -148,7 +148,7 @@ it('a provider that does not answer is said, and asked again the next time', asy
   expect(console.reported).toHaveLength(1)
 })
 
-function behindProxy() {
+async function behindProxy() {
   const peers = new BlockList()
   peers.addSubnet('10.1.0.0', 16, 'ipv4')
   return aConsole({
@@ -159,7 +159,7 @@ function behindProxy() {
 }
 
 it('a proxy names who asks; its header counts from its own addresses alone, and once', async () => {
-  const console = behindProxy()
+  const console = await behindProxy()
   await console.judged({ verdict: { tenant: 'acme' } })
   const named = { 'x-user': 'ben', 'x-groups': 'staff, mods' }
   const ask = (address: string, headers: Record<string, string>) => console.ask('/live', { address, headers })
@@ -184,7 +184,7 @@ it('a proxy names who asks; its header counts from its own addresses alone, and 
 })
 
 it('a decision behind a proxy is made by the person whom it names, with that person’s token', async () => {
-  const console = behindProxy()
+  const console = await behindProxy()
   const { id } = await console.judged({ verdict: { tenant: 'acme' } })
   const as = (by: string) => ({ address: '10.1.0.1', headers: { 'x-user': by, 'x-groups': 'mods' } })
   const token = tokenIn(await (await console.ask(`/verdict?id=${id}`, as('ben'))).text())
@@ -199,7 +199,7 @@ it('a decision behind a proxy is made by the person whom it names, with that per
 })
 
 it('a form of the same person that is older than their session is offered again; another person’s is not', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const { id } = await console.judged({})
   const old = tokenIn((await console.page('/health', await console.signedIn('anna'))).text)
   for (const [by, again] of [
@@ -214,7 +214,7 @@ it('a form of the same person that is older than their session is offered again;
 })
 
 it('a search that another site begins is not made, and keeps no session from being idle', async () => {
-  const console = aConsole({ idle: 1_000 })
+  const console = await aConsole({ idle: 1_000 })
   await console.judged({ post: { text: 'a bridge' } })
   const cookie = await console.signedIn()
   for (const site of ['cross-site', 'same-site'])
@@ -228,7 +228,7 @@ it('a search that another site begins is not made, and keeps no session from bei
 })
 
 it('no link is printed for who asks where others read what is printed', async () => {
-  const console = aConsole({ way: { way: 'link', print: null } })
+  const console = await aConsole({ way: { way: 'link', print: null } })
   const page = await (await console.ask('/sign-in')).text()
   expect(page).not.toContain('/sign-in/print')
   expect((await console.post('/sign-in/print', {})).status).toBe(404)
@@ -236,7 +236,7 @@ it('no link is printed for who asks where others read what is printed', async ()
 })
 
 it('the cookie goes over TLS alone where browsers have the console by https', async () => {
-  const console = aConsole({ publicUrl: PUBLIC })
+  const console = await aConsole({ publicUrl: PUBLIC })
   const entered = await console.post(`/sign-in/link?t=${console.sessions.link('anna')}`, {})
   expect(entered.headers.get('set-cookie')).toMatch(
     /^__Host-gavel-console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,

@@ -5,7 +5,7 @@ import { MOST_ERASED } from '../../src/contracts/ports/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function listening(filter = {}) {
-  const console = aConsole()
+  const console = await aConsole()
   const arriving = new RecordStream(console.record)
   const heard: StreamEvent[] = []
   const leave = await arriving.listen({ filter, hear: (told) => void heard.push(told) }, null)
@@ -77,7 +77,7 @@ it('a page hears that a subject was deleted, unless it is another tenant’s', a
 })
 
 it('the record is not asked while nobody listens, and a stream ends when its client goes', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   const streams = await Promise.all(
     Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
@@ -95,7 +95,7 @@ it('the record is not asked while nobody listens, and a stream ends when its cli
 })
 
 it('a page that reads nothing is ended, holds a bounded number of events, and learns how much it missed', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   const stream = await console.ask('/live/stream', { headers: { cookie } })
   for (let at = 0; at < 400; at++) {
@@ -116,7 +116,7 @@ it('a page that reads nothing is ended, holds a bounded number of events, and le
 })
 
 it('a row’s event is made once for all pages, and not for a closed one', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const seen = vi.spyOn(DisturbingSubjects.prototype, 'see')
   const cookie = await console.signedIn()
   const streams = await Promise.all(
@@ -138,7 +138,7 @@ it('an erasure is announced even if far more rows come than are shown', async ()
 })
 
 /** As many posts are deleted, in one step of the record. */
-async function deleteMany({ record }: ReturnType<typeof aConsole>, count: number, from = 0): Promise<void> {
+async function deleteMany({ record }: Awaited<ReturnType<typeof aConsole>>, count: number, from = 0): Promise<void> {
   const entries = Array.from({ length: count }, (_, n) => {
     const subject = { tenant: 'default', postId: `d${from + n}`, kind: 'post' } as const
     return { offset: from + n, entry: { what: 'deletion', subject, at: 60_000 } } as const
@@ -147,7 +147,7 @@ async function deleteMany({ record }: ReturnType<typeof aConsole>, count: number
 }
 
 it('a page that comes back behind more deletions than are named is told to load itself anew, at a place from where it goes on', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const heard: StreamEvent[] = []
   const { at: start } = await console.record.arrivals(null, 0)
   await deleteMany(console, MOST_ERASED + 1)
@@ -157,7 +157,7 @@ it('a page that comes back behind more deletions than are named is told to load 
 })
 
 it('a page that misses a deletion, because it reads nothing, is told to load itself anew', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   const stream = await console.ask('/live/stream', { headers: { cookie } })
   for (const from of [0, 150]) {
@@ -208,7 +208,7 @@ it('a page that begins to listen while the record is read for others misses noth
 })
 
 it('a page hears what is deleted between its first answer and its stream', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   await console.judged({ verdict: { subjectId: 'p' } })
   const { text } = await console.page('/live', cookie)
@@ -227,7 +227,7 @@ async function endOf(stream: Response): Promise<string> {
 
 it('a stream ends with its session: signed out here, everywhere, idle, or after the longest time', async () => {
   for (const fields of [{}, { all: 'yes' }]) {
-    const console = aConsole()
+    const console = await aConsole()
     const cookie = await console.signedIn()
     const token = tokenIn((await console.page('/health', cookie)).text)
     const stream = await console.ask('/live/stream', { headers: { cookie } })
@@ -240,7 +240,7 @@ it('a stream ends with its session: signed out here, everywhere, idle, or after 
     [3_600_000, 3_600_000],
     [90_000_000, 43_200_000],
   ] as const) {
-    const console = aConsole({ idle })
+    const console = await aConsole({ idle })
     const stream = await console.ask('/live/stream', { headers: { cookie: await console.signedIn() } })
     console.pass(passed)
     await console.judged({ post: { text: 'zanzibar' } })
@@ -250,7 +250,7 @@ it('a stream ends with its session: signed out here, everywhere, idle, or after 
 })
 
 it('a stream whose record can’t be read fails alone, and frees its place', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   const fails = vi.spyOn(console.record, 'arrivals')
   for (let at = 0; at < 6; at++) {
@@ -273,7 +273,7 @@ it('a stream whose record can’t be read fails alone, and frees its place', asy
 })
 
 it('as many streams are open as the settings say, also of those that ask at once; HEAD opens none', async () => {
-  const console = aConsole()
+  const console = await aConsole()
   const cookie = await console.signedIn()
   for (let at = 0; at < 6; at++)
     expect((await console.ask('/live/stream', { method: 'HEAD', headers: { cookie } })).status).toBe(200)
@@ -287,7 +287,7 @@ it('as many streams are open as the settings say, also of those that ask at once
 })
 
 it('one session has a bounded number of streams, which leaves some to others', async () => {
-  const console = aConsole({ streams: 30 })
+  const console = await aConsole({ streams: 30 })
   const [anna, ben] = [await console.signedIn('anna'), await console.signedIn('ben')]
   const ask = (cookie: string) => console.ask('/live/stream', { headers: { cookie } })
   const streams = await Promise.all(Array.from({ length: 30 }, () => ask(anna)))

@@ -115,7 +115,7 @@ it('50,000 verdicts while a page is open: it is told a bounded part of each look
   const store = await sqliteRecord({ path, keep: KEEP, maxBytes: 2 ** 34, sourceKeep: 8 * DAY, ...shares })
   const review = await sqliteReviewQueue({ path, costs: {} })
   try {
-    const console = aConsole({ record: { ...store, review } })
+    const console = await aConsole({ record: { ...store, review } })
     const cookie = await console.signedIn()
     const stream = await console.ask('/live/stream', { headers: { cookie } })
     const reader = stream.body?.getReader()

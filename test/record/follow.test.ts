@@ -3,10 +3,10 @@ import type { RecordedTopic } from '../../src/contracts/ports/record.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
 import { type PartitionBounds, recording } from '../../src/record/follow.ts'
-import { memoryRecord } from '../../src/record/memory/record.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { rebuild } from '../../src/record/rebuild.ts'
-import { aTranscript, at, KEEP } from '../contracts/record.ts'
+import { aTranscript, at } from '../contracts/record.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const PROJECT = {
@@ -34,8 +34,8 @@ const message = (topic: string, offset: number, value: unknown, timestamp = 0): 
 const verdictOf = (offset: number) => message('g.verdicts', offset, aVerdict(at(offset), { subjectId: `p${offset}` }))
 
 /** A record that is given batches of verdicts, over a partition with these bounds. */
-function following(bounds: PartitionBounds) {
-  const store = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+async function following(bounds: PartitionBounds) {
+  const store = await recordInMemory()
   let [renamed, asked] = [0, 0]
   const handle = recording({
     store,
@@ -65,7 +65,7 @@ function following(bounds: PartitionBounds) {
 }
 
 it('takes batches in order, and asks Kafka about nothing', async () => {
-  const record = following({ low: 0, high: 10 })
+  const record = await following({ low: 0, high: 10 })
   await record.give(0, [0, 1], 2)
   // Its first offset holds no record: of a transaction, or compacted away.
   await record.give(2, [3], 4)
@@ -76,14 +76,14 @@ it('takes batches in order, and asks Kafka about nothing', async () => {
 })
 
 it('takes a batch of many in several steps', async () => {
-  const record = following({ low: 0, high: 600 })
+  const record = await following({ low: 0, high: 600 })
   const many = Array.from({ length: 600 }, (_, offset) => offset)
   await record.give(0, many, 600)
   expect(await record.has()).toEqual(many)
 })
 
 it('takes nothing twice', async () => {
-  const record = following({ low: 0, high: 10 })
+  const record = await following({ low: 0, high: 10 })
   await record.give(0, [0, 1], 2)
   await record.give(0, [0, 1], 2)
   await record.give(0, [0, 1, 2], 3)
@@ -91,7 +91,7 @@ it('takes nothing twice', async () => {
 })
 
 it('goes on behind what its topic has lost, and counts the hole', async () => {
-  const record = following({ low: 7, high: 10 })
+  const record = await following({ low: 7, high: 10 })
   await record.give(0, [0], 1)
   await record.give(7, [7, 8], 9)
   expect(await record.has()).toEqual([0, 7, 8])
@@ -100,7 +100,7 @@ it('goes on behind what its topic has lost, and counts the hole', async () => {
 })
 
 it('reads again as another group where its own was further than its file', async () => {
-  const record = following({ low: 0, high: 10 })
+  const record = await following({ low: 0, high: 10 })
   await record.give(0, [0], 1)
   const name = await record.store.name()
   await expect(record.give(5, [5], 6)).rejects.toThrow('up to 1')
@@ -113,7 +113,7 @@ it('reads again as another group where its own was further than its file', async
 
 it('reads a topic that was made anew from its beginning', async () => {
   const bounds = { low: 0, high: 10 }
-  const record = following(bounds)
+  const record = await following(bounds)
   await record.give(0, [0, 1, 2, 3, 4], 5)
   bounds.high = 2
   await record.give(0, [0, 1], 2)
@@ -127,7 +127,7 @@ it('a rebuilt record never held what was deleted, and goes on where the topics e
     ['g.transcripts', [message('g.transcripts', 0, aTranscript('rumor~p~r1', 'secret'), 1)]],
     ['g.posts', [message('g.posts', 0, { id: 'p', createdAt: at(0), deleted: true }, Date.parse(at(60)))]],
   ])
-  const store = memoryRecord({ keep: KEEP, costs: {}, auditShare: 0, blindShare: 0 })
+  const store = await recordInMemory()
   const taken: string[] = []
   await rebuild(
     {

@@ -14,7 +14,9 @@ import { identityOf } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { namedLoops } from '../../operations/loop.ts'
 import { stepsOf } from '../../record/follow.ts'
-import { memoryRecord } from '../../record/memory/record.ts'
+import { sameThreadHalf } from '../../record/sqlite/halves.ts'
+import { sqliteRecord } from '../../record/sqlite/record.ts'
+import { pathInMemory } from '../../record/sqlite/schema.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { memoryQueues } from '../../store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../store/memory-stores.ts'
@@ -68,7 +70,8 @@ export function startEmbedded(
     let decided: (decision: KeyedValue) => Promise<unknown> = async () => {}
     const taken = new Set([topics.posts, topics.comments, topics.counterspeech])
 
-    const record = keep(memoryRecord({ ...settings.record, ...settings.review }))
+    const kept = { ...settings.record, ...settings.review, sourceKeep: settings.kafka.retention, path: pathInMemory() }
+    const record = keep(await sqliteRecord(kept, sameThreadHalf))
     const [named, project] = [recordedTopics(topics), projectOf(settings)]
     const ends = new Map<string, number>()
     /** Takes a message into the record, by which GET /v1/subjects tells what stands. */

@@ -9,7 +9,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { askContext } from '../../models/context.ts'
+import { askContext, type GivenAsk } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Prompts } from '../../protocols/prompts.ts'
 import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
@@ -121,7 +121,7 @@ export function scorer(parts: {
     const deadline = clock() + settings.timeout
     const calls: ModelCall[] = []
     let isImageAwaited = false
-    const context = {
+    const context: Omit<GivenAsk, 'attempt'> = {
       ask: {
         stage: 'score',
         role: given.images === undefined ? MODERATOR : 'describer',
@@ -138,7 +138,7 @@ export function scorer(parts: {
       last: false,
       remember,
       signal,
-      unwanted: given.gone,
+      cancelled: given.gone,
       deadline,
       calls,
     }

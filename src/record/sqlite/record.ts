@@ -6,6 +6,7 @@ import type { Costs } from '../review-queue.ts'
 import type { Claims } from './claims.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, SubjectRows } from './reads.ts'
+import { isInMemory } from './schema.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
 
 /** Subjects that are exported between two looks at what was erased meanwhile. */
@@ -100,7 +101,7 @@ export async function sqliteReviewQueue(
   of: { readonly path: string; readonly costs: Costs },
   start: StartHalf = threadHalf,
 ): Promise<ReviewQueue> {
-  if (!existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
+  if (!isInMemory(of.path) && !existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
   const claims = await opened<Claims>(start, { half: 'claims', ...of }, 'name')
   return {
     list: (filter, most, now) => claims.ask('list', filter, most, now),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -82,10 +83,16 @@ const PRAGMAS = `
   PRAGMA cache_size = -32000;
 `
 
+const IN_MEMORY = '?vfs=memdb'
+
+/** The path of a record in memory alone, another at each call. This process's connections share it; it ends with the last of them. */
+export const pathInMemory = () => `file:/${randomUUID()}${IN_MEMORY}`
+export const isInMemory = (path: string) => path.endsWith(IN_MEMORY)
+
 /** A connection that writes; makes file and tables where there are none. Throws `RecordDamaged`. */
 export function writing(path: string, maxBytes: number): DatabaseSync {
   return guarded(path, () => {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    if (!isInMemory(path)) mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     return opened(new DatabaseSync(path), (db) => {
       // Before the first table: it can't be changed afterwards.
       db.exec('PRAGMA auto_vacuum = incremental')

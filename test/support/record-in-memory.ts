@@ -1,0 +1,19 @@
+import type { Costs } from '../../src/record/review-queue.ts'
+import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
+import { sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
+import { pathInMemory } from '../../src/record/sqlite/schema.ts'
+import { DAY, KEEP } from '../contracts/record.ts'
+
+/** A record that ends with its test, and its review queue. */
+export async function recordInMemory({ costs = {}, auditShare = 0, blindShare = 0 }: Partial<Review> = {}) {
+  const path = pathInMemory()
+  const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare, blindShare }
+  const store = await sqliteRecord(settings, sameThreadHalf)
+  return { ...store, review: await sqliteReviewQueue({ path, costs }, sameThreadHalf) }
+}
+
+interface Review {
+  readonly costs: Costs
+  readonly auditShare: number
+  readonly blindShare: number
+}
