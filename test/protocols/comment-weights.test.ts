@@ -273,7 +273,10 @@ describe('texts that say the opposite', () => {
     const copy = LONG.replace('bridge', 'brigde')
     const weighed = weighedAs(said(copy, LONG), shipped, (text) => (text === LONG ? 0.9 : 0.1))
     expect(weighed.comments.map(({ comment, score }) => [comment.text, score])).toEqual([[LONG, 0.9]])
-    expect(weighed).toMatchObject({ folded: 1, says: ['2 near-identical comments counted once (c1 stands for them)'] })
+    expect(weighed).toMatchObject({
+      folded: 1,
+      limitations: ['2 near-identical comments counted once (c1 stands for them)'],
+    })
   })
 })
 
@@ -389,7 +392,7 @@ describe('one author', () => {
       comments: comments.map((comment) => ({ comment, score: 0.5 })),
       folded: 0,
       author: 0,
-      says: [],
+      limitations: [],
     })
   })
 
