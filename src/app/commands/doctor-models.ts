@@ -5,6 +5,7 @@ import type { Finding } from '../../contracts/facts/finding.ts'
 import { placeOf, remedyFor } from '../../contracts/facts/model-name.ts'
 import { printable } from '../../contracts/facts/printable.ts'
 import { sameModel } from '../../contracts/facts/steps.ts'
+import { OF_HUNDRED } from '../../door/scoring/attributes.ts'
 import { endpointOf } from '../../models/openai/endpoints.ts'
 import { NO_IMAGES } from '../../models/openai/learning.ts'
 import { contextFindings } from './doctor-context.ts'
@@ -108,10 +109,14 @@ function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
             what,
             state: 'broken',
             detail: `gave a threat of murder at most ${harm} of 100 as ${role}: it scores on another scale, or can't tell harm. The door's scores (comments:analyze, moderations) would call harmful texts harmless`,
-            todo: `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`,
+            todo: anotherModelFor(role),
           },
         ],
   )
+}
+
+function anotherModelFor(role: string): string {
+  return `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`
 }
 
 function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }: Settings): Finding[] {
@@ -141,6 +146,7 @@ function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Se
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
+  if (role?.why?.includes(OF_HUNDRED) === true) return anotherModelFor(role.role)
   const names = endpointOf(settings, model)
   const mend = operatorActionOf(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)

@@ -58,7 +58,7 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
     })),
   )
   const score = {
-    role: `score.${MODERATOR}`,
+    role: MODERATOR,
     ask: harmQuestion(readPrompts(promptsOf('score'), SCORE_PROMPTS), fences('doctor', settings.fences), HARMFUL),
     models: chainOf(roles, 'score', MODERATOR),
     aboutHarm: true as const,

@@ -43,7 +43,8 @@ function areOfHundred(all: readonly Shares[]): boolean {
   return shares.some((value) => value > 1) || shares.every((value) => Number.isInteger(value))
 }
 
-const OF_HUNDRED = 'the scores are fractions of 1; whole numbers from 0 to 100 are asked for'
+/** What is wrong with an answer on another scale. */
+export const OF_HUNDRED = 'the scores are fractions of 1; whole numbers from 0 to 100 are asked for'
 
 const shares = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
   (typeof ATTRIBUTES)[Attribute],

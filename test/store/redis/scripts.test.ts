@@ -9,13 +9,13 @@ import { readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { functionsOf, nameFaults } from '../../support/lua-names.ts'
 
 const files = globSync('**/*.lua', { cwd: SCRIPTS }).map((file) => file.replace(/\.lua$/, '').replaceAll('\\', '/'))
-const included = files.filter((name) => name.startsWith('include/'))
-const scripts = files.filter((name) => !name.startsWith('include/'))
+const included = files.filter((name) => name.startsWith('redis/include/'))
+const scripts = files.filter((name) => !name.startsWith('redis/include/'))
 const textOf = (name: string) => readFileSync(join(SCRIPTS, `${name}.lua`), 'utf8')
 
 /** The files that a file includes, with those that they include. */
 function includesOf(name: string): string[] {
-  const own = [...textOf(name).matchAll(/^--@include (\S+)/gm)].map(([, file]) => `include/${file}`)
+  const own = [...textOf(name).matchAll(/^--@include (\S+)/gm)].map(([, file]) => `redis/include/${file}`)
   return own.flatMap((file) => [file, ...includesOf(file)])
 }
 
@@ -54,9 +54,7 @@ describe('each script', () => {
   })
 
   it.each(scripts)('%s is loaded by one caller, which calls it', (name) => {
-    const sources = globSync('*.ts', { cwd: join(SCRIPTS, '..') }).map((file) =>
-      readFileSync(join(SCRIPTS, '..', file), 'utf8'),
-    )
+    const sources = globSync('**/*.ts', { cwd: SCRIPTS }).map((file) => readFileSync(join(SCRIPTS, file), 'utf8'))
     const [loading, ...more] = sources.flatMap((source) =>
       [...source.matchAll(new RegExp(`const (\\w+) = script\\('${name}'`, 'g'))].map(([, as = '']) => ({ source, as })),
     )
@@ -115,7 +113,7 @@ describe('a script and its caller', () => {
 local seen = {}
 for i, row in ipairs(rows) do seen[i] = row.at_key .. '=' .. row.name end
 return { pair_of_keys, twice(word), table.concat(seen, ','), table.concat(plain, ',') }`
-  const read = reading({ 'a/b': TWICE, 'include/repeat': 'local function twice(word) return word .. word end' })
+  const read = reading({ 'a/b': TWICE, 'redis/include/repeat': 'local function twice(word) return word .. word end' })
 
   it('give and take keys and arguments by name', async () => {
     const run = script('a/b', { keys: ['pairOfKeys', 'rows[].atKey'], args: ['plain[]', 'rows[].name', 'word'] }, read)
@@ -149,15 +147,19 @@ return { pair_of_keys, twice(word), table.concat(seen, ','), table.concat(plain,
     ['a name twice', 'a', '--@key x\n--@arg x', 'a.lua: x is named twice'],
     ['a list that is a scalar as well', 'a', '--@key x\n--@arg x[]', 'x[] is named twice'],
     ['a plain list with fields', 'a', '--@arg x[]\n--@arg x[].y', 'x[].y is named twice'],
-    ['a key in an included file', 'a', '--@include b', "include/b.lua: an included file can't declare @key"],
+    ['a key in an included file', 'a', '--@include b', "redis/include/b.lua: an included file can't declare @key"],
     [
       'files that include each other',
       'a',
       '--@include c',
-      'include/c includes include/d includes include/c, a circular include',
+      'redis/include/c includes redis/include/d includes redis/include/c, a circular include',
     ],
   ])('are refused: %s', (_, name, text, fault) => {
-    const others = { 'include/b': '--@key x', 'include/c': '--@include d', 'include/d': '--@include c' }
+    const others = {
+      'redis/include/b': '--@key x',
+      'redis/include/c': '--@include d',
+      'redis/include/d': '--@include c',
+    }
     const load = () => (text === undefined ? readScript(name) : readScript(name, reading({ ...others, [name]: text })))
     expect(load).toThrow(fault)
   })
