@@ -5,16 +5,24 @@ import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, chargedReply, failCall, readCall, requestOf } from './call.ts'
 import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
 import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, mustNotBeFiltered } from './fallback.ts'
-import { findQuestions, keep, lookUp, type QuestionSharing, release, sharingOf, waitForOthers } from './memo.ts'
+import {
+  claimQuestions,
+  keep,
+  keyedQuestions,
+  type QuestionSharing,
+  release,
+  sharingOf,
+  waitForOthers,
+} from './memo.ts'
 import { writeMessages } from './messages.ts'
 import type { Slot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { type AskAnswers, askOf, frameOf, itemsOf, type KnownAnswers, settledOf } from './questions.ts'
 import { furtherPrompt, mergeAnswers } from './repair.ts'
-import { mustBeGranted, NO_USE, reserve, settle } from './reservations.ts'
+import { NO_USE, reserve, settle, throwIfRefused } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
-// told in the file that it is imported from. A step is given what it needs and returns what it found: the context of the ask
+// described in the file that it is imported from, 2 in breaker.ts and 6 in read-answer.ts as well. A step is given what it needs and returns what it found: the context of the ask
 // is the same for all of them, and where the ask stands is in the variables of the functions here.
 
 /** Answers an ask through the models of its role. */
@@ -57,7 +65,7 @@ export async function askInTurn(
   askOne: typeof askModel,
 ): Promise<AskAnswers> {
   let choice = first
-  let questions = findQuestions(gateway, context, sharing, choice.model, frame)
+  let questions = keyedQuestions(gateway, context, sharing, choice.model, frame)
   const known = new Map<string, MemoEntry>()
   /** Questions for which a call has been made, whether or not it answered them. */
   const asked = new Set<string>()
@@ -70,28 +78,28 @@ export async function askInTurn(
   const note = (answers: KnownAnswers) => {
     for (const [key, entry] of answers) known.set(key, entry)
   }
-  const stopListening = stopWhenUnwanted(context, () => isAwaited(sharing, asking))
+  const stopListening = stopWhenUnwanted(context, () => abandonUnlessAwaited(sharing, asking))
   try {
     while (questions.some(isOpen)) {
       // 1. Memo: what is known leaves the list here, and what others are asking.
-      const looked = await lookUp(gateway, sharing, questions.filter(isOpen), isErased)
+      const looked = await claimQuestions(gateway, sharing, questions.filter(isOpen), isErased)
       note(looked.known)
-      const { mine } = looked
-      if (mine.length > 0) {
-        const keys = mine.map(({ key }) => key)
+      const { toAsk } = looked
+      if (toAsk.length > 0) {
+        const keys = toAsk.map(({ key }) => key)
         const end = sharing?.lease.hold(keys)
         asking = keys
         try {
-          const part = askOf(context.ask, mine)
+          const part = askOf(context.ask, toAsk)
           const isPart = sharing !== null && context.ask.batch !== undefined
           const messages = isPart ? await writeMessages(gateway, context, choice.chain, part) : frame
           const settled = await askOne(gateway, context, choice, part, messages)
-          paid.push({ ...settled, sent: [itemsOf(mine)] })
+          paid.push({ ...settled, sent: [itemsOf(toAsk)] })
           for (const key of keys) asked.add(key)
-          note(keep(context, sharing, mine, settled))
+          note(keep(context, sharing, toAsk, settled))
         } catch (error) {
           choice = fallBack(gateway, context, choice, error)
-          const anew = findQuestions(gateway, context, sharing, choice.model, frame)
+          const anew = keyedQuestions(gateway, context, sharing, choice.model, frame)
           questions = questions.map((one, at) => (isOpen(one) ? (anew[at] ?? one) : one))
           continue
         } finally {
@@ -134,7 +142,7 @@ async function askModel(
     const slot = await slots.take(model, context.signal)
     try {
       const prompt = firstPrompt(part, messages, thinkingRooms.of(model))
-      const first = await askQuestion(gateway, context, choice, { pass, slot }, prompt)
+      const first = await callModel(gateway, context, choice, { pass, slot }, prompt)
       const settled = await askFurther(gateway, context, choice, slot, prompt, first)
       mustNotBeFiltered(gateway, choice, settled)
       return settled
@@ -147,7 +155,7 @@ async function askModel(
 }
 
 /** One question: a call, and one more for each parameter that the model refuses. */
-export async function askQuestion(
+export async function callModel(
   gateway: GatewayState,
   context: AskContext,
   choice: ModelChoice,
@@ -159,7 +167,7 @@ export async function askQuestion(
   // 4. Reservation: budgets and limits
   const reservation = await reserve(gateway, context, choice.model, prompt)
   try {
-    mustBeGranted(reservation)
+    throwIfRefused(reservation)
     await context.mayAsk?.()
     // 5. Call
     use = { spent: reservation.atMost, counted: false }
@@ -181,10 +189,7 @@ export async function askQuestion(
   } finally {
     settle(gateway, context, reservation, use)
   }
-  return refused.again(
-    (trial) => askQuestion(gateway, context, choice, admission, { ...prompt, trial }),
-    context.signal,
-  )
+  return refused.again((trial) => callModel(gateway, context, choice, admission, { ...prompt, trial }), context.signal)
 }
 
 /** Asks the model further, as long as it is to be and can be. What was paid for is kept. */
@@ -217,7 +222,7 @@ async function askAgain(
   try {
     const taken = acquirePass(gateway, context, choice)
     releasePass = taken.giveBack
-    return await askQuestion(gateway, context, choice, { pass: taken.pass, slot }, prompt)
+    return await callModel(gateway, context, choice, { pass: taken.pass, slot }, prompt)
   } catch (error) {
     if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
     throw error
@@ -247,7 +252,7 @@ function stopWhenUnwanted({ cancelled, stop }: AskContext, isAwaited: () => Prom
 }
 
 /** Whether anybody else waits for what is asked at the moment. Where nobody does, others may ask it from now on. */
-async function isAwaited(sharing: QuestionSharing | null, asking: readonly string[]): Promise<boolean> {
+async function abandonUnlessAwaited(sharing: QuestionSharing | null, asking: readonly string[]): Promise<boolean> {
   if (sharing === null || asking.length === 0) return false
   const { waiter, lease } = sharing
   const isJoined = () => asking.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)

@@ -62,14 +62,14 @@ export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { lef
 export function acquirePass(gateway: GatewayState, context: AskContext, { chain, model }: ModelChoice): TakenPass {
   const { breakers } = gateway
   const allowed = breakers.allow(model, context.accountKey)
-  if (!allowed.ok) throw avoided(gateway, context, chain, allowed.retryInMs)
+  if (!allowed.ok) throw avoidedError(gateway, context, chain, allowed.retryInMs)
   const { pass } = allowed
   // Only the first note of a pass counts: this one, if no call was made.
   return { pass, giveBack: () => breakers.note(pass, 'not-made') }
 }
 
 /** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */
-export function avoided(
+export function avoidedError(
   { breakers }: GatewayState,
   { attempt, accountKey, ask }: AskContext,
   chain: readonly string[],

@@ -22,7 +22,7 @@ export interface QuestionSharing {
 /** Answers that are known, and the questions that nobody has answered or is asking: they are this asker's. */
 export interface MemoFindings {
   readonly known: KnownAnswers
-  readonly mine: readonly Question[]
+  readonly toAsk: readonly Question[]
 }
 
 /** The answers of others, and how long they were waited for, in ms. */
@@ -46,7 +46,7 @@ export function sharingOf(
 }
 
 /** The ask's questions, under the keys of this model. `frame`: the messages that they have in common, as sent. */
-export function findQuestions(
+export function keyedQuestions(
   { questionKeys }: GatewayState,
   { ask, subject }: AskContext,
   sharing: QuestionSharing | null,
@@ -62,14 +62,14 @@ export function findQuestions(
 }
 
 /** Looks up the open questions. With `anew`, no call is joined that is under way here. */
-export async function lookUp(
+export async function claimQuestions(
   { leases }: GatewayState,
   sharing: QuestionSharing | null,
   open: readonly Question[],
   anew: boolean,
 ): Promise<MemoFindings> {
   const known = new Map<string, MemoEntry>()
-  if (sharing === null) return { known, mine: open }
+  if (sharing === null) return { known, toAsk: open }
   const { waiter, lease } = sharing
   waiter.leave()
   const started = waiter.join(
@@ -77,13 +77,13 @@ export async function lookUp(
     anew,
   )
   const wanted = open.filter(({ key }) => started.has(key))
-  if (wanted.length === 0) return { known, mine: [] }
+  if (wanted.length === 0) return { known, toAsk: [] }
   const keys = wanted.map(({ key }) => key)
   const looks = await lease.look(keys).catch(async (error: unknown) => {
     await release(sharing, keys)
     throw error
   })
-  const mine: Question[] = []
+  const toAsk: Question[] = []
   for (const [index, question] of wanted.entries()) {
     const { key } = question
     const looked = looks[index]
@@ -98,9 +98,9 @@ export async function lookUp(
         void leases
           .watch(key, flight.owner, looked.waitMs, () => flight.waiters > 0)
           .then((entry) => flight.resolve(entry))
-    } else mine.push(question)
+    } else toAsk.push(question)
   }
-  return { known, mine }
+  return { known, toAsk }
 }
 
 /** Keeps what a model answered to these questions, for all who wait for it. Returns their answers. */
@@ -152,7 +152,7 @@ export async function waitForOthers(
   const owners = others.map(({ key }) => waiter.flightOf(key)?.owner ?? subject)
   const tookMs = msSince(clock, began)
   const known = new Map<string, MemoEntry>()
-  if (await anyErased(memo, others, [subject, ...owners])) return { known, waitedMs: tookMs, isErased: true }
+  if (await linkUnlessErased(memo, others, [subject, ...owners])) return { known, waitedMs: tookMs, isErased: true }
   for (const [index, question] of others.entries()) {
     const given = entries[index] ?? null
     const entry = given === null ? null : readEntry(question, given)
@@ -165,7 +165,11 @@ export async function waitForOthers(
  * Whether words of one of these subjects were deleted lately. A call that was under way then may have asked about them in
  * the same batch, and its answers quote them. Links the answers to the subjects otherwise.
  */
-async function anyErased(memo: Memo, questions: readonly Question[], subjects: readonly ThreadRef[]): Promise<boolean> {
+async function linkUnlessErased(
+  memo: Memo,
+  questions: readonly Question[],
+  subjects: readonly ThreadRef[],
+): Promise<boolean> {
   const keys = questions.map(({ key }) => key)
   const each = [...new Map(subjects.map((subject) => [nameOf(subject), subject])).values()]
   return (await Promise.all(each.map((subject) => memo.share(keys, subject)))).includes(false)

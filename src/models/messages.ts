@@ -1,10 +1,10 @@
 import type { Ask } from '../contracts/facts/ask.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { type AskContext, firstPrompt } from './context.ts'
-import { avoided } from './fallback.ts'
+import { avoidedError } from './fallback.ts'
 import { withFormat } from './format.ts'
 import type { GatewayState } from './parts.ts'
-import { checkRoom } from './reservations.ts'
+import { tryReservation } from './reservations.ts'
 
 /**
  * Returns the messages of the ask, or of a part of it, as sent to the model. Images are fetched only while it may be called and there is room for the call:
@@ -44,7 +44,7 @@ async function mustBeAskable(
   const { attempt, accountKey } = context
   const { model } = breakers.preferred(chain, attempt, accountKey)
   const retryInMs = breakers.waitMs(model, accountKey)
-  if (retryInMs > 0) throw avoided(gateway, context, chain, retryInMs)
+  if (retryInMs > 0) throw avoidedError(gateway, context, chain, retryInMs)
   await context.mayAsk?.()
-  await checkRoom(gateway, context, model, firstPrompt(ask, messages, thinkingRooms.of(model)))
+  await tryReservation(gateway, context, model, firstPrompt(ask, messages, thinkingRooms.of(model)))
 }

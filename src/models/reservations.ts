@@ -56,7 +56,7 @@ export async function reserve(
 }
 
 /** Throws the first refusal (budget first): `CallDeferred` or `PermanentError`. */
-export function mustBeGranted({ refused }: Reservation): void {
+export function throwIfRefused({ refused }: Reservation): void {
   if (refused.length > 0) throw refused[0]
 }
 
@@ -76,8 +76,8 @@ export function settle(
   if (money) void budgets.settle(callId, spent).catch(failed('budgets'))
 }
 
-/** Throws like `reserve` and `mustBeGranted` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
-export async function checkRoom(
+/** Throws like `reserve` and `throwIfRefused` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
+export async function tryReservation(
   gateway: GatewayState,
   context: AskContext,
   model: string,
@@ -87,7 +87,7 @@ export async function checkRoom(
   const reservation = await reserve(gateway, context, model, prompt)
   const { callId, ticket, money } = reservation
   try {
-    mustBeGranted(reservation)
+    throwIfRefused(reservation)
   } finally {
     // Awaited, so that the call itself does not find its own room still taken.
     const released = await Promise.allSettled([

@@ -9,7 +9,7 @@ test('an ask passes through nine functions from the engine to its HTTP call, bes
     'ask',
     'askInTurn',
     'askModel',
-    'askQuestion',
+    'callModel',
     'complete',
     'Endpoint.post',
     'Endpoint.#exchange',

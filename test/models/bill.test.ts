@@ -9,7 +9,7 @@ import { DIALECTS } from '../../src/kit/understudy/dialects/all.ts'
 import type { ServerDialect } from '../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
-import { askQuestion } from '../../src/models/ask.ts'
+import { callModel } from '../../src/models/ask.ts'
 import type { Breaker } from '../../src/models/breaker.ts'
 import { type AskResult, askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls, upperBound } from '../../src/models/cost.ts'
@@ -98,7 +98,7 @@ async function spending(
     const prompt = firstPrompt(ask, MESSAGES, 0)
     for (;;) {
       try {
-        return (await askQuestion(gateway, context, choice, admission, prompt)).settled
+        return (await callModel(gateway, context, choice, admission, prompt)).settled
       } catch (error) {
         if (!(error instanceof Error) || !error.message.includes('in-flight')) return error as Error
         await new Promise((resolve) => setTimeout(resolve, 5))

@@ -8,7 +8,7 @@ import type { Budgets } from '../../src/contracts/ports/budgets.ts'
 import type { CallLimits, ScopeLimits, Ticket } from '../../src/contracts/ports/call-limits.ts'
 import type { ModelReply, ModelRequest } from '../../src/contracts/ports/model.ts'
 import type { AdaptiveLimit } from '../../src/models/adaptive.ts'
-import { askQuestion } from '../../src/models/ask.ts'
+import { callModel } from '../../src/models/ask.ts'
 import type { Breaker, Pass } from '../../src/models/breaker.ts'
 import { askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls } from '../../src/models/cost.ts'
@@ -115,7 +115,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
   const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
   const choice = { chain: ['small'], left: ['small'], model: 'small' }
   const admission = { pass: { model: 'small' }, slot }
-  const outcome = await askQuestion(gateway, context, choice, admission, firstPrompt(ask, messages, 0)).then(
+  const outcome = await callModel(gateway, context, choice, admission, firstPrompt(ask, messages, 0)).then(
     ({ settled }) => settled,
     (error: unknown) => error,
   )

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
@@ -8,6 +8,7 @@ import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader } from '../../src/record/sqlite/record.ts'
 import { besides, putInPlace } from '../../src/record/sqlite/replace.ts'
+import { pathInMemory } from '../../src/record/sqlite/schema.ts'
 import { Sql } from '../../src/record/sqlite/sql.ts'
 import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -318,4 +319,16 @@ it('a search that goes on for too long stops, and says so', async () => {
   }
   expect(search(600)).toEqual({ found: [], stoppedEarly: true })
   expect(search(1)).toEqual({ found: [], stoppedEarly: false })
+})
+
+it('records in memory are apart, end when they are closed, and leave no file', async () => {
+  const path = pathInMemory()
+  const [one, other] = [await open(path), await open(pathInMemory())]
+  await feed(one).judged({}, 'a claim')
+  expect([await one.size(), await other.size()]).toMatchObject([{ rows: { verdicts: 1 } }, { rows: { verdicts: 0 } }])
+  for (const store of [one, other]) await store.close()
+  const again = await open(path)
+  expect((await again.size()).rows.verdicts).toBe(0)
+  await again.close()
+  expect(existsSync('file:')).toBe(false)
 })
