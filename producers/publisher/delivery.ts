@@ -8,6 +8,8 @@ import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
 import type { PublishedVerdict } from '../webhooks/matching.ts'
 import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf } from './records.ts'
 
+// This decides what becomes of a record that a broker refuses; publisher.ts decides what is sent, when and again.
+
 /** What entries are delivered with. */
 export interface DeliveryContext {
   readonly outbox: Outbox

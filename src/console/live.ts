@@ -7,6 +7,8 @@ import type { RecordStream, StreamEvent } from './stream.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
+// This sends live pages what stream.ts tells them, and ends those that take nothing any more.
+
 interface LiveParts extends Lists {
   readonly record: Pick<RecordReader, 'find' | 'arrivals'>
   readonly arriving: RecordStream

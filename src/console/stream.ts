@@ -1,6 +1,8 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 
+// This decides what a live page hears, and in which order; live.ts sends it.
+
 /** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
 export type StreamEvent =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }

@@ -8,6 +8,9 @@ import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
 import { longestCallMs, tierOf } from './time-limits.ts'
 
+// This decides whether a call that found no room waits or fails. Whether there is room, the Lua in src/store/budget and
+// src/store/limit decides.
+
 /** What budgets and limits granted to one call, or why they refused. */
 export interface Reservation {
   readonly callId: string

@@ -1,5 +1,7 @@
 import type { LookReason, QueueFilter, ReviewItem, ReviewReservation } from '../contracts/ports/review.ts'
 
+// This decides why a verdict is in the review queue, how much it weighs and who may take it, in either database.
+
 /** What the last verdict of a subject and protocol says, as far as the queue goes by it. */
 export interface CurrentVerdict {
   readonly id: string

@@ -25,6 +25,8 @@ import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 
+// This writes an ended case down as a verdict and a transcript. Whether it may go out is decided in src/store/case/conclude.lua.
+
 /** Everything that is known of a case when its script has ended. */
 export interface EndedCase {
   readonly record: CaseRecord

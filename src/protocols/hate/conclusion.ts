@@ -6,6 +6,8 @@ import type { HateContext } from './context.ts'
 import type { Example } from './questions.ts'
 import type { PerspectiveStance } from './stances.ts'
 
+// This writes a decision down as a ruling. What the label `non-hate` lacks is decided in benign.ts.
+
 /** What decided, and how; `wrong` says in words what went wrong. */
 export type HateDecision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds'> & {
   readonly wrong: readonly string[]

@@ -11,6 +11,8 @@ import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 import { mostCommon } from './stance.ts'
 
+// This writes a decision down as a ruling: its counts, its evidence, and what the next revision may build on.
+
 /** A decision; its last three fields may be left out if there is nothing to say. */
 export type ReachedDecision = Pick<RumorDecision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
   Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>>

@@ -11,6 +11,9 @@ import type { RumorSettings } from './settings.ts'
 import { halve, type Sides, sample, separate } from './sides.ts'
 import { kindIn, type StanceScore, stances } from './stance.ts'
 
+// This decides which comments are asked about, whether the decision of the revision before holds, and how few scores are too
+// few for a label.
+
 /** If a smaller share of the comments is scored, the evidence is called thin. */
 const THIN = 0.5
 

@@ -3,6 +3,8 @@ import { lookAt } from '../review-queue.ts'
 import { columnsOf } from './connection.ts'
 import type { WritingStep } from './writing.ts'
 
+// This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
+
 interface Standing {
   readonly s: number
   readonly protocol: string

@@ -1,6 +1,8 @@
 import { lookAt } from '../review-queue.ts'
 import type { Sql } from './sql.ts'
 
+// This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
+
 interface StandingRow {
   readonly id: string
   readonly tenant: string

@@ -13,6 +13,8 @@ import {
 } from '../../contracts/ports/budgets.ts'
 import { script } from '../redis/script.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const reserve = script('budget/reserve', {
   keys: ['open', 'ticket', 'root'],
   args: [

@@ -19,6 +19,8 @@ import { caseKeys, type Keys, memberOf, PUBLISHERS, threadKeys } from '../redis/
 import { packed } from '../redis/packed.ts'
 import { pairs, script } from '../redis/script.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const CASE = ['case', 'journal', 'lost'] as const
 
 const takeCase = script('case/take', {

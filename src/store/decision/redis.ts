@@ -13,6 +13,8 @@ import type { ThreadContext } from '../thread/redis-context.ts'
 import { placeOf } from '../thread/redis-intake.ts'
 import type { Fields } from '../thread/redis-state.ts'
 
+// The rules of a decision are in src/store/thread/decide.lua, which this calls.
+
 const decide = script('thread/decide', {
   keys: ['thread', 'revisions', 'decided', 'due', 'outbox', 'incarnation', 'casePrefix', 'told'],
   args: [

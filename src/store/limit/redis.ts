@@ -10,6 +10,8 @@ import {
 } from '../../contracts/ports/call-limits.ts'
 import { script } from '../redis/script.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const reserve = script('limit/reserve', {
   keys: ['ticket', 'scopes[].window', 'scopes[].inFlight', 'scopes[].queue', 'scopes[].queueExpiry'],
   args: [

@@ -6,6 +6,8 @@ import { frameOf, type KeptAnswer, type Memo, type MemoLookup } from '../../cont
 import { memberOf } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const look = script('memo/look', {
   keys: ['index', 'gone', 'frame'],
   args: ['name', 'subject', 'asker', 'leaseMs', 'recordMs', 'items[]'],

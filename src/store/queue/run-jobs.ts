@@ -19,6 +19,9 @@ import {
 } from './stage-queues.ts'
 import type { Turns } from './turns.ts'
 
+// This decides how long an ask pauses after an attempt that counts; after one that does not,
+// src/judging/engine/failed-attempt.ts does.
+
 export interface RunParts {
   readonly work: Work
   readonly queues: JobQueues

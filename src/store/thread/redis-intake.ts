@@ -12,6 +12,8 @@ import { memberOf, threadKeys } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
 import type { ThreadContext } from './redis-context.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 /** The keys of a thread. */
 export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 

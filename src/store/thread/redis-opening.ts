@@ -5,6 +5,8 @@ import { memberOf, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import type { ThreadContext } from './redis-context.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const openCases = script('thread/open-cases', {
   keys: [
     'thread',

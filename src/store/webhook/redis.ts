@@ -6,6 +6,8 @@ import { type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/
 import { type Keys, memberOf } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 
+// The rules are in the Lua beside this file, which these methods call.
+
 const putDelivery = script('webhook/put', {
   keys: ['root', 'outbox', 'thread', 'case', 'owners'],
   args: [
