@@ -8,21 +8,21 @@ export interface Exchange {
 
 export interface Connection {
   readonly network: string
-  /** Requests whose answers are not written yet. */
-  unanswered: number
+  /** Its requests, until their answers are with the client. */
+  readonly inHand: Set<Exchange>
   /** How many bytes had been read when the last answer was written: with more of them, a request has begun. */
   answeredAt: number
   latest?: Exchange
-  /** It is closed when so many are unanswered; -1: while it is good. */
+  /** It is closed when so many are in hand; -1: while it is good. */
   endsAt: number
 }
 
 /** More requests than that are not in hand on one connection. */
-const MOST_UNANSWERED = 16
+const MOST_IN_HAND = 16
 
 /**
  * The connections of a port, at most so many: beyond that one that waits for its client gives way to the next. That is one on which
- * nothing is asked, or whose request has not arrived as a whole.
+ * nothing is asked, whose request has not arrived as a whole, or whose client does not take its answer.
  */
 export class PortConnections {
   readonly #most: number
@@ -49,7 +49,7 @@ export class PortConnections {
       return
     }
     const network = networkOf(socket.remoteAddress ?? '')
-    this.#open.set(socket, { network, unanswered: 0, answeredAt: 0, endsAt: -1 })
+    this.#open.set(socket, { network, inHand: new Set(), answeredAt: 0, endsAt: -1 })
     this.#waiting.add(network, socket)
     socket.once('close', () => this.#forget(socket))
   }
@@ -60,19 +60,22 @@ export class PortConnections {
     const { socket } = incoming
     const connection = this.#open.get(socket)
     // The parser goes on through what it has already read. Whatever can't be answered is not begun.
-    if (connection === undefined || !isWritable(socket) || connection.unanswered >= MOST_UNANSWERED) {
+    if (connection === undefined || !isWritable(socket) || connection.inHand.size >= MOST_IN_HAND) {
       socket.destroy()
       return false
     }
-    connection.unanswered++
+    connection.inHand.add(exchange)
     connection.latest = exchange
     if (this.#isClosing) outgoing.shouldKeepAlive = false
     // By then the parser has read what came with the headers: of most requests that is all.
-    process.nextTick(() => this.#place(socket))
-    incoming.once('end', () => this.#place(socket))
+    process.nextTick(() => {
+      this.#place(socket)
+      if (!incoming.complete) incoming.once('end', () => this.#place(socket))
+    })
     outgoing.once('close', () => {
-      const isLast = --connection.unanswered === 0
-      if (connection.unanswered === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
+      connection.inHand.delete(exchange)
+      const isLast = connection.inHand.size === 0
+      if (connection.inHand.size === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
       else {
         if (isLast) connection.answeredAt = socket.bytesRead
         this.#place(socket)
@@ -83,7 +86,7 @@ export class PortConnections {
 
   /**
    * Counts a request as this tenant's until it is answered. A tenant has at most half as many in hand as there may be connections:
-   * beyond that its longest one that has not arrived as a whole is ended. False if there is none.
+   * beyond that its longest one that waits for its client is ended. False if there is none.
    */
   countFor(tenant: string, exchange: Exchange): boolean {
     const own = this.#ofTenants.of(tenant)
@@ -103,14 +106,14 @@ export class PortConnections {
   async close(server: Server, times: { within: number; headers: number; request: number }): Promise<void> {
     this.#isClosing = true
     const cuts = [
-      setTimeout(() => this.#cut(({ unanswered }) => unanswered === 0), times.headers),
+      setTimeout(() => this.#cut(({ inHand }) => inHand.size === 0), times.headers),
       setTimeout(() => this.#cut(({ latest }) => latest?.incoming.complete !== true), times.request),
       setTimeout(() => this.#cut(() => true), times.within),
     ]
     await new Promise<void>((resolve) => {
       server.close(() => resolve())
       for (const { latest } of this.#open.values()) if (latest !== undefined) latest.outgoing.shouldKeepAlive = false
-      this.#cut(({ unanswered, answeredAt }, { bytesRead }) => unanswered === 0 && bytesRead === answeredAt)
+      this.#cut(({ inHand, answeredAt }, { bytesRead }) => inHand.size === 0 && bytesRead === answeredAt)
     })
     for (const cut of cuts) clearTimeout(cut)
   }
@@ -139,23 +142,28 @@ export class PortConnections {
 
   /** Ends the connection that has waited longest, of the network that holds most; false if there is none. */
   #giveWay(): boolean {
-    for (;;) {
+    for (let allPlaced = false; ; ) {
       const [longest] = this.#waiting.largest()
-      if (longest === undefined) return false
-      if (isWaiting(this.#open.get(longest))) {
+      if (longest === undefined) {
+        if (allPlaced) return false
+        // No event tells that an answer is written and stays with this process.
+        for (const socket of this.#open.keys()) this.#place(socket)
+        allPlaced = true
+      } else if (isWaiting(this.#open.get(longest))) {
         this.#end(longest)
         return true
       }
       // Its request has arrived, and nobody has read it to its end.
-      this.#place(longest)
+      else this.#place(longest)
     }
   }
 }
 
-/** Whether nothing is to be done for it before its client sends more. Of the requests in hand only the latest can be incomplete. */
+/** Whether nothing is to be done for it before its client sends more, or takes what it was given. */
 function isWaiting(connection: Connection | undefined): boolean {
-  const { unanswered = 0, latest } = connection ?? {}
-  return unanswered === 0 || (unanswered === 1 && latest?.incoming.complete === false)
+  for (const { incoming, outgoing } of connection?.inHand ?? [])
+    if (incoming.complete && !outgoing.writableEnded) return false
+  return true
 }
 
 export function isWritable(socket: Socket): boolean {

@@ -109,6 +109,26 @@ describe('connections beyond the bound, of which', () => {
       answers.push(await said(port, 'GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'))
     expect(answers.filter((answer) => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(15)
   })
+
+  it('is answered beside 160 connections that take none of their answers', async () => {
+    let asked = 0
+    const metrics = async () => {
+      asked++
+      return { type: 'text/plain', text: 'gavel_up 1\n'.repeat(100_000) }
+    }
+    const { port } = await served({}, { metrics })
+    const deaf = await crowd(port, 160)
+    closing.push(async () => {
+      for (const socket of deaf) socket.destroy()
+    })
+    for (const socket of deaf) socket.pause().write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(4))
+    // As many as there may be are asked for all of it.
+    await vi.waitFor(() => expect(asked).toBeGreaterThanOrEqual(4 * 128), 10_000)
+    const answers: string[] = []
+    for (let probe = 0; probe < 15; probe++)
+      answers.push(await said(port, 'GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'))
+    expect(answers.filter((answer) => answer.startsWith('HTTP/1.1 200 '))).toHaveLength(15)
+  })
 })
 
 describe('on loopback, asked for by another name (DNS rebinding)', () => {
