@@ -34,8 +34,9 @@ export function decisionsRoute({
       'undecided',
       'waiting',
       'kafka-away',
+      'store-away',
     ],
-    async answer({ body, caller, signal, waiting }) {
+    async answer({ body, caller, signal, waiting, checkAnswers }) {
       const given = jsonOf(body)
       if (typeof given !== 'object' || given === null || Array.isArray(given))
         throw new RequestRefused('invalid', 'the body is no object: send one decision')
@@ -52,6 +53,8 @@ export function decisionsRoute({
           errors,
         })
       }
+      // It is carried out in the store. While that is known to be away nobody waits for it in vain, and nothing is begun.
+      checkAnswers('redis')
       const done = waiters.enter(caller.tenant)
       const heard = await waiting(decisionDesk.decide(read.data, signal()))
         .catch((cause: unknown) => {

@@ -3,14 +3,20 @@ import { describe, expect, test } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
 import { decisionsRoute } from '../../src/door/decisions.ts'
+import type { Dependency } from '../../src/door/in-time.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
 
 /** A door behind which decisions come to this; null: nothing is heard of them. */
-function deciding(comesTo: DecisionResult | null | Error, heard = Promise.resolve()) {
+function deciding(
+  comesTo: DecisionResult | null | Error,
+  heard = Promise.resolve(),
+  isAway: (dependency: Dependency) => boolean = () => false,
+) {
   const sent: DecisionMessage[] = []
   const door = testDoor({
+    isAway,
     routes: [
       decisionsRoute({
         decisionDesk: {
@@ -54,6 +60,16 @@ describe('a decision', () => {
     expect((await deciding(null).decide(DECISION)).body).toEqual({ of: '0@7', by: 'acme-backend', outcome: 'unheard' })
     expect((await deciding(null).decide(DECISION)).status).toBe(202)
     expect((await deciding(new Error('broker')).decide(DECISION)).status).toBe(503)
+  })
+
+  test.each([
+    ['redis', 'store-away'],
+    ['kafka', 'kafka-away'],
+  ] as const)('is not begun while %s is known to be away', async (away, problem) => {
+    const { decide, sent } = deciding(null, undefined, (dependency) => dependency === away)
+    const { status, body, headers } = await decide(DECISION)
+    expect([status, body.type, headers.has('retry-after')]).toEqual([503, `/problems/${problem}`, true])
+    expect(sent).toEqual([])
   })
 
   test('waits beside others up to a number, and one more is told to wait', async () => {
