@@ -101,18 +101,26 @@ function isNameOf(signed: string, asked: string): boolean {
 const LEAST_HARM = 50
 
 function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
-  return roles.flatMap(({ role, harm }) =>
-    harm === null || harm >= LEAST_HARM
-      ? []
-      : [
-          {
-            what,
-            state: 'broken',
-            detail: `gave a threat of murder at most ${harm} of 100 as ${role}: it scores on another scale, or can't tell harm. The door's scores (comments:analyze, moderations) would call harmful texts harmless`,
-            todo: anotherModelFor(role),
-          },
-        ],
-  )
+  return roles.flatMap(({ role, harm, refusedHarm }): Finding[] => {
+    if (refusedHarm)
+      return [
+        {
+          what,
+          state: 'warning',
+          detail: `refused to score a threat of murder as ${role}, by a filter or by itself. Gavel runs; the door's scores (comments:analyze, moderations) answer such texts with an error, and never call them harmless`,
+          todo: `If you use these routes, switch the filter off, or name a model without one for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}\nElse do nothing.`,
+        },
+      ]
+    if (harm === null || harm >= LEAST_HARM) return []
+    return [
+      {
+        what,
+        state: 'broken',
+        detail: `gave a threat of murder at most ${harm} of 100 as ${role}: it scores on another scale, or can't tell harm. The door's scores (comments:analyze, moderations) would call harmful texts harmless`,
+        todo: anotherModelFor(role),
+      },
+    ]
+  })
 }
 
 function anotherModelFor(role: string): string {
@@ -136,7 +144,7 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
 }
 
 function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
-  const bad = roles.filter((role) => role.why !== null && !isUnseen(role))
+  const bad = roles.filter((role) => role.why !== null && !isUnseen(role) && !role.refusedHarm)
   return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
     what,
     state: 'broken',

@@ -25,6 +25,8 @@ export interface RoleCheck {
   readonly namedColour: boolean | null
   /** The highest of its scores for a harmful text, of a hundred; null where it was asked for none, or can't be read. */
   readonly harm: number | null
+  /** The model, or its endpoint's filter, refused the harmful text that it was to score. */
+  readonly refusedHarm: boolean
   readonly ms: number
   readonly reply: ModelReply | null
   /** Why the answer can't be used; null where it can. */
@@ -138,11 +140,22 @@ async function checkRole(
       room: room > thinkingTokens ? room : null,
       namedColour: reading.readable && about.withImage ? COLOUR_OF_IMAGE.test(reply.text ?? '') : null,
       harm: reading.readable && aboutHarm ? highestOf(reading.answer) : null,
+      refusedHarm: aboutHarm && !reading.readable && reading.code !== 'unreadable',
     }
   } catch (error) {
     const thrown = error instanceof Error ? error : new Error('failed')
-    const failed = { reply: null, why: thrown.message, error: thrown, room: null, namedColour: null, harm: null }
-    return { ...about, ...failed, ms: performance.now() - start }
+    const isFiltered = thrown instanceof PermanentError && thrown.code === 'content-filter'
+    return {
+      ...about,
+      reply: null,
+      why: thrown.message,
+      error: thrown,
+      room: null,
+      namedColour: null,
+      harm: null,
+      refusedHarm: aboutHarm && isFiltered,
+      ms: performance.now() - start,
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import { modelFindings } from '../../../src/app/commands/doctor-models.ts'
 import { isOwnServer } from '../../../src/app/commands/own-server.ts'
 import { DIALECTS, type DialectName } from '../../../src/kit/understudy/dialects/all.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../../src/kit/understudy/server.ts'
+import { type Completion, startMisbehaving } from '../../support/misbehaving.ts'
 
 let running: Understudy | undefined
 afterEach(() => running?.close())
@@ -104,6 +105,32 @@ const elsewhere = (settings: Settings): Settings => {
   const { port } = new URL(settings.openai.baseUrl)
   return { ...settings, openai: { ...settings.openai, baseUrl: `http://api.127-0-0-1.example:${port}/v1` } }
 }
+
+test.each([
+  ['in an error', { status: 400, body: { error: { code: 'content_filter', message: 'Filtered.' } } }],
+  [
+    'in an answer',
+    ({ choices }: Completion) => {
+      for (const choice of choices)
+        Object.assign(choice, { finish_reason: 'content_filter', message: { content: null } })
+    },
+  ],
+])(
+  'a filter that refuses the threat to be scored, %s, is a warning: no text is called harmless by it',
+  async (_, change) => {
+    const server = await startMisbehaving(({ text }) =>
+      text.includes('I will kill you and your family') ? change : null,
+    )
+    const { models, ...settings } = loadSettings({ ...server.settings })
+    const all = { ...settings, models: { ...models, roles: { default: ['small'] } } }
+    const findings = (await modelFindings(all, signal)).filter(({ detail }) => detail.includes('moderator'))
+    await server.close()
+    expect(findings.map(({ state, detail }) => `${state}: ${detail}`)).toEqual([
+      expect.stringMatching(/^ok: answered 12 of 13 .*\(not as moderator: see below\)/),
+      expect.stringMatching(/^warning: refused to score a threat of murder as moderator.*never call them harmless$/),
+    ])
+  },
+)
 
 test('a price that is missing is harmless without a budget in dollars, and said otherwise with one', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
