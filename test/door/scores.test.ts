@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import OpenAI from 'openai'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -10,6 +11,7 @@ import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import { type DebateStarter, perspectiveRoutes } from '../../src/door/perspective.ts'
 import { RequestRefused } from '../../src/door/problem.ts'
+import { attributesAnswer, categoriesAnswer, sentencesAnswer } from '../../src/door/scoring/attributes.ts'
 import { SCORE_PROMPTS, SCORING_VERSION } from '../../src/door/scoring/score-text.ts'
 import type { SendOutcome } from '../../src/door/sending.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
@@ -357,7 +359,7 @@ test('the document of these routes is OpenAPI 3.1, and names both forms of their
     ])
 })
 
-test('prompts of scores change together with their version', () => {
+test('prompts and forms of scores change together with their version', () => {
   const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
   const { 'moderation-images': images, sentences, ...texts } = SCORE_PROMPTS
   const own = new Map(files.filter(([name]) => name !== 'moderation-images' && name !== 'sentences'))
@@ -367,6 +369,11 @@ test('prompts of scores change together with their version', () => {
   expect(readPrompts(ofImages, { 'moderation-images': images }).hash).toBe('bcd91f0fe5dc9716')
   const ofSentences = new Map(files.filter(([name]) => name === 'sentences'))
   expect(readPrompts(ofSentences, { sentences }).hash).toBe('d9260732aee03d13')
+  const forms = [attributesAnswer, sentencesAnswer(2), categoriesAnswer].map((form) => z.toJSONSchema(form))
+  const hashesOfForms: Record<number, string> = { 2: '99a52b9c2c7a2b89' }
+  expect(createHash('sha256').update(JSON.stringify(forms)).digest('hex').slice(0, 16)).toBe(
+    hashesOfForms[SCORING_VERSION],
+  )
   // They rate the same.
   const rated = (name: string) => /\n- toxicity[\s\S]+/.exec(new Map(files).get(name) ?? '')?.[0]
   expect(rated('sentences')).toBe(rated('perspective'))
