@@ -104,7 +104,7 @@ export function door(parts: DoorParts): Door {
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...time.ofCall,
         closing,
-        signal: () => AbortSignal.any([time.ofCall.gone, closing]),
+        signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
       })
     }
     let response: Response

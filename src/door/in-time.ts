@@ -8,6 +8,8 @@ const SPARE_MS = 500
 /** Most answers whose work goes on although they were given up: beyond that, what needs a dependency is refused at once. */
 const MOST_GIVEN_UP = 1_000
 
+const GIVEN_UP = new Error('the answer was given up')
+
 const REFUSED_AS = {
   redis: ['store-away', 'the store'],
   kafka: ['kafka-away', 'Kafka'],
@@ -21,8 +23,8 @@ export function unanswered(dependency: Dependency, so: string): RequestRefused {
 
 /** The time of an answer, as a route sees it. */
 export interface TimeOfCall {
-  /** Aborts when the client has gone, or the answer was given up: nobody waits for it any more. */
-  readonly gone: AbortSignal
+  /** Aborts when the client has gone, or the answer was given up: nobody waits for it any more. Made where it is asked for. */
+  gone(): AbortSignal
   /** Throws the problem of a dependency that is known not to answer: nothing is begun. */
   checkAnswers(dependency: Dependency): void
   /** The answer is given up so many ms from now, and half a second. */
@@ -49,10 +51,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
   let givenUp = 0
   return (needs: Dependency | undefined, client: AbortSignal): AnswerTime => {
     const over = Promise.withResolvers<Response>()
-    const gone = new AbortController()
-    const leave = () => gone.abort(client.reason)
-    if (client.aborted) leave()
-    else client.addEventListener('abort', leave, { once: true })
+    let gone: AbortController | undefined
     let says = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
     let timer: NodeJS.Timeout | undefined
     let waited = 0
@@ -63,14 +62,23 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
     function giveUp(): void {
       if (isAnswered) return
       isGivenUp = true
-      gone.abort(new Error('the answer was given up'))
+      gone?.abort(GIVEN_UP)
       const said = says()
       if (said instanceof RequestRefused) over.reject(said)
       else over.resolve(said)
     }
 
     const ofCall: TimeOfCall = {
-      gone: gone.signal,
+      gone() {
+        if (gone !== undefined) return gone.signal
+        const made = new AbortController()
+        const leave = () => made.abort(client.reason)
+        if (isGivenUp) made.abort(GIVEN_UP)
+        else if (client.aborted) leave()
+        else client.addEventListener('abort', leave, { once: true })
+        gone = made
+        return made.signal
+      },
       checkAnswers(dependency) {
         if (isAway(dependency) || givenUp >= MOST_GIVEN_UP)
           throw unanswered(dependency, 'does not answer now: nothing of this was begun')

@@ -117,14 +117,14 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
     call.ifLate(() => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) }))
     try {
       const answer = await complete(parts, call, id, wait)
-      if (!call.gone.aborted) return said(call, id, answer, { ignored })
+      if (!call.gone().aborted) return said(call, id, answer, { ignored })
     } catch (error) {
       const problem = error instanceof RequestRefused ? error.problem : null
       if ((problem === 'key-unknown' || problem === 'scope') && !webhook)
         await parts.asking.leave(call.caller.tenant, id)
       // It is asked: what can't be read now can be fetched.
       if (problem !== 'store-away') throw error
-      if (!call.gone.aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+      if (!call.gone().aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     }
     // Nobody has its address: nothing more is asked for it, unless a webhook is to hear of it.
     if (!webhook) await parts.asking.leave(call.caller.tenant, id)
@@ -226,7 +226,7 @@ async function complete(
   const { tenant } = call.caller
   const over = new AbortController()
   const signal = AbortSignal.any([
-    call.gone,
+    call.gone(),
     call.closing,
     over.signal,
     AbortSignal.timeout(Math.round(seconds * 1000)),

@@ -103,7 +103,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         // One sentence is the whole comment.
         const isSplit = sentences.length > 1
         if (isSplit) charge(1)
-        const whose = { tenant: caller.tenant, part: caller.id, remember, gone, signal: closing }
+        const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
         const scored = { text: comment, context, ...whose }
         // The summary is asked for by itself, so that it is the same with spans and without.
         const [{ scores, model }, spans] = await waiting(
@@ -122,7 +122,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
           const spanned = given.spanAnnotations === true ? { spanScores } : {}
           return [[name, { ...spanned, summaryScore: probability(value) }]]
         })
-        gone.throwIfAborted()
+        gone().throwIfAborted()
         const language = asked[0] ?? detected[0]
         const protocols = Array.isArray(given.debate) ? given.debate : null
         if (wantsDebate)
