@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { loadSettings } from '../config/load.ts'
 import { answer } from '../src/kit/understudy/answer.ts'
-import { applyPreset, hateSettings } from '../src/protocols/hate/settings.ts'
+import { readHateSettings } from '../src/protocols/hate/settings.ts'
 
 const post = z.object({ id: z.string(), text: z.string() })
 const counterspeech = post.extend({ type: z.literal('counterspeech'), hateSpeech: z.string() })
@@ -89,7 +89,7 @@ describe('the demo’s shelves', () => {
 
   test('are there for each perspective of the paper', () => {
     const { enabled: _, ...hate } = loadSettings({ GAVEL_PROTOCOLS_HATE_PRESET: 'paper' }).protocols.hate ?? {}
-    expect(shelves).toEqual(expect.arrayContaining([...applyPreset(hateSettings.parse(hate)).perspectives]))
+    expect(shelves).toEqual(expect.arrayContaining([...readHateSettings(hate).perspectives]))
   })
 
   test.each(shelves.filter((shelf) => shelf !== 'precedents'))(

@@ -53,6 +53,8 @@ export interface ProtocolKind {
   readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Each switch that `preset: thrifty` turns on, alone: a row of an evaluation. */
   readonly savings?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** Names of the settings that `preset: paper` sets. */
+  readonly setByPaper?: readonly string[]
   /**
    * Throws one error that names every fault in its files, one per line, as `FILE: fault`; FILE is a prompt's name, a path from
    * `config/`, or an absolute one.

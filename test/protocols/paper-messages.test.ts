@@ -155,7 +155,12 @@ describe('under `paper` what is sent is as it was', () => {
     ['safety', { supporter: false, strict: false }, '7386f2d5d323d98b'],
     ['counterspeech', {}, '35c71e616eb2b98f'],
     ['counterspeech', { steps: 'zero-shot' }, 'be5cf2eb96aafb76'],
-  ])('%s, %j', (name, over, digest) => expect(digestOf(name, over)).toBe(digest))
+  ])('%s, %j', (name, over, digest) => {
+    expect(
+      digestOf(name, over),
+      `under \`paper\` something else is sent: a setting is a departure in src/protocols/${name}/settings.ts, and a prompt keeps its text in NAME.paper.md`,
+    ).toBe(digest)
+  })
 
   test('by the curator, a calibration and the baselines', () => {
     const digest = createHash('sha256')

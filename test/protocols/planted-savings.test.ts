@@ -4,7 +4,7 @@ import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
 import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
-import { RUMOR_SAVINGS } from '../../src/protocols/rumor/settings.ts'
+import { rumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { type Asked, drive, plainFence, plainRank } from './drive.ts'
 
 // A planted model, whose answers go by what it is asked about and not by how: each saving changes labels only where its text says.
@@ -90,7 +90,7 @@ describe('rumor, before a planted model', () => {
     return [support, oppose].filter((side) => side.length > 0).length
   }
 
-  test.each(Object.entries(RUMOR_SAVINGS))('%s', (row, switches) => {
+  test.each(Object.entries(rumorSettings.savings))('%s', (row, switches) => {
     const others = all.map((judge) => judge(switches))
     const changed = items.filter((at) => others[at]?.conclusion.ruling.label !== plain[at]?.conclusion.ruling.label)
     const calls = (of: typeof plain) => of.reduce((sum, { asked }) => sum + asked.length, 0)

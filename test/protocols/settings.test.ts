@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
+import { schemaOfSettings } from '../../src/kit/contracts/settings.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { plainFence, plainRank } from './drive.ts'
 
@@ -62,44 +64,52 @@ describe('what is shipped is what the documents say', () => {
   })
 })
 
-describe('a setting is taken up to its bounds, and not beyond', () => {
-  const bounds: Record<string, Record<string, [low: number, high: number]>> = {
-    rumor: {
-      k: [1, 200],
-      rounds: [0, 10],
-      temperature: [0, 2],
-      batchSize: [1, 50],
-      sampleSize: [1, 400],
+/** The settings of each protocol in a schema of all settings. */
+const settingsIn = ({ properties }: JsonSchema) =>
+  PROTOCOLS.flatMap(({ name }) =>
+    Object.entries(properties?.protocols?.properties?.[name]?.properties ?? {}).map(
+      ([setting, schema]) => [name, setting, schema] as const,
+    ),
+  )
 
-      perAuthor: [1, 1e9],
-      unnamed: [1, 1e9],
-      splitQuestions: [0, 10_000],
-      minScored: [0, 1],
-      answerTokens: [16, 1e9],
-      overloadedRounds: [0, 10],
-      overloadedK: [1, 200],
-      overloadedComments: [1, 1e9],
-    },
-    hate: {
-      examples: [1, 50],
-      rounds: [1, 2],
-      temperature: [0, 2],
-      answerTokens: [16, 1e9],
-      minPerspectives: [0, 0.99],
-    },
-    safety: { rounds: [1, 3], k: [1, 10], temperature: [0, 2], maxImages: [1, 20], answerTokens: [16, 1e9] },
-    counterspeech: { temperature: [0, 2], answerTokens: [16, 1e9] },
-  }
-  const rows = Object.entries(bounds).flatMap(([protocol, settings]) =>
-    Object.entries(settings).map(([name, [low, high]]) => [protocol, name, low, high] as const),
+describe('a setting is taken up to the bounds that its schema file has, and not beyond', () => {
+  const rows = settingsIn(JSON.parse(document('config/schemas/settings.schema.json'))).flatMap(
+    ([protocol, name, { anyOf, ...own }]) =>
+      (anyOf ?? [own])
+        .filter(({ type }) => type === 'integer' || type === 'number')
+        .map(({ minimum, maximum }) => [protocol, name, minimum, maximum ?? 1e9] as [string, string, number, number]),
   )
 
   test.each(rows)('%s.%s from %d to %d', (protocol, name, low, high) => {
     const { enabled: _, ...given } = protocols[protocol] ?? {}
     const schema = PROTOCOLS.find((kind) => kind.name === protocol)?.settings
     const taken = (value: number) => schema?.safeParse({ ...given, [name]: value }).success
-    expect([taken(low), taken(low - 1), taken(high)]).toEqual([true, false, true])
-    if (high < 1e9) expect(taken(high + 1)).toBe(false)
+    expect([taken(low), taken(low - 1), taken(high)], 'run: npm run schemas').toEqual([true, false, true])
+    if (high < 1e9) expect(taken(high + 1), 'run: npm run schemas').toBe(false)
+  })
+})
+
+describe('what a preset changes is what the documents say', () => {
+  const described = settingsIn(schemaOfSettings(document('config/gavel.yaml')))
+  const rows = described.map(([protocol, name, { description = '' }]) => {
+    const { savings = {}, setByPaper = [] } = PROTOCOLS.find((kind) => kind.name === protocol) ?? {}
+    const saves = Object.values(savings).some((switches) => name in switches)
+    return [protocol, name, { said: String(description), saves, isSetByPaper: setByPaper.includes(name) }] as const
+  })
+
+  test.each(rows)('%s.%s', (protocol, name, { said, saves, isSetByPaper }) => {
+    const code = `src/protocols/${protocol}/settings.ts`
+    const comment = `config/gavel.yaml, the comment of protocols.${protocol}.${name}:`
+    expect(said.startsWith('(saving)'), `${comment} "(saving)" is its first word exactly if it is one in ${code}`).toBe(
+      saves,
+    )
+    if (said.startsWith('(departure)'))
+      expect(isSetByPaper, `${code}: ${name} is no departure there, but it is one in config/gavel.yaml`).toBe(true)
+    if (isSetByPaper)
+      expect(said, `${comment} it begins with "(departure)", or says what it is under \`paper\``).toMatch(
+        /^\((departure|saving)\)|paper/,
+      )
+    if (saves) expect(document(`docs/${protocol}.md`), `docs/${protocol}.md names each saving`).toContain(`\`${name}`)
   })
 })
 

@@ -9,7 +9,8 @@ import type { Outbox } from '../../contracts/ports/cases.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { type FileMessage, faultIn } from '../../data-files/file-message.ts'
 import { type Format, fileMessages } from '../../data-files/formats.ts'
-import { applyPreset, rumorSettings } from '../../protocols/rumor/settings.ts'
+import type { Preset } from '../../protocols/preset.ts'
+import { rumorSettings } from '../../protocols/rumor/settings.ts'
 import { memoryTopics } from '../../store/memory-topics.ts'
 import { understudyModel } from './model.ts'
 import { round } from './percentiles.ts'
@@ -109,15 +110,17 @@ export function savingsTable({ underPressure, ...report }: SavingsReport): Drawi
   return table(head, [...rows('(none; all)', report), ...rows('under pressure (none; all)', underPressure)])
 }
 
-/** What the preset `paper` changes to another end than to save. */
-const NO_SAVING = new Set(['preset', 'temperature', 'answerTokens', 'ties', 'oneScorer'])
+/** What the preset `paper` sets that is no switch. */
+const NUMBERS = new Set(['temperature', 'answerTokens'])
 
-/** Every other setting that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
+/** Every switch that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
 function savingsOf(settings: Settings): Saving[] {
   const { settings: given } = filePartsOf({ name: 'rumor' }, settings.protocols.rumor ?? { enabled: false })
-  const on = new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset: 'none' })))
-  const paper = Object.entries(applyPreset(rumorSettings.parse({ ...given, preset: 'paper' })))
-  const departures = paper.filter(([name, value]) => !NO_SAVING.has(name) && on.get(name) !== value)
+  const under = (preset: Preset) => new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset })))
+  const [on, off] = [under('none'), under('paper')]
+  const departures = rumorSettings.setByPaper
+    .filter((name) => !NUMBERS.has(name) && on.get(name) !== off.get(name))
+    .map((name) => [name, off.get(name)] as const)
   return [
     ...departures.map(([name, value]) => ({
       name: typeof on.get(name) === 'boolean' ? name : `${name} ${on.get(name)}`,

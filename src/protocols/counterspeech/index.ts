@@ -12,7 +12,7 @@ import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval } from './script.ts'
-import { applyPreset, COUNTERSPEECH_SAVINGS, counterspeechSettings } from './settings.ts'
+import { counterspeechSettings } from './settings.ts'
 import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
@@ -31,9 +31,10 @@ export const counterspeech = {
   } satisfies ReadingGuide,
   roles: ['scorer', 'steps-writer'],
   folders: ['aspects'],
-  settings: counterspeechSettings,
+  settings: counterspeechSettings.schema,
   paperModels: { roles: { scorer: 'gpt-4', 'steps-writer': 'gpt-4' } },
-  savings: COUNTERSPEECH_SAVINGS,
+  savings: counterspeechSettings.savings,
+  setByPaper: counterspeechSettings.setByPaper,
   ablations: {
     'zero-shot': { steps: 'zero-shot' },
     'model-written steps': { steps: 'model-written' },
@@ -88,7 +89,7 @@ function filesOf({
   prompts: files,
   files: folder,
 }: Pick<ProtocolParts, 'settings' | 'prompts' | 'files'>) {
-  const settings = applyPreset(counterspeechSettings.parse(given))
+  const settings = counterspeechSettings.parse(given)
   const [prompts, { aspects, steps }] = both(
     () => readPrompts(files, COUNTERSPEECH_PROMPTS, settings.preset),
     () => {

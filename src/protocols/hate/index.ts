@@ -13,7 +13,7 @@ import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
 import { predict } from './script.ts'
-import { applyPreset, HATE_SAVINGS, hateSettings } from './settings.ts'
+import { hateSettings, readHateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 5
@@ -42,12 +42,13 @@ export const hate = {
   } satisfies ReadingGuide,
   roles: ['perspective', 'debater', 'judge'],
   folders: ['perspectives'],
-  settings: hateSettings,
+  settings: hateSettings.schema,
   paperModels: {
     roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
     embedder: 'text-embedding-ada-002',
   },
-  savings: HATE_SAVINGS,
+  savings: hateSettings.savings,
+  setByPaper: hateSettings.setByPaper,
   ablations: {
     'round 1 alone': { rounds: 1 },
     'criteria alone': { show: 'criteria' },
@@ -64,7 +65,7 @@ export const hate = {
   voices: (turns: readonly AnsweredTurn[]) =>
     answersBySpeaker(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
   make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
-    const settings = applyPreset(hateSettings.parse(given))
+    const settings = readHateSettings(given)
     const [prompts, perspectives] = both(
       () => readPrompts(files, HATE_PROMPTS, settings.preset),
       () => readPerspectives(folder('perspectives'), settings.perspectives),

@@ -8,7 +8,7 @@ import { rumorCarry, withoutComments } from './carry.ts'
 import { readAhead } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { s2mad } from './script.ts'
-import { applyPreset, RUMOR_SAVINGS, rumorSettings } from './settings.ts'
+import { rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
 const VERSION = 6
@@ -44,9 +44,10 @@ export const rumor = {
     comments: 'stance',
   } satisfies ReadingGuide,
   roles: ['scorer', 'debater', 'judge'],
-  settings: rumorSettings,
+  settings: rumorSettings.schema,
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
-  savings: RUMOR_SAVINGS,
+  savings: rumorSettings.savings,
+  setByPaper: rumorSettings.setByPaper,
   ablations: {
     'without stance': { stance: false },
     'prompts for objective claims alone': { promptKind: 'objective' },
@@ -61,7 +62,7 @@ export const rumor = {
   /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
   contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
-    const settings = applyPreset(rumorSettings.parse(given))
+    const settings = rumorSettings.parse(given)
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
     // Draws affect what is asked: workers with another key have other settings.
     const settingsHash = shortHash([settings, samplingRank('rumor', '')])

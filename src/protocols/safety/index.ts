@@ -10,7 +10,7 @@ import { withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria } from './script.ts'
-import { applyPreset, SAFETY_SAVINGS, safetySettings } from './settings.ts'
+import { safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 5
@@ -44,7 +44,7 @@ export const safety: ProtocolKind = {
     disturbing: ['unsafe'],
   } satisfies ReadingGuide,
   roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
-  settings: safetySettings,
+  settings: safetySettings.schema,
   paperModels: {
     roles: {
       describer: 'gpt-4.1',
@@ -55,7 +55,8 @@ export const safety: ProtocolKind = {
       curator: 'gpt-4o',
     },
   },
-  savings: SAFETY_SAVINGS,
+  savings: safetySettings.savings,
+  setByPaper: safetySettings.setByPaper,
   ablations: {
     'without retrieval': { retrieval: false },
     'without supporter': { supporter: false },
@@ -78,7 +79,7 @@ export const safety: ProtocolKind = {
   contested: ({ scores: { strict, loose } }) =>
     strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,
   make({ settings: given, prompts: files, fence, samplingRank }) {
-    const settings = applyPreset(safetySettings.parse(given))
+    const settings = safetySettings.parse(given)
     const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
     const protocol: Protocol = {
       name: 'safety',

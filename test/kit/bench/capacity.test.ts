@@ -25,7 +25,7 @@ test('numbers of protocols are those of the page of costs, and every protocol of
   for (const [name, { calls, depth, tokens, usdPerThousand }] of Object.entries(COSTS)) {
     const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` | default |`)) ?? ''
     const [, , , onPage, inSequence, prompt, answers, dollars] = row.split('|').map((cell) => Number(cell.trim()))
-    expect([calls, depth, tokens, usdPerThousand]).toEqual([
+    expect([calls, depth, tokens, usdPerThousand], `${name} in COSTS of src/kit/capacity/model.ts`).toEqual([
       onPage,
       inSequence,
       (prompt ?? 0) + (answers ?? 0),
