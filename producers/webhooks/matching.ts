@@ -3,7 +3,7 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Delivery, Receiver } from '../../src/contracts/ports/webhooks.ts'
 
-/** A receiver, and which verdicts it is sent, with all that take their place; without a list all of them. */
+/** A receiver, and its filters: which verdicts of its tenant it is sent, with all that take their place; without a filter all of them. */
 export interface Hook extends Receiver {
   readonly tenant: string
   readonly protocols?: readonly string[] | undefined
@@ -28,7 +28,7 @@ export function deliveriesOf(
   return published.flatMap(({ verdict, json, ref, from }) =>
     Object.entries(hooks)
       .filter(([, hook]) => concerns(hook, verdict))
-      .map(([hook, { labels }]) => {
+      .map(([name, hook]) => {
         const { id: verdictId, protocol, revision, timing } = verdict
         const retracts = isRetraction(verdict)
         const type = retracts ? 'verdict.retracted' : 'verdict.published'
@@ -39,13 +39,13 @@ export function deliveriesOf(
         // A person's reason is theirs, and a retraction has no words.
         const quotes = !retracts && verdict.decidedBy !== 'human'
         return {
-          hook,
+          hook: name,
           verdictId,
           from,
           ref,
           protocol,
           revision,
-          follows: !retracts && !isNamed(labels, verdict.label),
+          follows: !retracts && !asksFor(hook, verdict),
           retracts,
           body,
           bare: quotes ? bodyOf(redactWords(json)) : body,
@@ -54,14 +54,18 @@ export function deliveriesOf(
   )
 }
 
-/** Whatever its label: who was sent an older one hears of it. A retraction goes to all who may have been sent what it retracts. */
+/**
+ * Whether it is sent if its receiver has an older one. A retraction goes to all who may have been sent what it retracts. A filter
+ * belongs here only if it holds for all verdicts of a protocol and subject, or says that others are never sent.
+ */
 function concerns({ tenant, protocols, final }: Hook, verdict: Verdict): boolean {
   if (verdict.tenant !== tenant) return false
   if (protocols !== undefined && !protocols.includes(verdict.protocol)) return false
   return isRetraction(verdict) || final !== true || verdict.final
 }
 
-function isNamed(labels: readonly string[] | undefined, label: string | null): boolean {
+/** Whether it is sent also if its receiver has no older one. A filter by what a later revision may change belongs here. */
+function asksFor({ labels }: Hook, { label }: Verdict): boolean {
   return labels === undefined || (label !== null && labels.includes(label))
 }
 

@@ -1,11 +1,16 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, test } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
 import { delivering } from '../../producers/webhooks/delivering.ts'
 import { deliveriesOf, type Hook } from '../../producers/webhooks/matching.ts'
 import type { Receiver, SendWebhook } from '../../src/contracts/ports/webhooks.ts'
+import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
+import { schemaOfSettings } from '../../src/kit/contracts/settings.ts'
 import { memoryWebhooks } from '../../src/store/webhook/memory.ts'
 import { webhookSender } from '../../src/stream/webhook-sender.ts'
 import { T0, thread } from '../contracts/samples.ts'
@@ -152,6 +157,29 @@ describe('verdicts', () => {
     expect(names(hooks, { final: false, label: 'non-hate' })).toEqual(['all', 'benign'])
     expect(names(hooks, { tenant: 'other' })).toEqual(['others'])
   })
+
+  /** A value of each filter, a verdict that it lets through, and one that it does not. */
+  const FILTERS: Readonly<Record<string, readonly [Partial<Hook>, ...Parameters<typeof aVerdict>[1][]]>> = {
+    protocols: [{ protocols: ['safety'] }, { protocol: 'safety', label: 'safe' }, { protocol: 'hate' }],
+    labels: [{ labels: ['non-hate'] }, { label: 'non-hate' }, { label: 'hate' }],
+    final: [{ final: true }, { final: true }, { final: false }],
+  }
+
+  test('are chosen by every filter that the settings take', () => {
+    const { properties } = schemaOfSettings(readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8'))
+    const entry = properties?.webhooks?.properties?.to?.additionalProperties as JsonSchema
+    const filters = Object.keys(entry.properties ?? {}).filter((name) => !(name in hook()))
+    expect(filters.sort(), 'FILTERS has a row for each filter of config/door.ts').toEqual(Object.keys(FILTERS).sort())
+  })
+
+  test.each(Object.entries(FILTERS))(
+    'are not sent where the filter %s holds them back',
+    (name, [set, wanted, other]) => {
+      expect(names({ one: hook(set) }, wanted)).toEqual(['one'])
+      expect(names({ one: hook(set) }, other), `producers/webhooks/matching.ts goes by ${name}`).not.toContain('one')
+      expect(names({ one: hook() }, other)).toEqual(['one'])
+    },
+  )
 
   test('that are retracted go to all who may have been sent them, as what they are', () => {
     const hooks = { benign: hook({ labels: ['non-hate'] }), safety: hook({ protocols: ['safety'] }) }

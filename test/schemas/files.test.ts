@@ -22,6 +22,7 @@ import {
 import { transcript, verdict } from '../../src/contracts/facts/verdict.ts'
 import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { examplesIn } from '../../src/kit/contracts/examples.ts'
+import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
 
 const files = readdirSync(SCHEMAS)
 const schemas = files.filter((file) => file.endsWith('.schema.json'))
@@ -304,5 +305,33 @@ describe('the settings', () => {
     }
     look(read('settings.schema.json'), '')
     expect(bare).toEqual([])
+  })
+
+  it('each name in their comment what an entry of them may hold', () => {
+    const unnamed: string[] = []
+    const look = (
+      {
+        description = '',
+        default: shipped = null,
+        properties = {},
+        additionalProperties,
+        items,
+        anyOf = [],
+      }: JsonSchema,
+      heard: string,
+      path: string,
+    ) => {
+      const said = `${heard} ${description} ${JSON.stringify(shipped)}`
+      const inner = [additionalProperties, items, ...anyOf].filter((one) => typeof one === 'object')
+      for (const entry of inner) {
+        for (const name of Object.keys(entry.properties ?? {}))
+          if (!said.includes(name)) unnamed.push(`config/gavel.yaml, the comment of ${path}: ${name} is not named`)
+        look(entry, said, path)
+      }
+      for (const [name, setting] of Object.entries(properties))
+        look(setting, said, `${path}.${name}`.replace(/^\./, ''))
+    }
+    look(read('settings.schema.json'), '', '')
+    expect(unnamed).toEqual([])
   })
 })
