@@ -121,6 +121,6 @@ export const COSTS: Readonly<
 > = {
   counterspeech: { calls: 4, depth: 1, tokens: 3_931, usdPerThousand: 0.76 },
   hate: { calls: 8, depth: 6, tokens: 5_572, usdPerThousand: 0.72 },
-  rumor: { calls: 5.1, depth: 2.5, tokens: 4_395, usdPerThousand: 0.87 },
+  rumor: { calls: 5.1, depth: 2.5, tokens: 4_396, usdPerThousand: 0.87 },
   safety: { calls: 6.1, depth: 6.1, tokens: 9_503, usdPerThousand: 4.8 },
 }
