@@ -1,5 +1,5 @@
 -- Ends an asker's leases, unless others wait for one of its answers; returns 0 then.
---@include memo-frame
+--@include memo/frame
 --@key frame
 --@arg asker
 --@arg items[]

@@ -1,5 +1,5 @@
 -- Extends leases from now; returns for each 1 if its asker still has it.
---@include memo-frame
+--@include memo/frame
 --@key frames[].frame    of questions that follow one another, and have frame and asker in common
 --@arg lease_ms          how long a lease runs
 --@arg record_ms         how long it is kept

@@ -1,6 +1,6 @@
 -- Erases what a subject knows and asks, a bounded number of items at a time; returns 1 if there is more, and how many answers it
 -- erased.
---@include memo-frame
+--@include memo/frame
 --@key index
 --@key gone
 --@key frame_prefix

@@ -1,5 +1,5 @@
 -- Ends an asker's leases: others need not wait for its answers.
---@include memo-frame
+--@include memo/frame
 --@key frame
 --@arg asker
 --@arg items[]

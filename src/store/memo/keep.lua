@@ -1,5 +1,5 @@
 -- Stores answers of askers that still have their leases, under several frames; returns for each 1 if it is stored, or was already.
---@include memo-frame
+--@include memo/frame
 --@key frames[].index
 --@key frames[].frame
 --@arg keep_ms

@@ -1,6 +1,6 @@
 -- Looks up questions about a subject. Returns for each a state and a detail: `known` and the answer, `asked` and the ms until
 -- another's lease ends, or `mine` if the asker has the lease now.
---@include memo-frame
+--@include memo/frame
 --@key index
 --@key gone              exists while the subject's answers are being erased: leases are then given, and not noted
 --@key frame

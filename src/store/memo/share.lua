@@ -1,6 +1,6 @@
 -- Links known answers to another subject as well, so that its deletion erases them; returns 0 while the subject's answers are
 -- being erased.
---@include memo-frame
+--@include memo/frame
 --@key index
 --@key gone
 --@key frame

@@ -35,7 +35,8 @@ const NAME = /^([a-z]\w*)(?:(\[\])(?:\.([a-z]\w*))?)?$/
 /**
  * Reads a script. Its header names one key or argument a line, in any order, with an optional note behind the name:
  *
- *     --@include due             the file include/due.lua, whose local functions the script may call
+ *     --@include due             the file redis/include/due.lua, whose local functions the script may call
+ *     --@include memo/frame      the file memo/include/frame.lua
  *     --@key thread              the local `thread`
  *     --@arg now  wall time, ms  the local `now`, a string like every argument
  *     --@arg protocols[]         the local `protocols`, an array of strings
@@ -55,7 +56,7 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
     const text = read(file)
     for (const { word, value } of directivesOf(file, text)) {
       if (word !== 'include') throw new Error(`${file}.lua: an included file can't declare @${word}`)
-      include(`redis/include/${value}`, [...from, file])
+      include(includedFile(value), [...from, file])
     }
     included.set(file, text)
   }
@@ -80,12 +81,18 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
 
   const body = read(name)
   for (const { word, value } of directivesOf(name, body)) {
-    if (word === 'include') include(`redis/include/${value}`, [name])
+    if (word === 'include') include(includedFile(value), [name])
     else declare(word === 'key' ? 'keys' : 'args', value)
   }
   const layout = { keys, args, lists: [...lists.values()] }
   // The included files come first, so that they can't use the script's keys and arguments.
   return { ...layout, lua: [`-- gavel: ${name}`, ...included.values(), bindingsOf(layout), body].join('\n') }
+}
+
+/** The path of an included file: what one concept includes stands in its folder, what several do in `redis/include/`. */
+export function includedFile(value: string): string {
+  const [concept, file] = value.includes('/') ? value.split('/', 2) : ['redis', value]
+  return `${concept}/include/${file}`
 }
 
 function directivesOf(file: string, text: string): { word: 'include' | 'key' | 'arg'; value: string }[] {

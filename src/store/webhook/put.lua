@@ -2,7 +2,7 @@
 -- follow, or nothing of it may be sent any more.
 --@include time
 --@include withheld
---@include webhooks
+--@include webhook/lanes
 --@key root              what the keys of all deliveries begin with
 --@key outbox
 --@key thread            that the verdict is about

@@ -1,6 +1,6 @@
 -- Ends a try. Returns 0, with nothing done, if another process has the delivery.
 --@include time
---@include webhooks
+--@include webhook/lanes
 --@key root              what the keys of all deliveries begin with
 --@arg id
 --@arg token             of the taking

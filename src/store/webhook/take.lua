@@ -1,7 +1,7 @@
 -- Hands out the heads of a hook's lanes that are due. Whose content was erased is forgotten, and the next of its lane is the head.
 -- Returns for each its id, verdict's id, body and number of tries.
 --@include time
---@include webhooks
+--@include webhook/lanes
 --@key root              what the keys of all deliveries begin with
 --@arg hook
 --@arg limit

@@ -5,17 +5,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
 import { script } from '../../../src/store/redis/script.ts'
-import { readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
+import { includedFile, readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { functionsOf, nameFaults } from '../../support/lua-names.ts'
 
 const files = globSync('**/*.lua', { cwd: SCRIPTS }).map((file) => file.replace(/\.lua$/, '').replaceAll('\\', '/'))
-const included = files.filter((name) => name.startsWith('redis/include/'))
-const scripts = files.filter((name) => !name.startsWith('redis/include/'))
+const included = files.filter((name) => name.includes('/include/'))
+const scripts = files.filter((name) => !name.includes('/include/'))
 const textOf = (name: string) => readFileSync(join(SCRIPTS, `${name}.lua`), 'utf8')
 
 /** The files that a file includes, with those that they include. */
 function includesOf(name: string): string[] {
-  const own = [...textOf(name).matchAll(/^--@include (\S+)/gm)].map(([, file]) => `redis/include/${file}`)
+  const own = [...textOf(name).matchAll(/^--@include (\S+)/gm)].map(([, file = '']) => includedFile(file))
   return own.flatMap((file) => [file, ...includesOf(file)])
 }
 
