@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import { casesNamed, type PublishedKind } from '../../src/contracts/ports/report.ts'
-import { answerRequests, type DeliveryContext, deliver, hookVerdicts, putDeadLetter } from './delivery.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
+import { answerRequests, hookVerdicts, putDeadLetter, type SendingContext, sendEntries } from './send-entries.ts'
 
 /** Most entries sent together… */
 const SENT_AT_ONCE = 64
@@ -11,14 +11,14 @@ const SENT_AT_ONCE = 64
  * second, must not fill the outbox and so pause the intake of what can be judged.
  */
 const LETTERS_AT_ONCE = { entries: 1_000, characters: 500_000 }
-/** Most entries still taken for the last delivery before a stop; the rest is left to another publisher. */
+/** Most entries still taken for the last sending before a stop; the rest is left to another publisher. */
 const LAST_SENT_AT_ONCE = 1_000
 /**
  * No more entries are taken from the outbox while this many entries, or characters of them, wait for their topics: a process has
  * some 190 MB for all that it does.
  */
 const MOST_IN_HAND = { entries: 5_000, characters: 32_000_000 }
-/** Wait before a failed delivery is retried, in ms. */
+/** Wait before entries whose sending failed are sent again, in ms. */
 const RETRY_MS = 1_000
 /** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
@@ -47,14 +47,14 @@ interface InHand extends PendingEntry {
 interface Queue {
   readonly what: PublishedKind | 'answer'
   readonly pending: InHand[]
-  /** The last delivery failed: a topic accepts nothing. */
+  /** The last sending failed: a topic accepts nothing. */
   isBlocked: boolean
   /** Called when there is something to send, or to stop for. */
   wake: () => void
 }
 
 /** A publisher at work. */
-interface Publishing extends DeliveryContext {
+interface Publishing extends SendingContext {
   /** This publisher's name, unique among all. */
   readonly name: string
   readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue, decisions: Queue]
@@ -68,7 +68,7 @@ interface Publishing extends DeliveryContext {
  * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
  * topic that accepts nothing is retried without end.
  */
-export function publisher(given: DeliveryContext & { readonly name: string }) {
+export function publisher(given: SendingContext & { readonly name: string }) {
   const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer'), queueOf('decision')] as const
   const publishing: Publishing = { ...given, queues, isStopping: false }
   let running: Promise<unknown> = Promise.resolve()
@@ -183,14 +183,14 @@ async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
   }
 }
 
-/** Delivers the first `most` entries of a queue, and removes them from the outbox; resolves to how many it were. */
+/** Sends the first `most` entries of a queue, and removes them from the outbox; resolves to how many it were. */
 async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<number> {
   const { outbox, clock } = publishing
   const first = await firstToSend(publishing, queue, most)
   if (first.length === 0) return 0
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
-    else await deliver(publishing, first, { atOnce: !queue.isBlocked })
+    else await sendEntries(publishing, first, { atOnce: !queue.isBlocked })
     if (queue.what === 'verdict') await hookVerdicts(publishing, first)
   } catch (error) {
     tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)

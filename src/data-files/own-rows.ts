@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { normalized } from '../contracts/facts/normalized.ts'
 import type { BadLine } from './file-message.ts'
-import { type FileRecord, recordsOf } from './records.ts'
+import { type FileRecord, recordsOf } from './file-records.ts'
 import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */

@@ -3,10 +3,10 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Item } from '../contracts/ports/library.ts'
 import { type Contradictions, withoutContradictions } from './contradictions.ts'
 import type { BadLine } from './file-message.ts'
+import { recordsOf } from './file-records.ts'
 import { sourceIdOf } from './formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
 import { IS_MISSING, type OwnReading, textKeyOf } from './own-rows.ts'
-import { recordsOf } from './records.ts'
 
 /** What a shelf is filled from: a line or row for each item, or a public data set. */
 export const SHELF_FORMATS = ['jsonl', 'csv', ...LABELLED_FORMATS] as const

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type BadLine, type FileMessage, message } from './file-message.ts'
-import { recordsOf } from './records.ts'
+import { recordsOf } from './file-records.ts'
 import { type ConversationTree, labelsBeside, readTrees } from './rumor-trees.ts'
 import type { FileReading } from './text-lines.ts'
 

@@ -125,7 +125,7 @@ export function budgetSettings(settings: Settings, now = () => settings): Budget
 }
 
 /** Which limits and budgets the settings set: of all others there is nothing to measure. */
-export function boundsSet({ limits, budgets }: Pick<Settings, 'limits' | 'budgets'>): {
+export function configuredBounds({ limits, budgets }: Pick<Settings, 'limits' | 'budgets'>): {
   readonly limits: readonly LimitKind[]
   readonly budgets: readonly { readonly scope: BudgetScope; readonly unit: BudgetUnit }[]
 } {

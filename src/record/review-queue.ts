@@ -93,7 +93,7 @@ export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, n
 }
 
 /** The queue is ordered by these, as any store keeps them. */
-export interface QueuedRow {
+export interface QueueRow {
   readonly verdict: string
   readonly tenant: string
   readonly protocol: string
@@ -109,35 +109,35 @@ export interface QueuedRow {
 }
 
 /** The same with its subject. */
-export interface QueueRow extends QueuedRow {
+export interface QueueRowWithSubject extends QueueRow {
   readonly kind: ReviewItem['subject']['kind']
   readonly subject: string
   readonly words: string | null
   readonly lang: string | null
 }
 
-const isBlind = ({ reasons }: QueuedRow) => reasons.split(' ').includes('second-opinion')
+const isBlind = ({ reasons }: QueueRow) => reasons.split(' ').includes('second-opinion')
 
 /** Whether a person may take this. */
-export function mayTake(row: QueuedRow, person: string, now: number): 'yes' | 'taken' | 'own' {
+export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'taken' | 'own' {
   if (isBlind(row) && row.decider === person) return 'own'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
 /** Why a person can't claim this item, which they asked for by name; null if nothing is in the way. */
-export function reservationConflict(row: QueuedRow | undefined, person: string, now: number): ReviewReservation | null {
+export function reservationConflict(row: QueueRow | undefined, person: string, now: number): ReviewReservation | null {
   const may = row === undefined ? 'yes' : mayTake(row, person, now)
   if (may === 'own') return { outcome: 'own' }
   return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
 }
 
 /** Whether somebody has claimed this, and still has it. */
-export function holds({ holder, until }: QueuedRow, person: string, now: number): boolean {
+export function holds({ holder, until }: QueueRow, person: string, now: number): boolean {
   return holder === person && (until ?? 0) > now
 }
 
 /** The rows that fit, the dearest first. */
-export function ranked<Row extends QueuedRow>(
+export function ranked<Row extends QueueRow>(
   rows: readonly Row[],
   { tenants, protocol, verdict, for: person }: QueueFilter,
   costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
@@ -168,7 +168,7 @@ export const [FIRST_RANKED, MOST_RANKED] = [256, 20_000] as const
 export function isSettled(
   best: readonly { readonly score: number }[],
   most: number,
-  read: { readonly heaviest: readonly QueuedRow[]; readonly oldest: readonly QueuedRow[]; readonly limit: number },
+  read: { readonly heaviest: readonly QueueRow[]; readonly oldest: readonly QueueRow[]; readonly limit: number },
   costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
   now: number,
 ): boolean {
@@ -180,11 +180,11 @@ export function isSettled(
 }
 
 /** Each row once. */
-export function unionOf<Row extends QueuedRow>(heaviest: readonly Row[], oldest: readonly Row[]): Row[] {
+export function unionOf<Row extends QueueRow>(heaviest: readonly Row[], oldest: readonly Row[]): Row[] {
   return [...new Map([...heaviest, ...oldest].map((row) => [row.verdict, row])).values()]
 }
 
-export function itemOf(row: QueueRow, score: number, now: number): ReviewItem {
+export function itemOf(row: QueueRowWithSubject, score: number, now: number): ReviewItem {
   const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
   const isHeld = holder !== null && until !== null && until > now
   return {

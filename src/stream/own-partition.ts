@@ -4,7 +4,7 @@ import kafkajs from 'kafkajs'
  * The partition, of so many, to which Gavel's producer sends records with this key; so does every producer that hashes keys
  * as Kafka's Java client does.
  */
-export function partitionOf(key: string, partitions: number): number {
+export function partitionForKey(key: string, partitions: number): number {
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
     partitionId,
     partitionErrorCode: 0,

@@ -5,7 +5,7 @@ import type { StreamPartitions } from '../contracts/ports/threads.ts'
  * The partitions of these topics, now and after each later `look`. The stream's clock waits for those that existed at
  * the start: one that is added later has no old messages.
  */
-export async function partitionsOf(kafka: Kafka, topics: readonly string[]) {
+export async function watchPartitions(kafka: Kafka, topics: readonly string[]) {
   const first = await namesOf(kafka, topics)
   let now: StreamPartitions = { there: first, awaited: first }
   return {

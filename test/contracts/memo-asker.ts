@@ -11,7 +11,7 @@ import { RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import type { Model } from '../../src/contracts/ports/model.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
-import { openAiModel } from '../../src/models/openai/model.ts'
+import { openAiServer } from '../../src/models/openai/model.ts'
 import { redisMemo } from '../../src/store/memo/redis.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
@@ -37,7 +37,7 @@ export interface AskerEnd {
 
 const options = JSON.parse(process.argv[2] ?? '{}') as AskerOptions
 const client = connect(options.redisUrl, () => {}, 'retrying')
-const model = openAiModel({ baseUrl: options.modelUrl, apiKey: 'none', answerFormat: 'json_schema' })
+const model = openAiServer({ baseUrl: options.modelUrl, apiKey: 'none', answerFormat: 'json_schema' })
 const view = z.object({ reasoning: z.string(), answer: z.enum(['Real', 'Fake']) })
 const { messages, temperature, maxTokens } = requestOf()
 const ask: Ask = { stage: 'opinion', role: 'debater', messages, answer: view, temperature, maxTokens }

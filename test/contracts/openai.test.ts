@@ -8,7 +8,7 @@ import { PermanentError, RetryLaterError } from '../../src/contracts/facts/error
 import type { Model } from '../../src/contracts/ports/model.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 import { PLAIN } from '../../src/models/openai/dialects.ts'
-import { type OpenAiSettings, openAiModel } from '../../src/models/openai/model.ts'
+import { type OpenAiSettings, openAiServer } from '../../src/models/openai/model.ts'
 import { failureOf, requestOf, SCHEMA, SECRET } from './model.ts'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -26,7 +26,7 @@ const settings = (baseUrl: string, answerFormat: OpenAiSettings['answerFormat'] 
 async function understudy(options: UnderstudyOptions = {}, answerFormat?: OpenAiSettings['answerFormat']) {
   const endpoint = await startUnderstudy(options)
   closing.push(() => endpoint.close())
-  return { endpoint, model: openAiModel(settings(endpoint.settings.OPENAI_BASE_URL, answerFormat)) }
+  return { endpoint, model: openAiServer(settings(endpoint.settings.OPENAI_BASE_URL, answerFormat)) }
 }
 const faulty = (kind: NonNullable<NonNullable<UnderstudyOptions['faults']>['kinds']>[number], retryAfterSeconds = 30) =>
   understudy({ faults: { rate: 1, kinds: [kind], retryAfterSeconds } })
@@ -51,7 +51,7 @@ async function endpoint(
     await new Promise((resolve) => server.close(resolve))
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
-  return { model: openAiModel(settings(url, answerFormat)), seen, url }
+  return { model: openAiServer(settings(url, answerFormat)), seen, url }
 }
 const json =
   (status: number, body: unknown, headers: Record<string, string> = {}) =>
@@ -172,7 +172,7 @@ describe('the OpenAI model', () => {
     [null, null, undefined],
   ] as const)('says up to where a prompt is worth keeping by %s', async (breakpoints, mark, options) => {
     const { url, seen } = await endpoint(json(200, completion()))
-    const model = openAiModel(settings(url), { told: () => ({ ...PLAIN, breakpoints }) })
+    const model = openAiServer(settings(url), { told: () => ({ ...PLAIN, breakpoints }) })
     const messages = [
       { role: 'system' as const, content: 'S' },
       { role: 'user' as const, content: 'Q and the form' },
@@ -358,7 +358,7 @@ describe('the OpenAI model', () => {
   })
 
   it.each(['KEY-of\nthe endpoint', 'KEY-€'])('names no key with which nothing can be asked: %j', async (apiKey) => {
-    const model = openAiModel({ ...settings('http://127.0.0.1:1/v1'), apiKey })
+    const model = openAiServer({ ...settings('http://127.0.0.1:1/v1'), apiKey })
     const failure = await refusalOf(model)
     expect(failure.code).toBe('rejected')
     expect(`${failure.stack} ${failure.cause}`).not.toContain('KEY')
@@ -367,7 +367,7 @@ describe('the OpenAI model', () => {
   it('may be tried later where no one listens', async () => {
     const one = await startUnderstudy()
     await one.close()
-    expect(await retryOf(openAiModel(settings(one.settings.OPENAI_BASE_URL)))).toMatchObject({
+    expect(await retryOf(openAiServer(settings(one.settings.OPENAI_BASE_URL)))).toMatchObject({
       code: 'unavailable',
       costsAttempt: true,
     })
@@ -543,7 +543,7 @@ describe('an endpoint that means harm', () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
     })
-    const model = openAiModel(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
+    const model = openAiServer(settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`))
     const image = `data:image/png;base64,${'A'.repeat(12 * MIB)}`
     const failure = await failureOf(model, { messages: [{ role: 'user', content: 'Q', images: [image] }] })
     expect(failure).toMatchObject({ code: 'rejected', message: 'status 413: the question is too long for this model' })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { judge } from '../../src/judging/engine/judge.ts'
 import { type Conclusion, round, type Script } from '../../src/judging/engine/script.ts'
 import { gateway } from '../../src/models/gateway.ts'
-import { openAiModel } from '../../src/models/openai/model.ts'
+import { openAiServer } from '../../src/models/openai/model.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { ARRIVAL, postOf, RULES, recordOf, thread } from '../contracts/samples.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
@@ -52,7 +52,7 @@ export async function askOnce(baseUrl: string, begin: () => Promise<void>): Prom
     protocols: new Map([['talk', protocolNamed('talk', { script: oneWord })]]),
     cases: stores.cases,
     gateway: gateway({
-      model: openAiModel({ baseUrl, apiKey: 'none', answerFormat: 'json_object' }),
+      model: openAiServer({ baseUrl, apiKey: 'none', answerFormat: 'json_object' }),
       loadImage: noImages,
       ...memoryParts(Date.now, {
         verdict: budget,

@@ -7,7 +7,7 @@ import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { command as approveProposals } from '../../src/app/commands/learn/approve.ts'
-import { learnTopic } from '../../src/app/commands/learn/learning.ts'
+import { learnTopic } from '../../src/app/commands/learn/learn-feedback.ts'
 import { command as rollbackChange } from '../../src/app/commands/library/rollback.ts'
 import { command as tellTouched } from '../../src/app/commands/library/touched.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
@@ -58,7 +58,7 @@ const folder = ownFolder('learn')
 function learnElsewhere(environment: Record<string, string>) {
   const code = `
     const { loadSettings } = await import(${JSON.stringify(join(PROJECT, 'config', 'load.ts'))})
-    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'app', 'commands', 'learn', 'learning.ts'))})
+    const { learnTopic } = await import(${JSON.stringify(join(PROJECT, 'src', 'app', 'commands', 'learn', 'learn-feedback.ts'))})
     const terminal = { out() {}, say() {}, progress() {} }
     await learnTopic(loadSettings(process.env), { all: false, json: true }, { terminal, signal: new AbortController().signal })`
   const flags = ['--disable-warning=TimeoutNegativeWarning', '--input-type=module', '--eval', code]

@@ -15,7 +15,7 @@ import { type AskResult, askContext, firstPrompt } from '../../src/models/contex
 import { unmeteredCalls, upperBound } from '../../src/models/cost.ts'
 import { withFormat } from '../../src/models/format.ts'
 import type { Slot } from '../../src/models/model-slots.ts'
-import { openAiModel } from '../../src/models/openai/model.ts'
+import { openAiServer } from '../../src/models/openai/model.ts'
 import { readUsage } from '../../src/models/openai/usage.ts'
 import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
@@ -122,7 +122,7 @@ describe('budgets', () => {
       const { thinking, ...row }: ServerDialect = DIALECTS[name]
       const alone = thinking === null ? null : { ...thinking, efforts: [] }
       running = await startUnderstudy({ dialect: { ...row, thinking: alone }, thoughts })
-      const model = openAiModel({
+      const model = openAiServer({
         baseUrl: running.settings.OPENAI_BASE_URL,
         apiKey: 'key',
         answerFormat: 'json_schema' as const,
@@ -201,7 +201,7 @@ test('the tier flex is asked for, and costs what the tier costs that the answer 
     const { thinking: _, ...row }: ServerDialect = DIALECTS[name]
     running = await startUnderstudy({ dialect: { ...row, refuses: [], thinking: null } })
     const baseUrl = running.settings.OPENAI_BASE_URL
-    const model = openAiModel({ baseUrl, apiKey: 'key', answerFormat: 'json_schema' })
+    const model = openAiServer({ baseUrl, apiKey: 'key', answerFormat: 'json_schema' })
     const { ledger } = await spending(model, 1, NO_LIMIT, { prices: { small: price }, tiers })
     await running.close()
     return usageOf(ledger).costUsd

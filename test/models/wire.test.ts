@@ -6,7 +6,7 @@ import type { AnswerOrFailure } from '../../src/contracts/facts/ask.ts'
 import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
-import { openAiModel } from '../../src/models/openai/model.ts'
+import { openAiServer } from '../../src/models/openai/model.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { ATTACKS, attacksOn } from './attacks.ts'
 import { read, TOKENS, tokensIn } from './fenced-blocks.ts'
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await once(server, 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
   asks = gateway({
-    model: openAiModel({ baseUrl, apiKey: 'k', answerFormat: 'json_schema' }),
+    model: openAiServer({ baseUrl, apiKey: 'k', answerFormat: 'json_schema' }),
     loadImage: async () => 'data:image/png;base64,AAAA',
     ...memoryParts(Date.now),
     settings: { ...GATEWAY, callTimeout: 30_000, roles: { default: ['m'] } },

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { delivering } from '../../producers/webhooks/delivering.ts'
+import { deliveryWorker } from '../../producers/webhooks/delivery-worker.ts'
 import { deliveriesOf, type Hook } from '../../producers/webhooks/matching.ts'
 import type { Receiver, SendWebhook } from '../../src/contracts/ports/webhooks.ts'
 import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
@@ -219,7 +219,7 @@ describe('what is due', () => {
       () => 'whole',
     )
     const told: string[] = []
-    const work = delivering({
+    const work = deliveryWorker({
       webhooks,
       hooks,
       clock: () => now,
@@ -379,7 +379,7 @@ describe('what is due', () => {
       if (claims.length > 0) now += 30_000
       return claims
     }
-    const work = delivering({
+    const work = deliveryWorker({
       webhooks,
       hooks: { shop: hook() },
       clock: () => now,

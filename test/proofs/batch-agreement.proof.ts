@@ -8,7 +8,7 @@ import type { Ask } from '../../src/contracts/facts/ask.ts'
 import { fences } from '../../src/contracts/facts/fence.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
-import { openAiModel } from '../../src/models/openai/model.ts'
+import { openAiServer } from '../../src/models/openai/model.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
 import { questions, RUMOR_PROMPTS } from '../../src/protocols/rumor/questions.ts'
 import { rumorSettings } from '../../src/protocols/rumor/settings.ts'
@@ -101,7 +101,7 @@ function stanceScorer() {
   const { baseUrl, answerFormat } = settings.openai
   const asking = gateway({
     ...memoryGatewayStores(settings, Date.now),
-    model: openAiModel({ baseUrl, answerFormat, apiKey: settings.openai.apiKey || 'none' }),
+    model: openAiServer({ baseUrl, answerFormat, apiKey: settings.openai.apiKey || 'none' }),
     loadImage: async () => '',
     settings: { ...gatewaySettings(settings, 'batch-agreement'), callTimeout: PATIENCE_MS },
     clock: Date.now,

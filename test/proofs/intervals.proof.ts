@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { pairedDifference } from '../../src/lab/evaluation/statistics/compare.ts'
 import {
   accuracyOf,
   type Confusion,
@@ -9,6 +8,7 @@ import {
   sumOf,
 } from '../../src/lab/evaluation/statistics/confusion.ts'
 import { bootstrap } from '../../src/lab/evaluation/statistics/intervals.ts'
+import { pairedDifference } from '../../src/lab/evaluation/statistics/paired-tests.ts'
 import { type Random, seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { tell } from '../support/pipeline.ts'
 

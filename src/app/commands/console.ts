@@ -5,7 +5,7 @@ import type { Terminal } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { logListener } from '../../operations/log.ts'
-import { consoleParts } from './console-parts.ts'
+import { localConsole } from './local-console.ts'
 
 interface ConsoleOptions {
   readonly as?: string
@@ -34,7 +34,7 @@ export const command: Command<ConsoleOptions, void> = {
     const isByLink = settings.console.signIn === 'link'
     if (!isByLink && as !== undefined)
       throw new OperatorError(`--as names whom a link signs in, and console.signIn is ${settings.console.signIn}.`)
-    const { port, printLink, close } = await consoleParts(settings, {
+    const { port, printLink, close } = await localConsole(settings, {
       link: isByLink ? { person: as ?? userInfo().username, print: printed(terminal), isUnseen: isTerminal() } : null,
       places: { replicas, prometheus },
       terminal,

@@ -19,7 +19,7 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import { readOwn } from '../../recovery/inspection/read.ts'
 import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
-import { partitionOf } from '../../stream/own-partition.ts'
+import { partitionForKey } from '../../stream/own-partition.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { commandRedis } from '../composition/redis.ts'
 import { readingClient } from './reading-client.ts'
@@ -174,7 +174,11 @@ async function lastOf(
   if (known > 0 || status !== null) return { last: known, forgotten: false }
   let last: number | null = null
   const scope = scopeOfSubject({ ref, protocol: protocol.name }, protocol)
-  const reading = { history: topicHistory(kafka, { signal, say: terminal.say }), partitionOf, progress: () => {} }
+  const reading = {
+    history: topicHistory(kafka, { signal, say: terminal.say }),
+    partitionOf: partitionForKey,
+    progress: () => {},
+  }
   const bound = { since: null, most, everywhere: false }
   await readOwn(reading, topicsOf(settings).verdicts, ref.postId, bound, (records) => {
     for (const { key, value } of records) {

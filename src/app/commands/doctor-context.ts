@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
-import { endpointOf } from '../../models/openai/endpoints.ts'
 import type { LocalServerProgram } from '../../models/openai/listed-models.ts'
+import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { FIRST, pasted } from './doctor-lines.ts'
 import type { ModelCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'

@@ -2,7 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { counted } from '../../cli/terminal.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import type { Remark } from '../../contracts/facts/verdict.ts'
-import { dialectsOf } from '../../models/openai/endpoints.ts'
+import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
 import { ENOUGH_CONTEXT } from './doctor-context.ts'
 import { pasted } from './doctor-lines.ts'
 import { hasThought, type ModelCheck } from './model-checks.ts'
@@ -19,7 +19,7 @@ export function dialectFindings(what: string, check: ModelCheck, settings: Setti
 function askedFindings(what: string, check: ModelCheck, settings: Settings): Finding[] {
   const { model, roles, stopsThinking, context } = check
   const isSmall = context !== null && context.tokens < ENOUGH_CONTEXT
-  const { thinkingTokens } = dialectsOf(settings)(model)
+  const { thinkingTokens } = dialectLookup(settings)(model)
   // That it takes no images is said of the role that shows one.
   const learnt = check.lessons.filter(({ parameter }) => parameter !== 'images')
   const warm = roles.filter(({ reply }) => reply?.remarks?.includes('temperature'))

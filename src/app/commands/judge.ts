@@ -158,7 +158,7 @@ export async function judgeFile(
     withRecording(options.out, terminal, async (recording) => {
       const [{ judgeFileSubjects }, { modelsOfEndpoints }, { metered }] = await Promise.all([
         import('./judging/file-judging.ts'),
-        import('../../models/openai/endpoints.ts'),
+        import('../../models/openai/models-of-endpoints.ts'),
         import('./judging/metered.ts'),
       ])
       const meter = metered(modelsOfEndpoints(reachable), reachable.models, Number.POSITIVE_INFINITY, () => {})

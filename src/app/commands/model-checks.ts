@@ -6,9 +6,9 @@ import { ParameterRefused, PermanentError, type Trial } from '../../contracts/fa
 import { DEFAULT_ENDPOINT, placeOf } from '../../contracts/facts/model-name.ts'
 import type { Model, ModelReply, Tier } from '../../contracts/ports/model.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
-import { dialectsOf, modelsOfEndpoints } from '../../models/openai/endpoints.ts'
 import type { DialectLesson } from '../../models/openai/learning.ts'
 import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../../models/openai/listed-models.ts'
+import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
 import { readReply } from '../../models/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
 import { tierOf, timeoutOf } from '../../models/time-limits.ts'
@@ -86,7 +86,7 @@ async function checkRole(
   { role, ask, aboutHarm = false, signal }: { role: string; ask: Ask; aboutHarm?: boolean; signal: AbortSignal },
 ): Promise<RoleCheck> {
   const messages = withFormat(ask)
-  const { thinkingTokens, effort } = dialectsOf(settings)(name)
+  const { thinkingTokens, effort } = dialectLookup(settings)(name)
   const times = settings.models
   const [protocol = '', own = protocol] = role.split('.')
   const tier = tierOf(times, protocol, own)
@@ -167,7 +167,7 @@ export function hasThought({ reply, room }: RoleCheck): boolean {
 /** Whether it may be worth telling a model to think less: it thinks or takes no temperature, and nobody has told it anything. */
 function wouldThinkLess(settings: Settings, name: string, role: RoleCheck | undefined): boolean {
   if (role === undefined || role.why !== null) return false
-  const { effort, temperature, thinkingTokens } = dialectsOf(settings)(name)
+  const { effort, temperature, thinkingTokens } = dialectLookup(settings)(name)
   const isTold = effort !== null || temperature === 'never' || thinkingTokens > 0
   return !isTold && (hasThought(role) || role.reply?.remarks?.includes('temperature') === true)
 }

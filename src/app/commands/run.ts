@@ -14,7 +14,7 @@ import { changedSettings } from '../../operations/reloading.ts'
 import { isLoopbackAddress } from '../../platform/http.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { type App, startApp } from '../composition/service.ts'
-import { consoleParts } from './console-parts.ts'
+import { localConsole } from './local-console.ts'
 
 /** Time beyond the drain after which a stop is forced, in ms. */
 const FORCE_AFTER_MS = 1_000
@@ -199,7 +199,7 @@ async function consoleBeside(app: App, settings: Settings, roles: readonly Proce
   try {
     const { host } = settings.http
     const own = `http://${isLoopbackAddress(host) ? host : '127.0.0.1'}:${app.httpPort}`
-    return await consoleParts(settings, {
+    return await localConsole(settings, {
       link: null,
       places: { replicas: [own], prometheus: undefined },
       terminal,

@@ -25,9 +25,9 @@ import { sending } from '../../door/sending.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
 import { openKeyFile } from '../../door/server/key-file.ts'
 import { type SubjectParts, subjectsRoute } from '../../door/subjects.ts'
-import { asking } from '../../judging/engine/asking.ts'
 import { openAllDue } from '../../judging/engine/open.ts'
-import { keeping } from '../../judging/threads/kept.ts'
+import { verdictRequests } from '../../judging/engine/verdict-requests.ts'
+import { messageKeeper } from '../../judging/threads/kept.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { AnswerWatch } from '../../operations/answer-watch.ts'
@@ -134,7 +134,7 @@ export function doorPart(
     }
     const { waiting, waitingPerTenant } = settings.door
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
-    const kept = keeping(settings.threads)
+    const kept = messageKeeper(settings.threads)
     const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
     const { fetch } = door({
       settings: settings.door,
@@ -193,7 +193,7 @@ export function askingPart(
   const mayOpen = () => watch.problem === null
   const opening = loops.start('opener requests', settings.clock.poll, () => openAllDue(opener, mayOpen))
   const { threads, routes, clock } = stream
-  return asking({
+  return verdictRequests({
     threads,
     memo,
     answers,

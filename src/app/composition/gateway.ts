@@ -6,7 +6,7 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { type Gateway, gateway } from '../../models/gateway.ts'
 import { imageLoader } from '../../models/images/images.ts'
-import { dialectsOf, modelsOfEndpoints } from '../../models/openai/endpoints.ts'
+import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
 import type { GatewayParts, GatewaySettings } from '../../models/parts.ts'
 import { limitLeaseMs } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
@@ -49,7 +49,7 @@ export function gatewaySettings(
   now = () => settings,
 ): GatewaySettings {
   const { models, breaker, memo, images, endpoints } = settings
-  const dialectOf = dialectsOf(settings)
+  const dialectOf = dialectLookup(settings)
   return {
     ...models,
     breaker,

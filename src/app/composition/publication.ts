@@ -4,10 +4,10 @@ import type { Settings } from '../../../config/schema.ts'
 import { groupsOf } from '../../../config/topics.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
-import type { DeliveryContext } from '../../../producers/publisher/delivery.ts'
 import { publisher } from '../../../producers/publisher/publisher.ts'
 import type { TraceparentOf } from '../../../producers/publisher/records.ts'
-import { delivering } from '../../../producers/webhooks/delivering.ts'
+import type { SendingContext } from '../../../producers/publisher/send-entries.ts'
+import { deliveryWorker } from '../../../producers/webhooks/delivery-worker.ts'
 import { deliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { traceparentOf } from '../../contracts/facts/trace.ts'
 import type { Webhooks } from '../../contracts/ports/webhooks.ts'
@@ -99,7 +99,7 @@ export function hookingOf(
   { webhooks: { to } }: Settings,
   webhooks: Pick<Webhooks, 'put'>,
   protocols: readonly Protocol[],
-): Pick<DeliveryContext, 'hook' | 'judgesReplies'> {
+): Pick<SendingContext, 'hook' | 'judgesReplies'> {
   const replies = ofReplies(protocols)
   return {
     hook: async (published) => webhooks.put(deliveriesOf(to, published)),
@@ -113,7 +113,7 @@ export function webhooksPart(
   { webhooks, loops, clock, report }: { webhooks: Webhooks } & Pick<ServiceParts, 'loops' | 'clock' | 'report'>,
 ): Closable {
   if (Object.keys(settings.to).length === 0) return { close: async () => {} }
-  const work = delivering({ webhooks, hooks: settings.to, settings, clock, report, send: webhookSender(settings) })
+  const work = deliveryWorker({ webhooks, hooks: settings.to, settings, clock, report, send: webhookSender(settings) })
   loops.start('webhooks', LOOK_MS, work.look)
   loops.start('webhooks count', COUNT_MS, work.count)
   return work

@@ -9,10 +9,10 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
-import { endpointOf } from '../../models/openai/endpoints.ts'
+import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { shortDrain } from '../../models/time-limits.ts'
 import { broadcast } from '../../operations/broadcast.ts'
-import { boundSettings, boundsSet, usedCapacity } from '../../operations/capacity.ts'
+import { boundSettings, configuredBounds, usedCapacity } from '../../operations/capacity.ts'
 import { type Closable, type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { healthOf, redisWatch } from '../../operations/health.ts'
 import { identityOf, needsSecret, type ProcessRole } from '../../operations/identity.ts'
@@ -31,7 +31,7 @@ import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
 import { whyItWaits } from '../../store/redis/refusals.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
-import { partitionsOf } from '../../stream/partitions.ts'
+import { watchPartitions } from '../../stream/partitions.ts'
 import { servedDoor } from './door.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf } from './intake.ts'
@@ -157,7 +157,7 @@ async function assemble(
     topics: inputsOf(topics),
     models,
     roles: { ...settings.models.roles, ...embedderRoles(settings) },
-    bounds: () => boundsSet(now()),
+    bounds: () => configuredBounds(now()),
     identity: identityOf(settings, roles),
     prompts: inForce.prompts(),
     objectiveSeconds: settings.objectives.latency / 1000,
@@ -176,7 +176,7 @@ async function assemble(
   if (roles.includes('publish'))
     keep(await publicationPart(settings, { redis, protocols, kafka, topics, loops, clock, report }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
-  const partitions = await partitionsOf(kafka, [topics.posts, topics.comments])
+  const partitions = await watchPartitions(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, links: redis.links, ...stream })
 

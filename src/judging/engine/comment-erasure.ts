@@ -91,7 +91,7 @@ export function commentEraser(deps: {
     const kept =
       current === null || isOver(restarted)
         ? { journal: new Map(), lostCalls: callsIn(found.journal) }
-        : await keep(current, found, restarted, deleted)
+        : await journalOfRestart(current, found, restarted, deleted)
     await others()
     return {
       record: restarted,
@@ -251,7 +251,7 @@ export function sameVersions({ versions }: CaseRecord, protocol: Protocol): bool
  * `answered` are the answers that may be kept, if not all. Others have their turn between two questions: a giant thread has
  * many, and each of its comments may be deleted by itself.
  */
-export async function keep(
+export async function journalOfRestart(
   protocol: Protocol,
   found: UnpublishedCase,
   restarted: CaseRecord,

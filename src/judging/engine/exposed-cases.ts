@@ -6,7 +6,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DeletedOwners, ExposedCase } from '../../contracts/ports/erasures.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, keep, sameVersions } from './comment-erasure.ts'
+import { caseIdsOf, deadlineAnew, ERASED_WITHIN_MS, journalOfRestart, sameVersions } from './comment-erasure.ts'
 import { callsIn } from './lost-calls.ts'
 import type { CaseTimes } from './new-case.ts'
 import { COMMENTS_AT_ONCE } from './open.ts'
@@ -50,7 +50,7 @@ export function shownCaseCleaner(deps: {
     }
     const kept =
       protocol !== undefined && sameVersions(record, protocol)
-        ? await keep(protocol, found, restarted, new Set(), withoutOwned(journal))
+        ? await journalOfRestart(protocol, found, restarted, new Set(), withoutOwned(journal))
         : { journal: new Map<string, JournalEntry>(), lostCalls: callsIn(journal) }
     return { record: restarted, ...kept, version, seen: null, withheld: true }
   }

@@ -7,7 +7,7 @@ import { placeholders } from './rules.ts'
 type Kept = Pick<ThreadRules, 'maxTextChars' | 'isPlaceholder'>
 
 /** How messages are kept under these settings. */
-export function keeping(settings: { readonly maxTextChars: number; readonly placeholders: readonly string[] }) {
+export function messageKeeper(settings: { readonly maxTextChars: number; readonly placeholders: readonly string[] }) {
   const kept: Kept = { maxTextChars: settings.maxTextChars, isPlaceholder: placeholders(settings.placeholders) }
   return {
     post: (message: PostMessage) => keptPost(message, kept),

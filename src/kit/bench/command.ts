@@ -7,7 +7,7 @@ import { notNegative, positive, protocolName, share } from '../../cli/options.ts
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Format } from '../../data-files/formats.ts'
 import { startRedis } from '../stack/servers/redis.ts'
-import { startedStack } from '../started-stack.ts'
+import { startStackForCommand } from '../stack-for-command.ts'
 import { bench } from './bench.ts'
 import { doorBench } from './door.ts'
 import { faultBench } from './faults.ts'
@@ -236,7 +236,7 @@ async function withStack<Report>(
   { say }: { say: (line: string) => void },
   measure: (own: Environment) => Promise<Report>,
 ): Promise<Report> {
-  const servers = await startedStack(environment, { kafka: 'apache', say, understudy: {} })
+  const servers = await startStackForCommand(environment, { kafka: 'apache', say, understudy: {} })
   try {
     return await measure({ ...environment, ...servers.settings })
   } finally {

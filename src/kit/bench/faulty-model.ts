@@ -6,7 +6,7 @@ import { OperatorError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { Events, Report } from '../../contracts/ports/report.ts'
 import { waitOf } from '../../judging/engine/failed-attempt.ts'
 import { askContext } from '../../models/context.ts'
-import { openAiModel } from '../../models/openai/model.ts'
+import { openAiServer } from '../../models/openai/model.ts'
 import { connect } from '../../store/redis/connect.ts'
 import type { FaultyModel } from './model-server.ts'
 import { mean, round } from './percentiles.ts'
@@ -125,7 +125,7 @@ export async function faultyModelBench(
   }
   const redis = connect(settings.redis, report, 'retrying')
   try {
-    const client = openAiModel({
+    const client = openAiServer({
       baseUrl: `http://127.0.0.1:${said}/v1`,
       apiKey: 'bench',
       answerFormat: 'json_schema',

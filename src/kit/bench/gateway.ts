@@ -4,7 +4,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { ModelRequest } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
-import { openAiModel } from '../../models/openai/model.ts'
+import { openAiServer } from '../../models/openai/model.ts'
 import { connect } from '../../store/redis/connect.ts'
 import { type CallSender, openLoop, type Phase } from './open-loop.ts'
 import type { Percentiles } from './percentiles.ts'
@@ -63,7 +63,7 @@ export async function gatewayBench(
   }
   const redis = connect(settings.redis, report, 'retrying')
   try {
-    const client = openAiModel({
+    const client = openAiServer({
       baseUrl: `http://127.0.0.1:${server.said}/v1`,
       apiKey: 'bench',
       answerFormat: 'json_schema',

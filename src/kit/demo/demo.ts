@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import { consoleParts } from '../../app/commands/console-parts.ts'
 import { untilAnswered } from '../../app/commands/judging/asked-models.ts'
 import { type WatchedEndpoint, watchedModel } from '../../app/commands/judging/watched-endpoint.ts'
 import { importShelf } from '../../app/commands/library/import.ts'
+import { localConsole } from '../../app/commands/local-console.ts'
 import { produce } from '../../app/commands/produce.ts'
 import { readingClient } from '../../app/commands/reading-client.ts'
 import { how, outcome, scoresOf, wrapped } from '../../app/commands/verdict-cells.ts'
@@ -29,7 +29,7 @@ import { logListener } from '../../operations/log.ts'
 import { whyNotLoaded } from '../../shelves/lancedb/open-tables.ts'
 import { readTopic } from '../../stream/bounded-reader.ts'
 import { namesModel } from '../stack/stack.ts'
-import { startedStack } from '../started-stack.ts'
+import { startStackForCommand } from '../stack-for-command.ts'
 import { repeatsIn } from './repeats.ts'
 
 const DEMO = join(PROJECT, 'config', 'demo')
@@ -69,7 +69,7 @@ export async function demo(
   const signal = AbortSignal.any([io.signal, gone.signal])
   const endpoint = await answeringModel(environment, () => gone.abort(), io.signal)
   terminal.say('Starting local servers …')
-  const stack = await startedStack(environment, {
+  const stack = await startStackForCommand(environment, {
     kafka: 'memory',
     say: (line) => terminal.say(`  ${line}`),
     understudy: { latencyMs: LATENCY_MS },
@@ -179,7 +179,7 @@ async function consoleOf(
   terminal: Terminal,
 ) {
   const log = logListener('silent', Date.now)
-  const pages = await consoleParts(settings, {
+  const pages = await localConsole(settings, {
     link: {
       person: userInfo().username,
       print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),

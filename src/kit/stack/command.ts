@@ -8,7 +8,7 @@ import type { Command } from '../../cli/command.ts'
 import { listOf, notNegative, port } from '../../cli/options.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { kafkaClient } from '../../stream/client.ts'
-import { startedStack } from '../started-stack.ts'
+import { startStackForCommand } from '../stack-for-command.ts'
 import { DIALECTS, type DialectName } from '../understudy/dialects/all.ts'
 import { FAULTS, type UnderstudyFault } from '../understudy/faults.ts'
 
@@ -67,7 +67,7 @@ export const command: Command<StackOptions, void> = {
     const at = options.port === undefined ? {} : { port: options.port }
     const into = options.keep === undefined ? {} : { keep: resolve(options.keep) }
     const servers = { kafka, say: terminal.say, understudy, maxmemory: MAXMEMORY, ...at, ...into }
-    const running = await startedStack(environment, servers)
+    const running = await startStackForCommand(environment, servers)
     try {
       const settings = { ...running.settings, ...fencesKey(environment, into.keep) }
       if (running.kafka !== undefined) {

@@ -1,6 +1,6 @@
-import { pairedDifference } from '../evaluation/statistics/compare.ts'
 import { type Correlation, spearman } from '../evaluation/statistics/correlation.ts'
 import { bootstrap, type Estimate } from '../evaluation/statistics/intervals.ts'
+import { pairedDifference } from '../evaluation/statistics/paired-tests.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
 import { agreementOf, isReadable, type RatingAgreement, type StepsScores } from './agreement.ts'
 import type { RatedItem } from './rated-item.ts'

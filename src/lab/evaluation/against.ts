@@ -1,8 +1,8 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { ItemOutcome } from './outcomes.ts'
 import { type OutcomePair, pairedChange, pairedTest, pairsOf } from './pairs.ts'
-import { holm } from './statistics/compare.ts'
 import type { Estimate } from './statistics/intervals.ts'
+import { holm } from './statistics/paired-tests.ts'
 import { seededRandom } from './statistics/random.ts'
 
 /** Slices with fewer items in common are not compared. */

@@ -209,7 +209,7 @@ function countsOf({
  * An estimate of a cell by the name that presets and reports use; null where the cell has none. `table` has the cells above it,
  * for what is measured against them.
  */
-export function measured(
+export function estimateOf(
   cell: EvaluationCell,
   measure: Measure,
   table: readonly EvaluationCell[] = [],

@@ -1,6 +1,6 @@
 import type { ItemOutcome } from './outcomes.ts'
-import { mcNemar, pairedDifference } from './statistics/compare.ts'
 import type { Estimate } from './statistics/intervals.ts'
+import { mcNemar, pairedDifference } from './statistics/paired-tests.ts'
 import type { Random } from './statistics/random.ts'
 
 /** One labelled item as two rows, or two runs, judged it. */

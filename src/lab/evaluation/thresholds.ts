@@ -1,5 +1,5 @@
 /** A text that people have labelled, with the old score, where there is one, and ours; from 0 to 1. */
-export interface ScoredText {
+export interface TextWithScores {
   readonly isPositive: boolean
   readonly old: number | null
   readonly ours: number
@@ -29,12 +29,12 @@ export interface ThresholdMatch {
 }
 
 /** What every threshold of ours does that makes a difference, the strictest first. At least one text is needed. */
-export function ourThresholds(texts: readonly ScoredText[]): ThresholdEffect[] {
+export function ourThresholds(texts: readonly TextWithScores[]): ThresholdEffect[] {
   return thresholds(texts.map(({ isPositive, ours }) => ({ isPositive, score: ours })))
 }
 
 /** How old thresholds are carried over, over the texts that have an old score. */
-export function carriedOver(texts: readonly ScoredText[], old: readonly number[]): ThresholdMatch[] {
+export function carriedOver(texts: readonly TextWithScores[], old: readonly number[]): ThresholdMatch[] {
   const both = texts.flatMap(({ isPositive, old: score, ours }) =>
     score === null ? [] : [{ isPositive, score, ours }],
   )

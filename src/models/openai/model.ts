@@ -89,7 +89,7 @@ export interface ModelAddress {
 }
 
 /** The models of one server with OpenAI's interface. */
-export function openAiModel(settings: OpenAiSettings, parts: DialectParts = {}): Model {
+export function openAiServer(settings: OpenAiSettings, parts: DialectParts = {}): Model {
   const plain: Dialect = { ...PLAIN, form: settings.answerFormat }
   const { told = () => plain, learnt, now } = parts
   const server = chatCompletions(settings)

@@ -13,7 +13,7 @@ export function keptScoreOn(lowest: number, highest: number) {
 }
 
 /** What is answered of several aspects in one call: of each, by its name, in the form in which it is answered alone. */
-export function scoresOf(
+export function aspectsAnswer(
   aspects: readonly { readonly name: string; readonly answer: z.ZodType<AspectScore> }[],
 ): z.ZodType<Readonly<Record<string, AspectScore>>> {
   return z.object(Object.fromEntries(aspects.map(({ name, answer }) => [name, answer])))
@@ -27,7 +27,7 @@ export function scoreIn(answer: unknown): string | undefined {
 }
 
 /** What is answered of one aspect in an answer of several. */
-export function scoreOf(answer: unknown, aspect: string): unknown {
+export function aspectAnswerIn(answer: unknown, aspect: string): unknown {
   return entryOf(z.record(z.string(), z.unknown()).safeParse(answer).data ?? {}, aspect)
 }
 

@@ -7,7 +7,7 @@ import type { AnsweredTurn, CalibrationParts, ProtocolParts } from '../kind.ts'
 import { answersBySpeaker } from '../per-speaker-answers.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { scoreIn, scoreOf } from './answers.ts'
+import { aspectAnswerIn, scoreIn } from './answers.ts'
 import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
@@ -41,7 +41,7 @@ export const counterspeech = {
     'shipped steps': { steps: 'shipped', stepsFor: 'default' },
   },
   voices: (turns: readonly AnsweredTurn[]) =>
-    answersBySpeaker(turns, 'score', scoreIn, (answer, _, name) => scoreIn(scoreOf(answer, name))),
+    answersBySpeaker(turns, 'score', scoreIn, (answer, _, name) => scoreIn(aspectAnswerIn(answer, name))),
   make(parts: ProtocolParts) {
     const { settings, prompts, aspects, steps } = filesOf(parts)
     const { fence } = parts

@@ -2,7 +2,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
-import { type AspectScore, keptScoreOn, scoresOf, stepsAnswer, type WrittenSteps } from './answers.ts'
+import { type AspectScore, aspectsAnswer, keptScoreOn, stepsAnswer, type WrittenSteps } from './answers.ts'
 import type { Aspect } from './aspects.ts'
 import type { CounterspeechSettings } from './settings.ts'
 
@@ -112,7 +112,7 @@ export function questions(parts: {
             steps: all.some(({ steps }) => steps !== undefined) ? 'yes' : '',
           }),
         ],
-        answer: scoresOf(all.map(({ aspect }) => aspect)),
+        answer: aspectsAnswer(all.map(({ aspect }) => aspect)),
       }
     },
   }

@@ -13,7 +13,7 @@ export function stanceAnswer(labels: readonly string[]) {
 export type StanceAnswer = z.infer<ReturnType<typeof stanceAnswer>>
 
 /** What several annotators answer in one call: each, by its number from 1, in the form in which it answers alone. */
-export function stancesAnswer(
+export function stanceBatchAnswer(
   each: readonly ReturnType<typeof stanceAnswer>[],
 ): z.ZodType<Readonly<Record<string, StanceAnswer>>> {
   return z.object(Object.fromEntries(each.map((answer, at) => [annotator(at), answer])))

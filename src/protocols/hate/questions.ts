@@ -10,7 +10,7 @@ import {
   type judgeAnswer,
   judgementIn,
   type StanceAnswer,
-  stancesAnswer,
+  stanceBatchAnswer,
   turnAnswer,
   type zeroShotAnswer,
   zeroShotIn,
@@ -176,7 +176,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
       maxTokens: settings.answerTokens * all.length,
       label: all.map(({ perspective }) => perspective.name).join(', '),
       messages: [...system, ...render('perspectives', { ...annotatorsIn(all, parts), text })],
-      answer: stancesAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
+      answer: stanceBatchAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
     }),
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),

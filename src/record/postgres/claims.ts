@@ -15,7 +15,7 @@ import {
   MOST_RANKED,
   MOST_TRIES,
   mayTake,
-  type QueuedRow,
+  type QueueRow,
   ranked,
   reservationConflict,
   unionOf,
@@ -23,7 +23,7 @@ import {
 import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
-type Row = QueuedRow & { readonly s: number }
+type Row = QueueRow & { readonly s: number }
 const QUEUED = 's, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
 
 function fits({ tenants, protocol, verdict }: QueueFilter) {

@@ -1,6 +1,6 @@
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { SubjectRecord } from '../../contracts/ports/record.ts'
-import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../recorded.ts'
+import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 

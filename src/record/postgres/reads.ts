@@ -8,7 +8,7 @@ import {
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, termsOf } from '../grams.ts'
-import { MOST_LEFT, recordedRow, recordedWord } from '../recorded.ts'
+import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
 import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './opened.ts'

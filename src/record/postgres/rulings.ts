@@ -4,7 +4,7 @@ import type { RulingEntry } from '../../contracts/ports/record.ts'
 import { firstDoc, isDrawn, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
 import { erase } from './erasures.ts'
-import type { PreparedBatch } from './ready.ts'
+import type { PreparedBatch } from './prepared-batch.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 

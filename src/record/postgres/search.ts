@@ -1,6 +1,6 @@
 import type { RecordFilter } from '../../contracts/ports/record.ts'
 import { PER_DAY } from '../documents.ts'
-import { MOST_CANDIDATES } from '../recorded.ts'
+import { MOST_CANDIDATES } from '../record-rows.ts'
 import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { BLOCK_SPAN, indexKeyOf } from './texts.ts'

@@ -17,7 +17,7 @@ import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
 import { PendingGrams } from './pending-grams.ts'
-import { type PreparedBatch, readyOf } from './ready.ts'
+import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
 import { settle } from './review-queue.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
@@ -89,7 +89,7 @@ export class RecordTables {
 
   async apply(batch: RecordBatch): Promise<ApplyOutcome> {
     // Before it waits for its turn: meanwhile the server does what others have begun.
-    const ready = await readyOf(batch.entries, this.#own.hashes)
+    const ready = await prepareBatch(batch.entries, this.#own.hashes)
     return await this.#step((writing) => applied(writing, batch, ready))
   }
 

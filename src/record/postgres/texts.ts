@@ -1,6 +1,6 @@
 import { PER_DAY, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
-import { type SearchableText, searchedOf } from './ready.ts'
+import { type SearchableText, searchedOf } from './prepared-batch.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { heldWords } from './transcript-bytes.ts'
 import type { WritingStep } from './writing.ts'

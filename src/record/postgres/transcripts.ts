@@ -1,7 +1,7 @@
 import type { TranscriptEntry } from '../../contracts/ports/record.ts'
 import { columnsOf, sendableText } from './connection.ts'
 import { strip } from './erasures.ts'
-import type { PreparedBatch, PreparedTranscript } from './ready.ts'
+import type { PreparedBatch, PreparedTranscript } from './prepared-batch.ts'
 import { indexed } from './texts.ts'
 import { subjectsOf, type WritingStep } from './writing.ts'
 

@@ -14,8 +14,8 @@ import {
   MOST_RANKED,
   MOST_TRIES,
   mayTake,
-  type QueuedRow,
   type QueueRow,
+  type QueueRowWithSubject,
   ranked,
   reservationConflict,
   unionOf,
@@ -57,7 +57,7 @@ export class Claims {
   }
 
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
-  #best(filter: QueueFilter, most: number, now: number): { row: QueuedRow; score: number }[] {
+  #best(filter: QueueFilter, most: number, now: number): { row: QueueRow; score: number }[] {
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
       const heaviest = this.#rows(filter, 'weight DESC, since', limit)
       const oldest = heaviest.length < limit ? [] : this.#rows(filter, 'since', limit)
@@ -66,13 +66,13 @@ export class Claims {
     }
   }
 
-  #rows(filter: QueueFilter, order: string, limit: number): QueuedRow[] {
+  #rows(filter: QueueFilter, order: string, limit: number): QueueRow[] {
     const { sql, values } = fits(filter)
-    return this.#sql.all<QueuedRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
+    return this.#sql.all<QueueRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
-  #withSubject(row: QueuedRow): QueueRow {
-    const own = this.#sql.get<Pick<QueueRow, 'kind' | 'subject' | 'words' | 'lang'>>(
+  #withSubject(row: QueueRow): QueueRowWithSubject {
+    const own = this.#sql.get<Pick<QueueRowWithSubject, 'kind' | 'subject' | 'words' | 'lang'>>(
       'SELECT kind, subjects.id AS subject, begins AS words, lang FROM queue JOIN subjects USING (s) WHERE queue.verdict = ?',
       row.verdict,
     )
@@ -84,7 +84,7 @@ export class Claims {
     const all = this.#sql.get<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${sql}`, ...values)?.n ?? 0
     const person = filter.for
     if (person === undefined) return all
-    const others = this.#sql.all<QueuedRow>(
+    const others = this.#sql.all<QueueRow>(
       `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
       ...values,
       ...values,

@@ -2,7 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Entry } from '../../contracts/ports/record.ts'
 import type { ArrivalCounter } from './arrivals.ts'
-import type { QueueRows } from './review-queue.ts'
+import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -19,9 +19,9 @@ export class RecordErasures {
   #mustTruncate = true
 
   readonly #arrivals: ArrivalCounter
-  readonly #queue: QueueRows
+  readonly #queue: QueueTable
 
-  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueRows) {
+  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueTable) {
     this.#sql = sql
     this.#texts = texts
     this.#arrivals = arrivals

@@ -4,13 +4,13 @@ import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts
 import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, termsOf } from '../grams.ts'
-import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../recorded.ts'
+import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
 import { reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, tenantToken } from './text-index.ts'
 
 /** One subject as the file has it; the JSON in it is parsed elsewhere. */
-export interface SubjectRows {
+export interface StoredSubject {
   readonly subject: ThreadRef
   readonly lang: string | null
   readonly deletedAt: number | null
@@ -58,7 +58,7 @@ export class RecordReads {
     return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
   }
 
-  subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind | undefined }): SubjectRows | null {
+  subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind | undefined }): StoredSubject | null {
     const found = this.#sql.snapshot(() =>
       this.#sql.all<SubjectRow>(SUBJECTS, tenant, ...SUBJECT_KINDS, id).map((row) => this.#rowsOf(row, MOST_WORDS)),
     )
@@ -67,7 +67,7 @@ export class RecordReads {
   }
 
   /** The subjects behind this one that have anything to export, or that people decided on, each whole. */
-  page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: SubjectRows[] } {
+  page(after: number, most: number, only: 'decided' | undefined): { last: number; subjects: StoredSubject[] } {
     const decided = `AND (EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s AND said = 'decision')
       OR EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND decided_by = 'human'))`
     const sql = `SELECT * FROM subjects WHERE s > ? ${only === 'decided' ? decided : ''} ORDER BY s LIMIT ?`
@@ -79,7 +79,7 @@ export class RecordReads {
   }
 
   /** `mostWords`: the newest of what was said of it; all of it otherwise. */
-  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): SubjectRows {
+  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): StoredSubject {
     return {
       subject: { tenant, postId: id, kind },
       lang,
@@ -232,7 +232,7 @@ interface SubjectRow {
 }
 
 /** It was deleted, and not judged since. */
-function isDeleted({ deletedAt, verdicts }: SubjectRows): boolean {
+function isDeleted({ deletedAt, verdicts }: StoredSubject): boolean {
   return (
     deletedAt !== null &&
     verdicts.every(({ json }) => (JSON.parse(json) as { decidedBy: string }).decidedBy === 'deleted')

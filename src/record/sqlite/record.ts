@@ -1,11 +1,11 @@
 import { existsSync, statSync } from 'node:fs'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import { recordedRow, recordedVerdict, recordedWord } from '../recorded.ts'
+import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Costs } from '../review-queue.ts'
 import type { Claims } from './claims.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
-import type { RecordReads, SubjectRows } from './reads.ts'
+import type { RecordReads, StoredSubject } from './reads.ts'
 import { isInMemory } from './schema.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
 
@@ -112,7 +112,7 @@ export async function sqliteReviewQueue(
   }
 }
 
-function subjectOf({ verdicts, said, ...subject }: SubjectRows) {
+function subjectOf({ verdicts, said, ...subject }: StoredSubject) {
   return { ...subject, verdicts: verdicts.map(recordedVerdict), said: said.map(recordedWord) }
 }
 

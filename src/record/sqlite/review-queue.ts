@@ -22,7 +22,7 @@ interface StandingRow {
 const MOST_OPINIONS = 10
 
 /** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
-export class QueueRows {
+export class QueueTable {
   readonly #sql: Sql
   readonly #isSecond: (id: string) => boolean
   readonly #touched = new Map<number, Set<string>>()

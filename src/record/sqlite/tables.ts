@@ -17,7 +17,7 @@ import { firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
 import { noteSubject } from '../note-subject.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { ANY, RecordErasures } from './erasures.ts'
-import { QueueRows } from './review-queue.ts'
+import { QueueTable } from './review-queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
@@ -46,7 +46,7 @@ export class RecordTables {
   readonly #settings: TableSettings
   readonly #erasures: RecordErasures
   readonly #arrivals: ArrivalCounter
-  readonly #queue: QueueRows
+  readonly #queue: QueueTable
   readonly #tidying: Tidying
   readonly #draw: Hmac
   #full = false
@@ -62,7 +62,7 @@ export class RecordTables {
     const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
     this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
-    this.#queue = new QueueRows(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
+    this.#queue = new QueueTable(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
     this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,

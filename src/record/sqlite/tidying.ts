@@ -1,7 +1,7 @@
 import { docAt } from '../documents.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
-import type { QueueRows } from './review-queue.ts'
+import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 
@@ -19,13 +19,13 @@ export class Tidying {
   readonly #sql: Sql
   readonly #texts: TextIndex
   readonly #erasures: RecordErasures
-  readonly #queue: QueueRows
+  readonly #queue: QueueTable
   readonly #arrivals: ArrivalCounter
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
 
   constructor(
     settings: { readonly keep: number; readonly sourceKeep: number },
-    parts: { sql: Sql; texts: TextIndex; erasures: RecordErasures; queue: QueueRows; arrivals: ArrivalCounter },
+    parts: { sql: Sql; texts: TextIndex; erasures: RecordErasures; queue: QueueTable; arrivals: ArrivalCounter },
   ) {
     this.#settings = settings
     this.#sql = parts.sql

@@ -11,8 +11,8 @@ import { type FileMessage, message } from '../../../src/data-files/file-message.
 import { DIALECTS, type DialectName } from '../../../src/kit/understudy/dialects/all.ts'
 import type { ServerDialect } from '../../../src/kit/understudy/dialects/dialect.ts'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
-import { modelsOfEndpoints } from '../../../src/models/openai/endpoints.ts'
 import type { DialectLesson } from '../../../src/models/openai/learning.ts'
+import { modelsOfEndpoints } from '../../../src/models/openai/models-of-endpoints.ts'
 import { noLibrary } from '../../support/parts.ts'
 
 const running: Understudy[] = []

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
 import { judgeFile } from '../../../src/app/commands/judge.ts'
-import { judgedFile } from '../../../src/app/commands/judged.ts'
 import { command as approveProposals } from '../../../src/app/commands/learn/approve.ts'
 import { command as learnCommand } from '../../../src/app/commands/learn/learn.ts'
-import { learnFile } from '../../../src/app/commands/learn/learning.ts'
+import { learnFile } from '../../../src/app/commands/learn/learn-feedback.ts'
 import { command as listProposals } from '../../../src/app/commands/learn/list.ts'
 import { command as rejectProposals } from '../../../src/app/commands/learn/reject.ts'
 import { command as showProposal } from '../../../src/app/commands/learn/show.ts'
 import { command as libraryHistory } from '../../../src/app/commands/library/history.ts'
 import { command as rollbackChange } from '../../../src/app/commands/library/rollback.ts'
+import { verdictsInFile } from '../../../src/app/commands/verdict-sources.ts'
 import { makeCurations } from '../../../src/app/composition/make-protocols.ts'
 import { startStandIn } from '../../../src/commands.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
@@ -648,7 +648,7 @@ describe('gavel learn', () => {
       { verdict: 1 },
       human,
     )
-    const looked = judgedFile(path, (line) => bad.push(line))
+    const looked = verdictsInFile(path, (line) => bad.push(line))
     const { signal } = new AbortController()
     const verdicts = await looked.verdicts(new Set(['safety default p1']), signal)
     expect([...verdicts.values()].map(({ id }) => id)).toEqual(['safety~p1~r2'])

@@ -10,7 +10,7 @@ import { message } from '../../../src/data-files/file-message.ts'
 import { judge } from '../../../src/judging/engine/judge.ts'
 import { type Conclusion, round, type Script } from '../../../src/judging/engine/script.ts'
 import { gateway } from '../../../src/models/gateway.ts'
-import { openAiModel } from '../../../src/models/openai/model.ts'
+import { openAiServer } from '../../../src/models/openai/model.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, postOf, RULES, recordOf, T0, thread } from '../../contracts/samples.ts'
 import { type Misbehaviour, startMisbehaving } from '../../support/misbehaving.ts'
@@ -96,7 +96,7 @@ async function inService(row: ServerError, body: unknown) {
   const opening = { cases: [{ record, seen: state.version }], waiting: [], dormant: [], nextDue: null, final: false }
   const [id = ''] = await stores.threads.open(state, opening)
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = server.settings
-  const model = openAiModel({ baseUrl, apiKey, answerFormat: 'json_schema' })
+  const model = openAiServer({ baseUrl, apiKey, answerFormat: 'json_schema' })
   const settings = { ...GATEWAY, callTimeout: 10_000, holds: true }
   const work = judge({
     protocols: new Map([['talk', protocolNamed('talk', { script: oneQuestion })]]),
@@ -148,7 +148,7 @@ async function inService(row: ServerError, body: unknown) {
 }
 
 /** The understudy knows no such question: what it says when it is asked is put into the asked form. */
-function answering(model: ReturnType<typeof openAiModel>): ReturnType<typeof openAiModel> {
+function answering(model: ReturnType<typeof openAiServer>): ReturnType<typeof openAiServer> {
   return {
     complete: async (request) => ({ ...(await model.complete(request)), text: JSON.stringify({ word: 'yes' }) }),
   }

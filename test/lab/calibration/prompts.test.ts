@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
-import { calibrationOf } from '../../../src/lab/commands/calibrate/calibration.ts'
+import { calibrationOf } from '../../../src/lab/commands/calibrate/calibration-questions.ts'
 import { kindOf, textIn } from '../../support/evaluating.ts'
 
 // Every deciding point of Figures 4 and 6, read in the paper and put into words of our own, in the paper's order.

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
-import { recordsOf } from '../../../src/data-files/records.ts'
+import { recordsOf } from '../../../src/data-files/file-records.ts'
 import type { FileReading } from '../../../src/data-files/text-lines.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-files-'))

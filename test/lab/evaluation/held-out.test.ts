@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { loadSettings } from '../../../config/load.ts'
 import { type JudgeOptions, judgeFile } from '../../../src/app/commands/judge.ts'
 import { command as approveProposals } from '../../../src/app/commands/learn/approve.ts'
-import { learnFile } from '../../../src/app/commands/learn/learning.ts'
+import { learnFile } from '../../../src/app/commands/learn/learn-feedback.ts'
 import { command as dropShelf } from '../../../src/app/commands/library/drop.ts'
 import { importShelf } from '../../../src/app/commands/library/import.ts'
 import { found } from '../../../src/contracts/facts/library.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { noComments } from '../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
-import { emptyCell, measured } from '../../../src/lab/evaluation/evaluation.ts'
+import { emptyCell, estimateOf } from '../../../src/lab/evaluation/evaluation.ts'
 import type { ItemOutcome } from '../../../src/lab/evaluation/outcomes.ts'
 import { ratingScores } from '../../../src/lab/evaluation/rating-scores.ts'
 import { kappaOfVotes, repeatScores } from '../../../src/lab/evaluation/repeat-scores.ts'
@@ -175,8 +175,8 @@ it('the mean of a correlation is over the aspects, and not over the rating of th
   const given = { relevance: [1], coherence: [1], unified: [1] }
   const aspects = ratingScores(rated, new Map(rated.map(({ id }) => [id, given])), '1')
   const cell = { ...emptyCell('row', 'data', ''), aspects }
-  expect(measured(cell, 'spearman:mean')?.value).toBeCloseTo(0, 12)
-  expect(measured(cell, 'spearman:unified')?.value).toBeCloseTo(1, 12)
+  expect(estimateOf(cell, 'spearman:mean')?.value).toBeCloseTo(0, 12)
+  expect(estimateOf(cell, 'spearman:unified')?.value).toBeCloseTo(1, 12)
 })
 
 describe('a comparison', () => {

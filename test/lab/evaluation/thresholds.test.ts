@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { carriedOver, ourThresholds, type ScoredText } from '../../../src/lab/evaluation/thresholds.ts'
+import { carriedOver, ourThresholds, type TextWithScores } from '../../../src/lab/evaluation/thresholds.ts'
 
 /** Ten texts: an old model and ours that agree in order, on other scales. */
-const TEXTS: ScoredText[] = [
+const TEXTS: TextWithScores[] = [
   ...[0.95, 0.9, 0.8, 0.6].map((old) => ({ isPositive: true, old, ours: old / 2 })),
   { isPositive: false, old: 0.85, ours: 0.42 },
   ...[0.5, 0.4, 0.3, 0.2, 0.1].map((old) => ({ isPositive: false, old, ours: old / 2 })),

@@ -7,7 +7,7 @@ import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '.
 import type { Model, ModelRequest } from '../../../src/contracts/ports/model.ts'
 import { PLAIN } from '../../../src/models/openai/dialects.ts'
 import type { DialectLesson } from '../../../src/models/openai/learning.ts'
-import { openAiModel } from '../../../src/models/openai/model.ts'
+import { openAiServer } from '../../../src/models/openai/model.ts'
 import { requestOf } from '../../contracts/model.ts'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -46,7 +46,7 @@ async function server(
   })
   const baseUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/v1`
   const lessons: DialectLesson[] = []
-  const model = openAiModel(
+  const model = openAiServer(
     { baseUrl, apiKey: 'k', answerFormat: 'json_schema' },
     { learnt: (lesson) => lessons.push(lesson), told: () => Object.assign({}, PLAIN, told), ...parts },
   )

@@ -12,7 +12,7 @@ import { FILE_TOPICS, feeding, subjectsOf } from '../../../data-files/file-topic
 import { type Format, sourceIdOf } from '../../../data-files/formats.ts'
 import { heldOut } from '../../../data-files/held-out.ts'
 import { LABELLED_FORMATS } from '../../../data-files/labelled-sets.ts'
-import { endpointOf, modelsOfEndpoints } from '../../../models/openai/endpoints.ts'
+import { endpointOf, modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { presetIn } from '../../../protocols/preset.ts'
 import { memoryTopics } from '../../../store/memory-topics.ts'

@@ -3,7 +3,7 @@ import { OperatorError, PermanentError, RetryLaterError } from '../../../contrac
 import { type EndpointNames, remedyFor } from '../../../contracts/facts/model-name.ts'
 import type { Clock } from '../../../contracts/ports/clock.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
-import { endpointOf, modelsOfEndpoints } from '../../../models/openai/endpoints.ts'
+import { endpointOf, modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 
 /** The model of a command that judges a file, and whether there is anybody to answer. */
 export interface WatchedEndpoint {

@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { counted, printable, printableJson } from '../../../cli/terminal.ts'
 import type { LearningTally } from '../../../shelves/curator/tally.ts'
-import { learnFile, learnTopic } from './learning.ts'
+import { learnFile, learnTopic } from './learn-feedback.ts'
 
 interface Options {
   readonly judged?: string

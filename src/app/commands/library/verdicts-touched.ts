@@ -8,8 +8,8 @@ import type { ShelvedItem, TracedItems } from '../../../contracts/ports/library.
 import { subjectKey } from '../../../shelves/curator/feedback.ts'
 import { restingOn, type TouchedVerdict } from '../../../shelves/curator/touched.ts'
 import { readTopic } from '../../../stream/bounded-reader.ts'
-import { eachLine } from '../judged.ts'
 import { readingClient } from '../reading-client.ts'
+import { eachLine } from '../verdict-sources.ts'
 
 export interface TouchedOptions {
   /** Verdicts of "gavel judge --json", in place of the topic. */

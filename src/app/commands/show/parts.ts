@@ -11,7 +11,7 @@ import { knownSecretOf } from '../../../store/redis/shared-key.ts'
 import { type ReadingControl, topicHistory } from '../../../stream/bounded-reader.ts'
 import type { KafkaClient } from '../../../stream/client.ts'
 import { groupProgress } from '../../../stream/offsets.ts'
-import { partitionOf } from '../../../stream/own-partition.ts'
+import { partitionForKey } from '../../../stream/own-partition.ts'
 import { memoryGatewayStores } from '../../composition/gateway.ts'
 import { inputOf } from '../../composition/intake.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
@@ -52,7 +52,7 @@ export function inspectionParts(
       threads,
       again,
       clock,
-      partitionOf,
+      partitionOf: partitionForKey,
       progress,
       history: topicHistory(kafka, waiting),
       groupProgress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),

@@ -18,7 +18,7 @@ import { partsOf, type RatingParts } from '../../calibration/parts.ts'
 import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
 import { FEWEST_UNITS } from '../../evaluation/statistics/intervals.ts'
 import { pText } from '../../evaluation/summary.ts'
-import { calibrationOf } from './calibration.ts'
+import { calibrationOf } from './calibration-questions.ts'
 import { type CalibrationCost, costOf } from './plan.ts'
 import { type CalibrateOptions, type CalibrationResult, modelsOf, runCalibration, sizesOf } from './run.ts'
 

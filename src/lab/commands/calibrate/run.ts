@@ -20,7 +20,7 @@ import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
 import type { RatingParts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
 import { type StepsProvenance, stepsFile } from '../../calibration/steps-file.ts'
-import { askingFor, type ScoringModel } from './calibration.ts'
+import { askingFor, type ScoringModel } from './calibration-questions.ts'
 import type { CalibrationCost } from './plan.ts'
 
 /** The understudy's name for itself: it is no language model, and steps that suit it suit none. */

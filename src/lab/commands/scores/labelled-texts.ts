@@ -1,7 +1,7 @@
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
-import { recordsOf } from '../../../data-files/records.ts'
+import { recordsOf } from '../../../data-files/file-records.ts'
 import type { FileReading } from '../../../data-files/text-lines.ts'
 
 export interface LabelledText {

@@ -4,7 +4,7 @@ import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway
 import type { Model } from '../../../contracts/ports/model.ts'
 import { ATTRIBUTES, type Attribute } from '../../../door/scoring/attributes.ts'
 import { NoScore, type NoScoreReason } from '../../../door/scoring/score-text.ts'
-import type { ScoredText } from '../../evaluation/thresholds.ts'
+import type { TextWithScores } from '../../evaluation/thresholds.ts'
 import type { LabelledText } from './labelled-texts.ts'
 
 /** Keeps fences as they are from run to run, so that answers that were kept fit their questions. */
@@ -13,7 +13,7 @@ const SECRET = 'texts that people have labelled'
 const WHOSE = { tenant: 'default', part: 'scores' }
 
 export interface ScoredTexts {
-  readonly texts: readonly ScoredText[]
+  readonly texts: readonly TextWithScores[]
   /** Texts without a score, by why. */
   readonly unscored: Readonly<Partial<Record<NoScoreReason, number>>>
   /** What the endpoint calls the models that gave the scores. */
@@ -30,7 +30,7 @@ export async function scoredTexts(
   const stores = memoryGatewayStores(settings, clock)
   const gateway = gatewayOf(settings, { stores, secret: SECRET, clock, report: () => {}, model })
   const { scorer } = scoringPart(settings, { gateway, secret: SECRET, clock })
-  const scored = new Map<number, ScoredText>()
+  const scored = new Map<number, TextWithScores>()
   const unscored: Partial<Record<NoScoreReason, number>> = {}
   const models = new Set<string>()
   const waiting = texts.entries()

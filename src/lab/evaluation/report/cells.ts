@@ -1,4 +1,4 @@
-import { type Evaluation, type EvaluationCell, measured } from '../evaluation.ts'
+import { type Evaluation, type EvaluationCell, estimateOf } from '../evaluation.ts'
 import type { Measure, PresetTable } from '../presets/preset.ts'
 import { points, withInterval } from '../summary.ts'
 
@@ -80,7 +80,7 @@ function ownMeasures(table: readonly EvaluationCell[]): Measure[] {
 }
 
 function estimateIn(cell: EvaluationCell, measure: Measure, table: readonly EvaluationCell[]): string {
-  const estimate = cell.why === null ? measured(cell, measure, table) : null
+  const estimate = cell.why === null ? estimateOf(cell, measure, table) : null
   if (estimate === null) return ''
   if (isPValue(measure)) return estimate.value === null ? '–' : estimate.value.toExponential(2)
   if (measure === 'seconds') return estimate.value === null ? '–' : estimate.value.toFixed(1)

@@ -1,6 +1,6 @@
 import { dot, gridY, link, type PlotOptions, ruleX, text } from '@observablehq/plot'
 import { printable } from '../../../contracts/facts/printable.ts'
-import { type EvaluationCell, measured } from '../evaluation.ts'
+import { type EvaluationCell, estimateOf } from '../evaluation.ts'
 import type { Measure } from '../presets/preset.ts'
 import { figure, logTicks } from './drawing.ts'
 import { foreign, html, type Markup } from './markup.ts'
@@ -78,7 +78,7 @@ function picture(cells: readonly EvaluationCell[], measure: Measure, cost: Cost)
 }
 
 function pointOf(cell: EvaluationCell, measure: Measure, cost: Cost, first: boolean) {
-  const { value = null, interval = null } = measured(cell, measure) ?? {}
+  const { value = null, interval = null } = estimateOf(cell, measure) ?? {}
   const quality = value === null ? null : value * 100
   return {
     name: printable(cell.row, LONGEST_NAME),

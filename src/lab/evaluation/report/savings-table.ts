@@ -1,5 +1,5 @@
 import type { CostCurve } from '../curve-rows.ts'
-import { type Evaluation, type EvaluationCell, measured } from '../evaluation.ts'
+import { type Evaluation, type EvaluationCell, estimateOf } from '../evaluation.ts'
 import { points } from '../summary.ts'
 import { agreementOfVoices } from '../voices.ts'
 import type { TextTable } from './cells.ts'
@@ -58,9 +58,9 @@ function savingsTable(cells: readonly EvaluationCell[], curve: CostCurve | undef
 
 /** Macro-F1 in points, or the mean ρ over aspects. */
 function qualityOf(cell: EvaluationCell): string {
-  const f1 = measured(cell, 'macroF1')?.value
+  const f1 = estimateOf(cell, 'macroF1')?.value
   if (f1 != null) return points(f1)
-  const rho = measured(cell, 'spearman:mean')?.value
+  const rho = estimateOf(cell, 'spearman:mean')?.value
   return rho == null ? '–' : `ρ ${rho.toFixed(3)}`
 }
 

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fleissKappa, humanCeiling, krippendorffAlpha } from '../../../../src/lab/evaluation/statistics/agreement.ts'
-import { holm, mcNemar, pairedDifference } from '../../../../src/lab/evaluation/statistics/compare.ts'
 import {
   calibrationError,
   reliability,
@@ -21,6 +20,7 @@ import {
 import { kendallTauB, spearman } from '../../../../src/lab/evaluation/statistics/correlation.ts'
 import { bootstrap, quantileOf, reachOf, wilson } from '../../../../src/lab/evaluation/statistics/intervals.ts'
 import { ndcg, randomNdcg } from '../../../../src/lab/evaluation/statistics/ndcg.ts'
+import { holm, mcNemar, pairedDifference } from '../../../../src/lab/evaluation/statistics/paired-tests.ts'
 import { seededRandom } from '../../../../src/lab/evaluation/statistics/random.ts'
 
 /** Values of scikit-learn, SciPy, statsmodels and krippendorff; `references.py` makes them. */

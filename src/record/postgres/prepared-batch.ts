@@ -31,7 +31,7 @@ export interface PreparedBatch {
   readonly transcripts: ReadonlyMap<TranscriptEntry, PreparedTranscript>
 }
 
-export async function readyOf(entries: RecordBatch['entries'], hashes: GramHashes): Promise<PreparedBatch> {
+export async function prepareBatch(entries: RecordBatch['entries'], hashes: GramHashes): Promise<PreparedBatch> {
   const rulings = new Map<RulingEntry, SealedValue>()
   const transcripts = new Map<TranscriptEntry, PreparedTranscript>()
   let until = performance.now() + WORKED_MS

@@ -3,9 +3,9 @@ import { posts } from '../../../consumers/posts.ts'
 import { caseRecord } from '../../../src/contracts/facts/case.ts'
 import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { VerdictRequest } from '../../../src/contracts/ports/answers.ts'
-import { asking } from '../../../src/judging/engine/asking.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { router } from '../../../src/judging/engine/routes.ts'
+import { verdictRequests } from '../../../src/judging/engine/verdict-requests.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { HOUR, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
 import { intakeContext } from '../../support/intake-context.ts'
@@ -57,7 +57,7 @@ function setUp(onlyAsked = false) {
     },
     orphanLetter: ({ offset }) => ({ key: offset, letter: offset }),
   })
-  const door = asking({
+  const door = verdictRequests({
     threads,
     routes,
     protocols: PROTOCOLS,

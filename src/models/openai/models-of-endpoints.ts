@@ -7,7 +7,7 @@ import { DIALECTS, PLAIN } from './dialects.ts'
 import { chatCompletions, type DialectParts, type OpenAiSettings, openAiModels } from './model.ts'
 
 /** The part of the settings that names all endpoints and models' dialects. */
-export interface EndpointsSettings {
+export interface AllEndpointSettings {
   /** The default endpoint. */
   readonly openai: OpenAiSettings
   /** The others, by name. */
@@ -23,7 +23,7 @@ export interface EndpointsSettings {
  * refusals have shown.
  */
 export function modelsOfEndpoints(
-  settings: EndpointsSettings,
+  settings: AllEndpointSettings,
   { learnt, now }: Pick<DialectParts, 'learnt' | 'now'> = {},
 ): Model {
   const servers = new Map(
@@ -35,7 +35,7 @@ export function modelsOfEndpoints(
   return openAiModels({
     learnt,
     now,
-    told: dialectsOf(settings),
+    told: dialectLookup(settings),
     placeOf: ofEach((name) => {
       const { endpoint, model } = placeOf(name, settings.endpoints)
       const server = servers.get(endpoint)
@@ -57,7 +57,7 @@ function ofEach<Said>(find: (model: string) => Said): (model: string) => Said {
 
 /** The URL of a model's endpoint, and how its settings are called. */
 export function endpointOf(
-  { openai, endpoints }: Pick<EndpointsSettings, 'openai' | 'endpoints'>,
+  { openai, endpoints }: Pick<AllEndpointSettings, 'openai' | 'endpoints'>,
   model: string,
 ): EndpointNames & { readonly baseUrl: string } {
   const { endpoint } = placeOf(model, endpoints)
@@ -66,12 +66,12 @@ export function endpointOf(
 }
 
 /** What each model is told to take, by its name in the settings. */
-export function dialectsOf(settings: EndpointsSettings): (model: string) => Dialect {
+export function dialectLookup(settings: AllEndpointSettings): (model: string) => Dialect {
   return ofEach((model) => dialectOf(model, settings))
 }
 
 /** What a model is told to take, by its name in the settings. */
-export function dialectOf(name: string, settings: EndpointsSettings): Dialect {
+export function dialectOf(name: string, settings: AllEndpointSettings): Dialect {
   const { endpoint, model } = placeOf(name, settings.endpoints)
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''

@@ -9,7 +9,7 @@ import { mayBeAsked, type Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 /** Has posts judged apart from the stream: each request is a thread of its own, which is opened at once and never again. */
-export function asking(deps: {
+export function verdictRequests(deps: {
   readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'paused'>
   readonly memo: Pick<Memo, 'forget'>
   readonly answers: Pick<Answers, 'tellDropped'>

@@ -18,7 +18,7 @@ import { readTopic } from '../../stream/bounded-reader.ts'
  * Verdicts and transcripts from their topics: each call reads one topic from its beginning, and keeps what was asked
  * for.
  */
-export function judgedTopics(
+export function verdictsOnTopics(
   kafka: Kafka,
   topics: Pick<ReturnType<typeof topicsOf>, 'verdicts' | 'transcripts'>,
   terminal: Pick<Terminal, 'progress' | 'say'>,
@@ -79,7 +79,7 @@ export async function eachLine<Line>(
  * Verdicts and transcripts from a file as `gavel judge --json --transcript` writes it; each call reads the file again.
  * Lines that are neither are reported to `bad`. Throws an `OperatorError` if the file can't be read.
  */
-export function judgedFile(file: string, bad: (line: number) => void): JudgedVerdicts {
+export function verdictsInFile(file: string, bad: (line: number) => void): JudgedVerdicts {
   const scan = (signal: AbortSignal, told: (line: number) => void, take: (read: z.infer<typeof judgedLine>) => void) =>
     eachLine(file, judgedLine, { signal, take, bad: told })
   return {

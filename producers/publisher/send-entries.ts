@@ -10,8 +10,8 @@ import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf 
 
 // This decides what becomes of a record that a broker refuses; publisher.ts decides what is sent, when and again.
 
-/** What entries are delivered with. */
-export interface DeliveryContext {
+/** The parts with which entries are sent. */
+export interface SendingContext {
   readonly outbox: Outbox
   readonly writer: TopicWriter
   /** Takes the verdicts on what was asked apart from the stream. */
@@ -33,10 +33,10 @@ const SMALLEST_BYTES = 512
 /**
  * Sends entries, and marks in each the records that are on their topic. A record that a broker permanently refuses is
  * shortened if possible, and otherwise becomes a dead letter. With `atOnce` everything is first sent in one request;
- * otherwise topic by topic, so that delivered records are not sent again. Rejects if a topic accepts nothing.
+ * otherwise topic by topic, so that acknowledged records are not sent again. Rejects if a topic accepts nothing.
  */
-export async function deliver(
-  context: DeliveryContext,
+export async function sendEntries(
+  context: SendingContext,
   pending: readonly PendingEntry[],
   { atOnce }: { readonly atOnce: boolean },
 ): Promise<void> {
@@ -54,14 +54,14 @@ export async function deliver(
     }
   }
   for (const topic of new Set(unsent.map(({ record }) => record.topic)))
-    await deliverRecords(
+    await sendRecords(
       context,
       unsent.filter(({ record }) => record.topic === topic),
     )
 }
 
 /** Puts verdicts on requests where their clients find them: on no topic. */
-export async function answerRequests(context: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
+export async function answerRequests(context: SendingContext, pending: readonly PendingEntry[]): Promise<void> {
   const wanted = await Promise.all(
     pending.map(async ({ answer }) => answer !== undefined && (await context.answers.put(answer))),
   )
@@ -72,7 +72,7 @@ export async function answerRequests(context: DeliveryContext, pending: readonly
 }
 
 /** Has published verdicts sent to webhooks. */
-export async function hookVerdicts(context: DeliveryContext, pending: readonly PendingEntry[]): Promise<void> {
+export async function hookVerdicts(context: SendingContext, pending: readonly PendingEntry[]): Promise<void> {
   const { hook, judgesReplies = () => false } = context
   const published = pending.flatMap(({ entry, verdict }) =>
     verdict === undefined || entry.kind !== 'verdict'
@@ -91,21 +91,21 @@ export async function hookVerdicts(context: DeliveryContext, pending: readonly P
 
 type PendingRecord = { readonly one: PendingEntry; readonly record: OutgoingMessage }
 
-async function deliverRecords(context: DeliveryContext, all: readonly PendingRecord[]): Promise<void> {
+async function sendRecords(context: SendingContext, all: readonly PendingRecord[]): Promise<void> {
   try {
     await context.writer.send(all.map(({ record }) => record))
   } catch (error) {
     if (!(error instanceof RefusedRecord)) throw error
     const [only] = all
-    if (all.length > 1 || only === undefined) for (const each of all) await deliverRecords(context, [each])
-    else await deliverSmaller(context, only, error)
+    if (all.length > 1 || only === undefined) for (const each of all) await sendRecords(context, [each])
+    else await sendShortened(context, only, error)
   }
   for (const { one, record } of all) one.sent.add(record)
 }
 
 /** Sends a record that was refused in a shorter form that is accepted, or as a dead letter. */
-async function deliverSmaller(
-  context: DeliveryContext,
+async function sendShortened(
+  context: SendingContext,
   { one: { entry }, record }: PendingRecord,
   refusal: RefusedRecord,
 ): Promise<void> {
@@ -150,7 +150,7 @@ function shortened(
  * verdict became one.
  */
 export async function putDeadLetter(
-  { outbox, clock, report }: DeliveryContext,
+  { outbox, clock, report }: SendingContext,
   { topic, key, value }: OutgoingMessage,
   detail: string,
   entry: OutboxEntry,

@@ -26,7 +26,7 @@ const WAIT_MS = 15_000
  * The console over the record of this machine, and over the service that Redis and Kafka lead to. Without them it shows what was
  * judged, and nobody decides on it.
  */
-export function consoleParts(
+export function localConsole(
   settings: Settings,
   of: {
     link: Link | null

@@ -6,7 +6,7 @@ import { startStack } from './stack/stack.ts'
  * As {@link startStack}. Throws an `OperatorError` where a server can't be had here, with the ways to get it, and where one does
  * not start, with its last words.
  */
-export async function startedStack(...given: Parameters<typeof startStack>): ReturnType<typeof startStack> {
+export async function startStackForCommand(...given: Parameters<typeof startStack>): ReturnType<typeof startStack> {
   try {
     return await startStack(...given)
   } catch (error) {

@@ -1,12 +1,12 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { OperatorError } from '../../../src/contracts/facts/errors.ts'
-import { startedStack } from '../../../src/kit/started-stack.ts'
+import { startStackForCommand } from '../../../src/kit/stack-for-command.ts'
 
 afterEach(() => void vi.unstubAllEnvs())
 
 it('a machine without Redis is told every way to one', async () => {
   vi.stubEnv('PATH', '/nowhere')
-  const starting = startedStack({}, { kafka: 'memory', say: () => {} })
+  const starting = startStackForCommand({}, { kafka: 'memory', say: () => {} })
   const error = await starting.then(
     () => null,
     (thrown: unknown) => thrown,

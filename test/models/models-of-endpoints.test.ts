@@ -8,7 +8,7 @@ import type { Events, Report } from '../../src/contracts/ports/report.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
-import { dialectOf, modelsOfEndpoints } from '../../src/models/openai/endpoints.ts'
+import { dialectOf, modelsOfEndpoints } from '../../src/models/openai/models-of-endpoints.ts'
 import { GATEWAY, memoryParts, noImages } from '../support/parts.ts'
 
 const running: Understudy[] = []

@@ -21,7 +21,7 @@ const GONE = 410
  * Sends what is due to receivers, to each at most its share of `atOnce` at a time, whatever waits for others or is slow, and tries
  * again what failed, later each time; what fails to the end is parked. It is sent at least once: a process that dies between sending and noting it has it sent again, under the same id.
  */
-export function delivering(deps: {
+export function deliveryWorker(deps: {
   readonly webhooks: Webhooks
   readonly hooks: Readonly<Record<string, Receiver>>
   readonly send: SendWebhook

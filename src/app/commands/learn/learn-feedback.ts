@@ -21,10 +21,10 @@ import { learner } from '../../../shelves/curator/learn.ts'
 import { deadReason, type End, type LearningTally, type Tally, tallying } from '../../../shelves/curator/tally.ts'
 import { gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
 import { makeCurations, makeProtocols } from '../../composition/make-protocols.ts'
-import { judgedFile, judgedTopics } from '../judged.ts'
 import { watchedModel } from '../judging/watched-endpoint.ts'
 import { isFailure, withLibrary } from '../library/with-library.ts'
 import { readingClient } from '../reading-client.ts'
+import { verdictsInFile, verdictsOnTopics } from '../verdict-sources.ts'
 import { withModel } from '../with-model.ts'
 
 type LearnIo = Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>
@@ -53,11 +53,11 @@ export async function learnFile(
   const { judged: judgedIn } = options
   const judged =
     judgedIn === undefined
-      ? judgedTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
-      : judgedFile(judgedIn, (line) =>
+      ? verdictsOnTopics(await readingClient(settings, terminal), topicsOf(settings), terminal)
+      : verdictsInFile(judgedIn, (line) =>
           terminal.say(`${judgedIn}:${line} is not a verdict with its transcript; skipped`),
         )
-  return learning(settings, options, io, async (learn, { tally, signal }) => {
+  return withLearner(settings, options, io, async (learn, { tally, signal }) => {
     for await (const batch of feedbackIn(file, tally)) {
       if (signal.aborted) return
       await learn(batch, judged)
@@ -74,7 +74,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
   const topics = topicsOf(settings)
-  const judged = judgedTopics(kafka, topics, terminal)
+  const judged = verdictsOnTopics(kafka, topics, terminal)
   const writer = await kafkaWriter(kafka, settings.kafka.compression)
   const reading = {
     group: `${settings.kafka.group}-learn`,
@@ -85,7 +85,7 @@ export async function learnTopic(settings: Settings, options: LearnOptions, io: 
     say: terminal.say,
   }
   try {
-    return await learning(settings, options, io, (learn, { signal }) =>
+    return await withLearner(settings, options, io, (learn, { signal }) =>
       readToEnd(kafka, reading, signal, async (messages) => {
         const ended = await learn(messages, judged)
         if (signal.aborted) return false
@@ -116,7 +116,7 @@ type Learn = (messages: readonly IncomingMessage[], judged: JudgedVerdicts) => P
  * Builds the learner, lets `feed` pass it the messages, and counts their outcomes. Throws an `OperatorError` if the model's
  * endpoint is given up.
  */
-async function learning(
+async function withLearner(
   settings: Settings,
   options: LearnOptions,
   io: LearnIo,
