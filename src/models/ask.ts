@@ -2,7 +2,7 @@ import type { Ask } from '../contracts/facts/ask.ts'
 import { ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
-import { type Admission, type AnsweredCall, beginCall, chargedReply, failCall, readCall, requestOf } from './call.ts'
+import { type Admission, type AnsweredCall, beginCall, failCall, priceReply, readCall, requestOf } from './call.ts'
 import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
 import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, mustNotBeFiltered } from './fallback.ts'
 import {
@@ -15,11 +15,11 @@ import {
   waitForOthers,
 } from './memo.ts'
 import { writeMessages } from './messages.ts'
-import type { Slot } from './model-slots.ts'
+import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { type AskAnswers, askOf, frameOf, itemsOf, type KnownAnswers, settledOf } from './questions.ts'
 import { furtherPrompt, mergeAnswers } from './repair.ts'
-import { NO_USE, reserve, settle, throwIfRefused } from './reservations.ts'
+import { NO_USE, reserve, settle, throwIfNotGranted } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
 // described in the file that it is imported from, 2 in breaker.ts and 6 in read-answer.ts as well. A step is given what it needs and returns what it found: the context of the ask
@@ -68,17 +68,17 @@ export async function askInTurn(
   let questions = keyedQuestions(gateway, context, sharing, choice.model, frame)
   const known = new Map<string, MemoEntry>()
   /** Questions for which a call has been made, whether or not it answered them. */
-  const asked = new Set<string>()
+  const attempted = new Set<string>()
   const paid: AskResult[] = []
   let waitedMs = 0
   let isErased = false
-  /** Keys of questions that are asked at the moment. */
-  let asking: readonly string[] = []
-  const isOpen = ({ key }: { readonly key: string }) => !known.has(key) && !asked.has(key)
+  /** Keys of questions whose call is in flight now. */
+  let inFlight: readonly string[] = []
+  const isOpen = ({ key }: { readonly key: string }) => !known.has(key) && !attempted.has(key)
   const note = (answers: KnownAnswers) => {
     for (const [key, entry] of answers) known.set(key, entry)
   }
-  const stopListening = stopWhenUnwanted(context, () => abandonUnlessAwaited(sharing, asking))
+  const stopListening = stopWhenUnwanted(context, () => releaseUnlessAwaited(sharing, inFlight))
   try {
     while (questions.some(isOpen)) {
       // 1. Memo: what is known leaves the list here, and what others are asking.
@@ -87,15 +87,15 @@ export async function askInTurn(
       const { toAsk } = looked
       if (toAsk.length > 0) {
         const keys = toAsk.map(({ key }) => key)
-        const end = sharing?.lease.hold(keys)
-        asking = keys
+        const stopRenewing = sharing?.lease.startRenewing(keys)
+        inFlight = keys
         try {
           const part = askOf(context.ask, toAsk)
           const isPart = sharing !== null && context.ask.batch !== undefined
           const messages = isPart ? await writeMessages(gateway, context, choice.chain, part) : frame
           const settled = await askOne(gateway, context, choice, part, messages)
           paid.push({ ...settled, sent: [itemsOf(toAsk)] })
-          for (const key of keys) asked.add(key)
+          for (const key of keys) attempted.add(key)
           note(keep(context, sharing, toAsk, settled))
         } catch (error) {
           choice = fallBack(gateway, context, choice, error)
@@ -103,8 +103,8 @@ export async function askInTurn(
           questions = questions.map((one, at) => (isOpen(one) ? (anew[at] ?? one) : one))
           continue
         } finally {
-          end?.()
-          asking = []
+          stopRenewing?.()
+          inFlight = []
           await release(
             sharing,
             keys.filter((key) => !known.has(key)),
@@ -136,7 +136,7 @@ async function askModel(
   const { slots, thinkingRooms } = gateway
   const { model } = choice
   // 2. Breaker
-  const { pass, giveBack: releasePass } = acquirePass(gateway, context, choice)
+  const { pass, release: releasePass } = acquirePass(gateway, context, choice)
   try {
     // 3. Slot
     const slot = await slots.take(model, context.signal)
@@ -167,17 +167,17 @@ export async function callModel(
   // 4. Reservation: budgets and limits
   const reservation = await reserve(gateway, context, choice.model, prompt)
   try {
-    throwIfRefused(reservation)
+    throwIfNotGranted(reservation)
     await context.mayAsk?.()
     // 5. Call
     use = { spent: reservation.atMost, counted: false }
     const flight = beginCall(gateway, context, admission, prompt, reservation)
     try {
-      const said = await gateway.model.complete(requestOf(gateway, choice, flight))
-      const charged = chargedReply(gateway, flight, said)
-      use = charged.use
+      const reply = await gateway.model.complete(requestOf(gateway, choice, flight))
+      const priced = priceReply(gateway, flight, reply)
+      use = priced.use
       // 6. Reading
-      return readCall(gateway, context, flight, charged)
+      return readCall(gateway, context, flight, priced)
     } catch (thrown) {
       const failed = failCall(gateway, context, choice, flight, use, thrown)
       use = failed.use
@@ -197,12 +197,12 @@ async function askFurther(
   gateway: GatewayState,
   context: AskContext,
   choice: ModelChoice,
-  slot: Slot,
-  asked: ModelPrompt,
+  slot: ModelSlot,
+  before: ModelPrompt,
   answered: AnsweredCall,
 ): Promise<AskResult> {
   // 7. Repair: more room for thoughts, or the repair question
-  const further = furtherPrompt(gateway, choice.model, asked, answered)
+  const further = furtherPrompt(gateway, choice.model, before, answered)
   if (further === null) return answered.settled
   const last = await askAgain(gateway, context, choice, slot, further)
   if (last === null) return answered.settled
@@ -215,13 +215,13 @@ async function askAgain(
   gateway: GatewayState,
   context: AskContext,
   choice: ModelChoice,
-  slot: Slot,
+  slot: ModelSlot,
   prompt: ModelPrompt,
 ): Promise<AnsweredCall | null> {
   let releasePass = () => {}
   try {
     const taken = acquirePass(gateway, context, choice)
-    releasePass = taken.giveBack
+    releasePass = taken.release
     return await callModel(gateway, context, choice, { pass: taken.pass, slot }, prompt)
   } catch (error) {
     if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
@@ -233,16 +233,16 @@ async function askAgain(
 
 /**
  * Stops the ask, and with it its call in flight, as soon as it is unwanted, unless others wait for one of the answers: then it
- * continues, and they get it. Returns what ends this.
+ * continues, and they get it. `release` resolves to false if others wait. The returned function ends this.
  */
-function stopWhenUnwanted({ cancelled, stop }: AskContext, isAwaited: () => Promise<boolean>): () => void {
+function stopWhenUnwanted({ cancelled, stop }: AskContext, release: () => Promise<boolean>): () => void {
   if (cancelled === undefined) return () => {}
   let isOver = false
-  const look = async () => {
-    if ((await isAwaited()) || isOver) return
+  const stopUnlessAwaited = async () => {
+    if (!(await release()) || isOver) return
     stop(new RetryLaterError('aborted', 'nobody waits for its answer', { costsAttempt: false }))
   }
-  const begin = () => void look()
+  const begin = () => void stopUnlessAwaited()
   cancelled.addEventListener('abort', begin, { once: true })
   if (cancelled.aborted) begin()
   return () => {
@@ -251,11 +251,11 @@ function stopWhenUnwanted({ cancelled, stop }: AskContext, isAwaited: () => Prom
   }
 }
 
-/** Whether anybody else waits for what is asked at the moment. Where nobody does, others may ask it from now on. */
-async function abandonUnlessAwaited(sharing: QuestionSharing | null, asking: readonly string[]): Promise<boolean> {
-  if (sharing === null || asking.length === 0) return false
+/** Releases the questions in flight, so that others may ask them; resolves to false if somebody else waits for one of the answers. */
+async function releaseUnlessAwaited(sharing: QuestionSharing | null, inFlight: readonly string[]): Promise<boolean> {
+  if (sharing === null || inFlight.length === 0) return true
   const { waiter, lease } = sharing
-  const isJoined = () => asking.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)
+  const isJoined = () => inFlight.some((key) => (waiter.flightOf(key)?.waiters ?? 0) > 1)
   // Somebody here may join while the memo is asked.
-  return isJoined() || !(await lease.abandon(asking)) || isJoined()
+  return !isJoined() && (await lease.releaseUnlessAwaited(inFlight)) && !isJoined()
 }

@@ -76,13 +76,13 @@ export interface Breaker {
    * bring about says nothing of the model, and must not keep it from being tried with another's.
    */
   allow(model: string, accountKey?: string): PassDecision
-  /** In how many ms this model may be called for this asker; 0 if now. */
+  /** In how many ms this model may be called for this account; 0 if now. */
   waitMs(model: string, accountKey?: string): number
   /** The nth model of a chain at the nth attempt, or another if the breaker blocks that one; gives no pass. */
   preferred(chain: readonly string[], attempt: number, accountKey?: string): PreferredModel
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
-   * that the endpoint answers with counts for one asker once only, as long as others are answered: it is the question's
+   * that the endpoint answers with counts for one account once only, as long as others are answered: it is the question's
    * doing, and one account's questions must not keep all others from the model. So does a refused permission or model, and a probe
    * once another was answered. A model that says a few times in a row that the operator has to mend something is left alone, but
    * for a probe now and then.
@@ -200,7 +200,7 @@ export function breaker(deps: {
     return enter(model, state, { is: 'half-open', out: new Set(), worked: 0, coolDownMs, outage }, outage)
   }
 
-  /** How long it must not be called for this asker, in ms; 0 if it may be. */
+  /** How long it must not be called for this account, in ms; 0 if it may be. */
   function waitFor(model: string, now: number, accountKey?: string): number {
     const state = stateOf(model, now)
     switch (state.is) {
@@ -218,7 +218,7 @@ export function breaker(deps: {
     return outage.reason !== 'unreachable' && worked === 0 ? 1 : settings.probes
   }
 
-  /** How many probes there may be for this asker; of several, the last is for who has had no call fail. */
+  /** How many probes there may be for this account; of several, the last is for who has had no call fail. */
   function placesFor(model: string, state: HalfOpen, accountKey?: string): number {
     const order = orderOf(model)
     if (order.isBehind(accountKey)) return 0
@@ -355,9 +355,9 @@ const PROBE_MS = { least: 10_000, most: 30_000 }
 
 /** With fewer failed calls in a row than this, a model is taken to answer others… */
 const OTHERS_WORK = 10
-/** …and with fewer than this where all of them are of one asker: nobody else has asked meanwhile. */
+/** …and with fewer than this where all of them are of one account: nobody else has asked meanwhile. */
 const ALONE_FAILS = 40
-/** Most askers that are remembered for their errors; the first go first. */
+/** Most accounts that are remembered for their errors; the first go first. */
 const MOST_BLAMED = 1_000
 
 function blame(blamed: Set<string>, accountKey: string): void {

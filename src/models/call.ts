@@ -12,7 +12,7 @@ import type { AskContext, AskResult, ModelPrompt } from './context.ts'
 import { type Charge, chargeOf, spentOn } from './cost.ts'
 import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
-import type { Slot } from './model-slots.ts'
+import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { readReply, withExpected } from './read-answer.ts'
 import type { CallUse, Reservation } from './reservations.ts'
@@ -22,7 +22,7 @@ import { tierOf, timeoutOf } from './time-limits.ts'
 /** The pass and the slot with which a model may be called. */
 export interface Admission {
   readonly pass: Pass
-  readonly slot: Slot
+  readonly slot: ModelSlot
 }
 
 /** A call in flight. */
@@ -45,8 +45,8 @@ export interface CallInFlight {
   readonly end: (end: CallEnd, answeredMs: number | undefined) => void
 }
 
-/** A model's reply and its cost; `unmetered`: why that is an estimate. */
-export interface ChargedReply {
+/** A model's reply and what it cost (`charge`); `unmetered`: why that is an estimate. */
+export interface PricedReply {
   readonly reply: ModelReply
   readonly charge: Charge
   readonly unmetered: UnmeteredReason | null
@@ -145,13 +145,13 @@ export function requestOf(
 }
 
 /** The model's reply with its thoughts apart, and its cost: the real usage takes the place of what was reserved. */
-export function chargedReply(
+export function priceReply(
   { settings }: GatewayState,
   { pass, prompt, reservation: { atMost } }: CallInFlight,
-  said: ModelReply,
-): ChargedReply {
+  raw: ModelReply,
+): PricedReply {
   const { ask, messages, thinkingTokens } = prompt
-  const reply = withThoughtsApart(said, messages)
+  const reply = withThoughtsApart(raw, messages)
   const given = { messages, mostWritten: ask.maxTokens + thinkingTokens, mostTokens: atMost.tokens }
   const { charge, unmetered } = chargeOf(reply, entryOf(settings.prices, pass.model), given)
   return { reply, charge, unmetered, use: { spent: spentOn(charge, atMost), counted: true } }
@@ -162,7 +162,7 @@ export function readCall(
   gateway: GatewayState,
   context: AskContext,
   flight: CallInFlight,
-  { reply, charge, unmetered }: ChargedReply,
+  { reply, charge, unmetered }: PricedReply,
 ): AnsweredCall {
   const { settings, clock } = gateway
   const { ask } = flight.prompt

@@ -4,17 +4,17 @@ import type { Pass } from './breaker.ts'
 import { type AskContext, type AskResult, CallDeferred, ModelAvoided } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
 
-/** The model whose turn it is, and those of its chain that may still be asked, itself among them, in order of preference. */
+/** The model whose turn it is, and in `remaining` those of its chain that may still be asked, itself among them, in order of preference. */
 export interface ModelChoice {
   readonly chain: readonly string[]
-  readonly left: readonly string[]
+  readonly remaining: readonly string[]
   readonly model: string
 }
 
-/** A pass that was taken, and what gives it back. */
+/** A pass that was acquired, and the function that releases it. */
 export interface TakenPass {
   readonly pass: Pass
-  readonly giveBack: () => void
+  readonly release: () => void
 }
 
 /** The models for a role's asks, in order of preference. */
@@ -29,33 +29,33 @@ export function firstChoice(
   chain: readonly string[],
 ): ModelChoice {
   if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
-  return { chain, left: chain, model: breakers.preferred(chain, attempt, accountKey).model }
+  return { chain, remaining: chain, model: breakers.preferred(chain, attempt, accountKey).model }
 }
 
 /** Gives the turn to the next model, after this one failed. Throws the error if it is the ask's own, or no model is left. */
 export function fallBack(
   { settings, breakers }: GatewayState,
   { accountKey }: AskContext,
-  { chain, left, model }: ModelChoice,
+  { chain, remaining, model }: ModelChoice,
   error: unknown,
 ): ModelChoice {
   const { endpointOf } = settings
   const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
-  const isLeft = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
-  const others = left.filter(isLeft)
+  const mayBeAsked = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
+  const others = remaining.filter(mayBeAsked)
   if (others.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
   const next = breakers.preferred(others, 1, accountKey)
   if (next.retryInMs > 0) throw error
-  return { chain, left: others, model: next.model }
+  return { chain, remaining: others, model: next.model }
 }
 
 /** Whether another model can be asked instead of the one whose turn it is; and whether one of another endpoint can. */
-export function hasOthers({ left, model }: ModelChoice): boolean {
-  return left.some((other) => other !== model)
+export function hasOthers({ remaining, model }: ModelChoice): boolean {
+  return remaining.some((other) => other !== model)
 }
 
-export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { left, model }: ModelChoice): boolean {
-  return left.some((other) => endpointOf(other) !== endpointOf(model))
+export function hasOthersApart({ settings: { endpointOf } }: GatewayState, { remaining, model }: ModelChoice): boolean {
+  return remaining.some((other) => endpointOf(other) !== endpointOf(model))
 }
 
 /** Takes a pass to call the model whose turn it is. Throws `ModelAvoided` where the breaker blocks it. */
@@ -65,7 +65,7 @@ export function acquirePass(gateway: GatewayState, context: AskContext, { chain,
   if (!allowed.ok) throw avoidedError(gateway, context, chain, allowed.retryInMs)
   const { pass } = allowed
   // Only the first note of a pass counts: this one, if no call was made.
-  return { pass, giveBack: () => breakers.note(pass, 'not-made') }
+  return { pass, release: () => breakers.note(pass, 'not-made') }
 }
 
 /** The error where a model may not be called for so long, in ms: the ask is tried again when one of its chain may be. */

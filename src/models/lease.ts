@@ -2,30 +2,30 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { HeldQuestion, KeptAnswer, Memo, MemoEntry, MemoLookup } from '../contracts/ports/memo.ts'
+import type { KeptAnswer, LeasedQuestion, Memo, MemoEntry, MemoLookup } from '../contracts/ports/memo.ts'
 import type { Report } from '../contracts/ports/report.ts'
 
 export interface LeaseSettings {
   /** How long an answer is remembered, in ms. */
   readonly keep: number
-  /** How long a question is reserved for its asker after the last heartbeat, in ms. */
+  /** How long a lease runs after it was taken or last renewed, in ms. */
   readonly lease: number
   /** Longest entry, in bytes: a longer one is stored without its raw text, or else not at all. */
   readonly maxBytes: number
 }
 
-/** One caller's right to ask questions, among all processes: only one pays for a question while its lease is alive. */
-export interface AskerLease {
-  /** For each key: its answer, or the right to ask, or that another is asking. */
-  look(keys: readonly string[]): Promise<readonly MemoLookup[]>
-  /** Extends the leases of these questions until the returned function is called. */
-  hold(keys: readonly string[]): () => void
+/** The leases of one ask on its questions: among all processes, only the holder of a question's lease pays for the question. */
+export interface QuestionLease {
+  /** For each key: its answer, or a lease, or that another holder has the lease. */
+  lookUp(keys: readonly string[]): Promise<readonly MemoLookup[]>
+  /** Renews the leases of these questions until the returned function is called. */
+  startRenewing(keys: readonly string[]): () => void
   /** Stores answers for others, in the background, and ends their leases. An answer that is too long is not stored. */
   keep(answers: ReadonlyMap<string, MemoEntry>): void
-  /** Lets the next asker ask these questions. Never rejects. */
+  /** Ends the leases of these questions, so that others may ask them. Never rejects. */
   release(keys: readonly string[]): Promise<void>
   /** The same, unless another process waits for one of the answers, or nobody knows: false then. Never rejects. */
-  abandon(keys: readonly string[]): Promise<boolean>
+  releaseUnlessAwaited(keys: readonly string[]): Promise<boolean>
 }
 
 /**
@@ -35,25 +35,25 @@ export interface AskerLease {
 export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock; report: Report }) {
   const { memo, settings, clock, report } = deps
   const failed = (error: unknown) => report('error', { where: 'memo', error })
-  const held = new Set<readonly HeldQuestion[]>()
+  const renewing = new Set<readonly LeasedQuestion[]>()
   let heartbeat: NodeJS.Timeout | undefined
-  /** One heartbeat for all that this process asks: a call may take ten seconds, in which each would have beaten eight times. */
-  const beat = () => void memo.extend([...held].flat(), settings.lease).catch(failed)
+  /** One step for all that this process asks: a call may take ten seconds, in which each lease alone would be renewed six times. */
+  const renewAll = () => void memo.renew([...renewing].flat(), settings.lease).catch(failed)
 
   return {
-    /** A lease for a caller that asks about this subject. */
-    lease(subject: ThreadRef): AskerLease {
-      const asker = randomUUID()
-      const release = (keys: readonly string[]) => memo.giveUp(keys, asker).catch(failed)
+    /** The leases of an ask about this subject, under a holder's name of its own. */
+    lease(subject: ThreadRef): QuestionLease {
+      const holder = randomUUID()
+      const release = (keys: readonly string[]) => memo.release(keys, holder).catch(failed)
       return {
-        look: (keys) => memo.look(keys, asker, settings.lease, subject),
-        hold(keys) {
-          const mine = keys.map((key) => ({ key, asker }))
-          held.add(mine)
-          heartbeat ??= setInterval(beat, settings.lease / 3)
+        lookUp: (keys) => memo.lookUp(keys, holder, settings.lease, subject),
+        startRenewing(keys) {
+          const own = keys.map((key) => ({ key, holder }))
+          renewing.add(own)
+          heartbeat ??= setInterval(renewAll, settings.lease / 3)
           return () => {
-            held.delete(mine)
-            if (held.size > 0) return
+            renewing.delete(own)
+            if (renewing.size > 0) return
             clearInterval(heartbeat)
             heartbeat = undefined
           }
@@ -66,12 +66,12 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
             if (entry === null) tooLong.push(key)
             else kept.push({ key, entry })
           }
-          if (kept.length > 0) void memo.keep(kept, asker, settings.keep, subject).catch(failed)
+          if (kept.length > 0) void memo.keep(kept, holder, settings.keep, subject).catch(failed)
           if (tooLong.length > 0) void release(tooLong)
         },
         release,
-        abandon: (keys) =>
-          memo.abandon(keys, asker).catch((error: unknown) => {
+        releaseUnlessAwaited: (keys) =>
+          memo.releaseUnlessAwaited(keys, holder).catch((error: unknown) => {
             failed(error)
             return false
           }),
@@ -79,24 +79,29 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
     },
 
     /**
-     * Polls for the answer to a question that another process is asking, while `wanted` returns true. Resolves to null
-     * if nobody is asking any more, or it is no longer wanted. `waitMs`: until the other's lease ends, in ms.
+     * Polls for the answer to a question that another process is asking, while `isAwaited` returns true. Resolves to null
+     * if no process is asking any more, or the answer is no longer awaited. `otherExpiresInMs`: until the other's lease expires.
      */
-    async watch(key: string, subject: ThreadRef, waitMs: number, wanted: () => boolean): Promise<MemoEntry | null> {
-      const watcher = randomUUID()
+    async watch(
+      key: string,
+      subject: ThreadRef,
+      otherExpiresInMs: number,
+      isAwaited: () => boolean,
+    ): Promise<MemoEntry | null> {
+      const holder = randomUUID()
       const began = clock()
-      let leftMs = waitMs
+      let expiresInMs = otherExpiresInMs
       try {
-        while (wanted()) {
-          await sleep(Math.min(pauseAfter(clock() - began), leftMs + 1))
-          const [looked] = await memo.look([key], watcher, settings.lease, subject)
+        while (isAwaited()) {
+          await sleep(Math.min(pauseAfter(clock() - began), expiresInMs + 1))
+          const [looked] = await memo.lookUp([key], holder, settings.lease, subject)
           if (looked === undefined) break
           if (looked.state === 'known') return looked.entry
-          if (looked.state === 'mine') {
-            await memo.giveUp([key], watcher)
+          if (looked.state === 'leased') {
+            await memo.release([key], holder)
             break
           }
-          leftMs = looked.waitMs
+          expiresInMs = looked.expiresInMs
         }
       } catch (error) {
         failed(error)

@@ -4,22 +4,22 @@ import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { msSince } from '../contracts/ports/clock.ts'
 import type { Memo, MemoEntry } from '../contracts/ports/memo.ts'
 import { type AskContext, type AskResult, CallDeferred } from './context.ts'
-import type { AskerLease } from './lease.ts'
+import type { QuestionLease } from './lease.ts'
 import type { GatewayState } from './parts.ts'
 import { entriesOf, frameOf, type KnownAnswers, type Question, questionsOf, readEntry } from './questions.ts'
 import type { Waiter } from './single-flight.ts'
 
-// Never asks a question whose answer is known, or that another process is asking at the moment: of many askers one pays
-// while its lease is alive, and the others get its answer. An answer is stored under the model that gave it: before
+// Never asks a question whose answer is known, or that another process is asking at the moment: of many asks only the holder of
+// the question's lease pays, and the others get its answer. An answer is stored under the model that gave it: before
 // another model is paid, its stored answers are looked up. Nothing reveals what another tenant has asked.
 
 /** An ask's share in what others ask at the same time. */
 export interface QuestionSharing {
   readonly waiter: Waiter<ThreadRef, MemoEntry>
-  readonly lease: AskerLease
+  readonly lease: QuestionLease
 }
 
-/** Answers that are known, and the questions that nobody has answered or is asking: they are this asker's. */
+/** Answers that are known, and the questions that nobody has answered or is asking: this ask has their leases. */
 export interface MemoFindings {
   readonly known: KnownAnswers
   readonly toAsk: readonly Question[]
@@ -79,7 +79,7 @@ export async function claimQuestions(
   const wanted = open.filter(({ key }) => started.has(key))
   if (wanted.length === 0) return { known, toAsk: [] }
   const keys = wanted.map(({ key }) => key)
-  const looks = await lease.look(keys).catch(async (error: unknown) => {
+  const looks = await lease.lookUp(keys).catch(async (error: unknown) => {
     await release(sharing, keys)
     throw error
   })
@@ -92,11 +92,11 @@ export async function claimQuestions(
     if (entry !== null) {
       known.set(key, entry)
       flight?.resolve(entry)
-    } else if (looked?.state === 'asked') {
-      // One poll for everyone who waits here; it continues if this asker leaves while others still wait.
+    } else if (looked?.state === 'leased-by-other') {
+      // One poll for all that wait here; it continues if this ask leaves while others still wait.
       if (flight !== undefined)
         void leases
-          .watch(key, flight.owner, looked.waitMs, () => flight.waiters > 0)
+          .watch(key, flight.owner, looked.expiresInMs, () => flight.waiters > 0)
           .then((entry) => flight.resolve(entry))
     } else toAsk.push(question)
   }
@@ -122,7 +122,7 @@ export function keep(
   return answers
 }
 
-/** Lets the next asker ask the questions of these keys. */
+/** Ends the leases of these keys' questions, so that others may ask them. */
 export async function release(sharing: QuestionSharing | null, keys: readonly string[]): Promise<void> {
   if (keys.length === 0 || sharing === null) return
   await sharing.lease.release(keys)

@@ -16,8 +16,8 @@ export interface SlotSettings {
   readonly latencyTolerance: number | null
 }
 
-/** A slot, and what this process has learnt about its model: how many parallel calls it sustains, and how long they take. */
-export interface Slot {
+/** Room for one call in flight to a model, and what this process has learnt about that model: how many parallel calls it sustains, and how long they take. */
+export interface ModelSlot {
   readonly adaptive: AdaptiveLimit
   readonly times: TimeLimits
   /** Gives it back; once. */
@@ -27,7 +27,7 @@ export interface Slot {
 /** Slots for calls from this process: for all models together, and for each model. */
 export interface ModelSlots {
   /** Waits for one of the model's slots and one of the process's. Rejects with the signal's reason if it is aborted meanwhile. */
-  take(model: string, signal: AbortSignal): Promise<Slot>
+  take(model: string, signal: AbortSignal): Promise<ModelSlot>
   readonly busy: number
   readonly waiting: number
   /** How many calls to each model may be in flight now; models that nobody has asked yet are not in it. */
@@ -47,7 +47,7 @@ export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
       all.release()
       own.release()
     }
-    const slot: Slot = { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), free }
+    const slot: ModelSlot = { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), free }
     return { slot, own, limit }
   }
 

@@ -47,7 +47,7 @@ export interface GatewaySettings extends SlotSettings, TierSettings, ThinkingSet
 
 export interface MemoSettings extends LeaseSettings {
   readonly enabled: boolean
-  /** Longest wait in a worker for another asker's answer, in ms; then the ask is deferred. */
+  /** Longest wait in a worker for an answer to another ask, in ms; then the ask is deferred. */
   readonly patience: number
 }
 

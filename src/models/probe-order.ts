@@ -2,19 +2,19 @@ import type { Clock } from '../contracts/ports/clock.ts'
 
 /** Whose turn it is to try a model again that is left alone: of those that wait, first who has had no call fail. */
 export interface ProbeOrder {
-  /** A call of this asker failed; or one was answered. */
+  /** A call of this account failed; or one was answered. */
   failed(accountKey: string | undefined): void
   answered(accountKey: string | undefined): void
   hasFailed(accountKey: string | undefined): boolean
-  /** This asker may not call the model for so long, in ms, and will then ask again. */
+  /** This account may not call the model for so long, in ms, and will then ask again. */
   waits(accountKey: string | undefined, forMs: number): void
-  /** Whether this asker has to wait for others. */
+  /** Whether this account has to wait for others. */
   isBehind(accountKey: string | undefined): boolean
 }
 
 /** An ask that has to wait comes back within this after its wait, in ms, or has ended elsewhere. */
 const BACK_MS = 65_000
-/** Most askers that are remembered for failures, and for waiting; those that were noted first go first. */
+/** Most accounts that are remembered for failures, and for waiting; those that were noted first go first. */
 const MOST_CASES = 1_000
 
 export function probeOrder(clock: Clock): ProbeOrder {

@@ -34,7 +34,7 @@ export type QuestionKeys = (
   model: string,
   tenant: string,
   /** A question, or a batch without its items. */
-  asked: Pick<Ask, 'stage' | 'temperature' | 'maxTokens' | 'draw' | 'expected'>,
+  ask: Pick<Ask, 'stage' | 'temperature' | 'maxTokens' | 'draw' | 'expected'>,
   messages: readonly ChatMessage[],
   /** The words of a batch's items. */
   items?: readonly string[],

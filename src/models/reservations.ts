@@ -11,12 +11,13 @@ import { longestCallMs, tierOf } from './time-limits.ts'
 // This decides whether a call that found no room waits or fails. Whether there is room, the Lua in src/store/budget and
 // src/store/limit decides.
 
-/** What budgets and limits granted to one call, or why they refused. */
+/** The room that budgets and limits granted to one call, or why there is none. */
 export interface Reservation {
   readonly callId: string
   /** An upper bound of what the call can use. */
   readonly atMost: Amount
-  readonly refused: readonly unknown[]
+  /** Why it was not granted, the budget's error first: a refusal (`CallDeferred`, `PermanentError`), or an error of the store. */
+  readonly errors: readonly unknown[]
   /** It must be settled with the budgets. */
   readonly money: boolean
   readonly ticket: Ticket | null
@@ -52,15 +53,15 @@ export async function reserve(
   return {
     callId,
     atMost,
-    refused: [money, room].flatMap((one) => (one.status === 'rejected' ? [one.reason] : [])),
+    errors: [money, room].flatMap((one) => (one.status === 'rejected' ? [one.reason] : [])),
     money: money.status === 'fulfilled' && money.value,
     ticket: room.status === 'fulfilled' ? room.value : null,
   }
 }
 
-/** Throws the first refusal (budget first): `CallDeferred` or `PermanentError`. */
-export function throwIfRefused({ refused }: Reservation): void {
-  if (refused.length > 0) throw refused[0]
+/** Throws the first error if a budget or limit has not granted the call: it refused, or its store failed. */
+export function throwIfNotGranted({ errors }: Reservation): void {
+  if (errors.length > 0) throw errors[0]
 }
 
 /**
@@ -79,7 +80,7 @@ export function settle(
   if (money) void budgets.settle(callId, spent).catch(failed('budgets'))
 }
 
-/** Throws like `reserve` and `throwIfRefused` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
+/** Throws like `reserve` and `throwIfNotGranted` if there is no room for the call now. What is prepared for it afterwards reserves nothing. */
 export async function tryReservation(
   gateway: GatewayState,
   context: AskContext,
@@ -90,7 +91,7 @@ export async function tryReservation(
   const reservation = await reserve(gateway, context, model, prompt)
   const { callId, ticket, money } = reservation
   try {
-    throwIfRefused(reservation)
+    throwIfNotGranted(reservation)
   } finally {
     // Awaited, so that the call itself does not find its own room still taken.
     const released = await Promise.allSettled([

@@ -117,7 +117,7 @@ export function longestCallMs(settings: TierSettings): number {
   return Math.max(settings.callTimeout, ...Object.values(settings.tiers).map((tier) => timeoutOf(settings, tier)))
 }
 
-/** How long a call keeps its slot in a shared limit, in ms: until it must have ended. */
+/** How long a call keeps its place in a shared limit, in ms: until it must have ended. */
 export function limitLeaseMs(settings: TierSettings): number {
   return longestCallMs(settings) + 30_000
 }

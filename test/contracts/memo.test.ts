@@ -50,11 +50,11 @@ memoContract('in memory', async () => {
 describe('the memo in Redis', () => {
   it('leaves nothing without an expiry', async () => {
     const { memo, keys } = redisHere()
-    await memo.look(['kept'], 'a', 1_000, thread('p1'))
+    await memo.lookUp(['kept'], 'a', 1_000, thread('p1'))
     await memo.keep([{ key: 'kept', entry: JSON.stringify(entryOf()) }], 'a', 10_000, thread('p1'))
-    await memo.look(['kept'], 'b', 1_000, thread('p2'))
-    await memo.look(['asked'], 'a', 1_000, thread('p3'))
-    await memo.look(['asked'], 'b', 1_000, thread('p4'))
+    await memo.lookUp(['kept'], 'b', 1_000, thread('p2'))
+    await memo.lookUp(['asked'], 'a', 1_000, thread('p3'))
+    await memo.lookUp(['asked'], 'b', 1_000, thread('p4'))
     await memo.forget(thread('p5'), 1_000)
     const all = await keys()
     expect(all).toHaveLength(7)
@@ -66,7 +66,7 @@ describe('the memo in Redis', () => {
     const p1 = thread('p1')
     const index = `{${prefix}}:memo:of:default:p1`
     const keep = async (key: string, ms: number) => {
-      await memo.look([key], 'a', 10, p1)
+      await memo.lookUp([key], 'a', 10, p1)
       await memo.keep([{ key, entry: JSON.stringify(entryOf()) }], 'a', ms, p1)
     }
     await keep('long', 100_000_000)
@@ -81,7 +81,7 @@ describe('the memo in Redis', () => {
     const { memo, keys } = redisHere()
     const [mine, others] = [thread('mine'), thread('others')]
     const ask = async (key: string, subject: ThreadRef, answer: string, ms: number) => {
-      await memo.look([key], 'a', 10, subject)
+      await memo.lookUp([key], 'a', 10, subject)
       await memo.keep([{ key, entry: JSON.stringify(entryOf({ answer, raw: null })) }], 'a', ms, subject)
     }
     const held = async () => (await Promise.all((await keys()).map(dumped))).join(' ')
@@ -101,11 +101,11 @@ describe('the memo in Redis', () => {
   it('holds nothing of a subject longer because others go on asking without an answer', async () => {
     const { memo, prefix, keys } = redisHere()
     const mine = thread('mine')
-    await memo.look(['frame.1'], 'a', 10, mine)
+    await memo.lookUp(['frame.1'], 'a', 10, mine)
     const entry = JSON.stringify(entryOf({ answer: 'my words', raw: null }))
     await memo.keep([{ key: 'frame.1', entry }], 'a', 200, mine)
     await sleep(300)
-    await memo.look(['frame.2'], 'b', 10, thread('others'))
+    await memo.lookUp(['frame.2'], 'b', 10, thread('others'))
     const held = (await Promise.all((await keys()).map(dumped))).join(' ')
     expect(held).not.toContain('my words')
     expect(await client.exists(`{${prefix}}:memo:of:default:mine`)).toBe(1)
@@ -116,20 +116,20 @@ describe('the memo in Redis', () => {
     const p1 = thread('p1')
     for (let from = 0; from < 6_000; from += 500) {
       const items = Array.from({ length: 500 }, (_, item) => `frame.${from + item}`)
-      const looks = await memo.look(items, 'a', 60_000, p1)
-      expect(looks.every(({ state }) => state === 'mine')).toBe(true)
+      const looks = await memo.lookUp(items, 'a', 60_000, p1)
+      expect(looks.every(({ state }) => state === 'leased')).toBe(true)
     }
-    expect((await memo.look(['frame.1', 'frame.5999'], 'b', 60_000, p1)).map(({ state }) => state)).toEqual([
-      'asked',
-      'mine',
+    expect((await memo.lookUp(['frame.1', 'frame.5999'], 'b', 60_000, p1)).map(({ state }) => state)).toEqual([
+      'leased-by-other',
+      'leased',
     ])
   })
 
   it('erases an answer that more subjects know than it can name with any of them', async () => {
     const { memo, keys } = redisHere()
-    await memo.look(['frame.1'], 'a', 1_000, thread('s0'))
+    await memo.lookUp(['frame.1'], 'a', 1_000, thread('s0'))
     await memo.keep([{ key: 'frame.1', entry: JSON.stringify(entryOf()) }], 'a', 60_000, thread('s0'))
-    for (let nth = 1; nth < 40; nth++) await memo.look(['frame.1'], `asker ${nth}`, 1_000, thread(`s${nth}`))
+    for (let nth = 1; nth < 40; nth++) await memo.lookUp(['frame.1'], `asker ${nth}`, 1_000, thread(`s${nth}`))
     expect(await memo.forget(thread('s39'), 0)).toBe(1)
     expect((await keys()).filter((key) => key.includes('frame:'))).toEqual([])
   })
@@ -141,10 +141,10 @@ describe('the memo in Redis', () => {
       const held = await Promise.all((await keys()).map(async (key) => `${key} ${await dumped(key)}`))
       return held.filter((text) => text.includes(secret))
     }
-    await memo.look(['k'], 'a', 1_000, thread(`${secret}-id`))
+    await memo.lookUp(['k'], 'a', 1_000, thread(`${secret}-id`))
     const entry = entryOf({ answer: { reasoning: secret }, raw: secret })
     await memo.keep([{ key: 'k', entry: JSON.stringify(entry) }], 'a', 60_000, thread(`${secret}-id`))
-    await memo.look(['k'], 'b', 1_000, thread('a-copy'))
+    await memo.lookUp(['k'], 'b', 1_000, thread('a-copy'))
     expect(await traces()).not.toHaveLength(0)
     await memo.forget(thread(`${secret}-id`), 0)
     expect(await traces()).toEqual([])

@@ -543,7 +543,7 @@ describe('in Redis', () => {
 
   it('a subject about which the memo knows an answer is no unknown one', async () => {
     const memo = redisMemo(client, stores.keys.under)
-    await memo.look(['frame.question'], 'asker', HOUR, p1)
+    await memo.lookUp(['frame.question'], 'asker', HOUR, p1)
     expect(await stores.threads.deleteUnknown([p1, thread('p2')])).toEqual([false, true])
   })
 

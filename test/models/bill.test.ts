@@ -14,7 +14,7 @@ import type { Breaker } from '../../src/models/breaker.ts'
 import { type AskResult, askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls, upperBound } from '../../src/models/cost.ts'
 import { withFormat } from '../../src/models/format.ts'
-import type { Slot } from '../../src/models/model-slots.ts'
+import type { ModelSlot } from '../../src/models/model-slots.ts'
 import { openAiServer } from '../../src/models/openai/model.ts'
 import { readUsage } from '../../src/models/openai/usage.ts'
 import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
@@ -78,7 +78,7 @@ async function spending(
   const slot = {
     adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
     times: { watch: () => () => {} },
-  } as unknown as Slot
+  } as unknown as ModelSlot
   const asked = async (at: number): Promise<AskResult | Error> => {
     const context = askContext({
       ask,
@@ -93,7 +93,7 @@ async function spending(
       signal: new AbortController().signal,
       calls: ledger,
     })
-    const choice = { chain: ['small'], left: ['small'], model: 'small' }
+    const choice = { chain: ['small'], remaining: ['small'], model: 'small' }
     const admission = { pass: { model: 'small' }, slot }
     const prompt = firstPrompt(ask, MESSAGES, 0)
     for (;;) {

@@ -13,7 +13,7 @@ import type { Breaker, Pass } from '../../src/models/breaker.ts'
 import { askContext, firstPrompt } from '../../src/models/context.ts'
 import { unmeteredCalls } from '../../src/models/cost.ts'
 import { schemaLine } from '../../src/models/format.ts'
-import { modelSlots, type Slot } from '../../src/models/model-slots.ts'
+import { type ModelSlot, modelSlots } from '../../src/models/model-slots.ts'
 import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
 import { GATEWAY } from '../support/parts.ts'
@@ -112,8 +112,8 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     deadline,
     calls: told.calls,
   })
-  const slot = { adaptive, times: { watch: () => () => {} } } as unknown as Slot
-  const choice = { chain: ['small'], left: ['small'], model: 'small' }
+  const slot = { adaptive, times: { watch: () => () => {} } } as unknown as ModelSlot
+  const choice = { chain: ['small'], remaining: ['small'], model: 'small' }
   const admission = { pass: { model: 'small' }, slot }
   const outcome = await callModel(gateway, context, choice, admission, firstPrompt(ask, messages, 0)).then(
     ({ settled }) => settled,

@@ -69,7 +69,7 @@ function setUp(over: Partial<Memo> = {}) {
         cancelled: left.signal,
         deadline: Date.now() + HOUR,
       })
-      const choice = { chain: ['small'], left: ['small'], model: 'small' }
+      const choice = { chain: ['small'], remaining: ['small'], model: 'small' }
       const sharing = sharingOf(gateway, context)
       const settled = askInTurn(gateway, context, sharing, choice, QUESTION.messages, async (_, { signal }) => {
         const { promise, resolve, reject } = Promise.withResolvers<AskResult>()
@@ -161,7 +161,7 @@ test('the last of those who wait for a call stops it, whoever made it', async ()
 })
 
 test('where the memo does not answer, nobody knows who waits: the call goes on', async () => {
-  const { put, calls, called, errors } = setUp({ abandon: async () => Promise.reject(new Error('away')) })
+  const { put, calls, called, errors } = setUp({ releaseUnlessAwaited: async () => Promise.reject(new Error('away')) })
   const one = put('one')
   await called()
   one.leave()

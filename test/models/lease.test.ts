@@ -24,29 +24,29 @@ describe('a lease', () => {
   test('is one process’s at a time, until it is given back or has lapsed', async () => {
     const { one, other, pass } = setUp()
     const [mine, theirs] = [one.lease(subject), other.lease(subject)]
-    expect(await mine.look(['a', 'b'])).toEqual([{ state: 'mine' }, { state: 'mine' }])
-    expect(await theirs.look(['a'])).toMatchObject([{ state: 'asked' }])
+    expect(await mine.lookUp(['a', 'b'])).toEqual([{ state: 'leased' }, { state: 'leased' }])
+    expect(await theirs.lookUp(['a'])).toMatchObject([{ state: 'leased-by-other' }])
     await mine.release(['a'])
-    expect(await theirs.look(['a'])).toEqual([{ state: 'mine' }])
-    expect(await theirs.look(['b'])).toMatchObject([{ state: 'asked' }])
+    expect(await theirs.lookUp(['a'])).toEqual([{ state: 'leased' }])
+    expect(await theirs.lookUp(['b'])).toMatchObject([{ state: 'leased-by-other' }])
     pass(5_001)
-    expect(await theirs.look(['b'])).toEqual([{ state: 'mine' }])
+    expect(await theirs.lookUp(['b'])).toEqual([{ state: 'leased' }])
   })
 
   test('lives for as long as its work, and no heartbeat comes after it', async () => {
     let heartbeats = 0
     const { one, other } = setUp({ lease: 60 }, (memo) => ({
       ...memo,
-      extend(...args) {
+      renew(...args) {
         heartbeats++
-        return memo.extend(...args)
+        return memo.renew(...args)
       },
     }))
     const [mine, theirs] = [one.lease(subject), other.lease(subject)]
-    await mine.look(['a'])
-    const end = mine.hold(['a'])
+    await mine.lookUp(['a'])
+    const end = mine.startRenewing(['a'])
     await sleep(150)
-    expect(await theirs.look(['a'])).toMatchObject([{ state: 'asked' }])
+    expect(await theirs.lookUp(['a'])).toMatchObject([{ state: 'leased-by-other' }])
     end()
     const until = heartbeats
     await sleep(80)
@@ -57,12 +57,12 @@ describe('a lease', () => {
     const beats: number[] = []
     const { one } = setUp({ lease: 90 }, (memo) => ({
       ...memo,
-      extend(held, leaseMs) {
+      renew(held, leaseMs) {
         beats.push(held.length)
-        return memo.extend(held, leaseMs)
+        return memo.renew(held, leaseMs)
       },
     }))
-    const ends = Array.from({ length: 100 }, (_, nth) => one.lease(subject).hold([`${nth}`, `${nth}.more`]))
+    const ends = Array.from({ length: 100 }, (_, nth) => one.lease(subject).startRenewing([`${nth}`, `${nth}.more`]))
     await sleep(100)
     expect(beats.length).toBeGreaterThan(0)
     expect(beats.length).toBeLessThanOrEqual(4)
@@ -76,7 +76,7 @@ describe('a lease', () => {
   test('ends with the answer, without its raw text where that is too long, or without any', async () => {
     const { one, other } = setUp()
     const [mine, theirs] = [one.lease(subject), other.lease(subject)]
-    await mine.look(['a', 'b', 'c'])
+    await mine.lookUp(['a', 'b', 'c'])
     const long = 'x'.repeat(1_000)
     mine.keep(
       new Map([
@@ -86,18 +86,18 @@ describe('a lease', () => {
       ]),
     )
     await sleep(1)
-    expect(await theirs.look(['a', 'b', 'c'])).toEqual([
+    expect(await theirs.lookUp(['a', 'b', 'c'])).toEqual([
       { state: 'known', entry: ENTRY },
       { state: 'known', entry: { ...ENTRY, raw: null } },
-      { state: 'mine' },
+      { state: 'leased' },
     ])
   })
 
   test('whose end can’t be told is reported, and hurts nobody', async () => {
     const fail = () => Promise.reject(new Error('Redis is away'))
-    const { one, errors } = setUp({}, (memo) => ({ ...memo, keep: fail, giveUp: fail }))
+    const { one, errors } = setUp({}, (memo) => ({ ...memo, keep: fail, release: fail }))
     const mine = one.lease(subject)
-    await mine.look(['a'])
+    await mine.lookUp(['a'])
     mine.keep(new Map([['a', ENTRY]]))
     await mine.release(['a'])
     expect(errors).toEqual(Array(2).fill({ where: 'memo', error: new Error('Redis is away') }))
@@ -108,7 +108,7 @@ describe('who watches a question that another process asks', () => {
   test('gets its answer', async () => {
     const { one, other } = setUp()
     const mine = one.lease(subject)
-    await mine.look(['a'])
+    await mine.lookUp(['a'])
     const watched = other.watch('a', subject, 5_000, () => true)
     mine.keep(new Map([['a', ENTRY]]))
     expect(await watched).toEqual(ENTRY)
@@ -117,15 +117,18 @@ describe('who watches a question that another process asks', () => {
   test('gets none where the other gives up, and leaves the question to the next', async () => {
     const { one, other } = setUp()
     const mine = one.lease(subject)
-    await mine.look(['a'])
+    await mine.lookUp(['a'])
     const watched = other.watch('a', subject, 5_000, () => true)
     await mine.release(['a'])
     expect(await watched).toBeNull()
-    expect(await one.lease(subject).look(['a'])).toEqual([{ state: 'mine' }])
+    expect(await one.lease(subject).lookUp(['a'])).toEqual([{ state: 'leased' }])
   })
 
   test('stops when nobody wants it any more, or the memo is away', async () => {
-    const { other, errors } = setUp({}, (memo) => ({ ...memo, look: () => Promise.reject(new Error('Redis is away')) }))
+    const { other, errors } = setUp({}, (memo) => ({
+      ...memo,
+      lookUp: () => Promise.reject(new Error('Redis is away')),
+    }))
     expect(await other.watch('a', subject, 5_000, () => false)).toBeNull()
     expect(errors).toEqual([])
     expect(await other.watch('a', subject, 5_000, () => true)).toBeNull()

@@ -97,7 +97,7 @@ function setUp(
       const [model = ''] = chain
       const { messages } = frameOf(ask)
       const sharing = sharingOf(gateway, context)
-      const first = { chain, left: chain, model }
+      const first = { chain, remaining: chain, model }
       const answers = await askInTurn(gateway, context, sharing, first, messages, async (_, __, { model }, part) => {
         asked.push(part)
         return { ...(await pay(part, model)), memo: false }
@@ -210,14 +210,14 @@ describe('a question', () => {
 
   test('keeps its paid answer when the memo is away', async () => {
     const fail = () => Promise.reject(new Error('Redis is away'))
-    const { put, troubles } = setUp(() => FAKE, { memo: (memo) => ({ ...memo, keep: fail, giveUp: fail }) })
+    const { put, troubles } = setUp(() => FAKE, { memo: (memo) => ({ ...memo, keep: fail, release: fail }) })
     expect(await put()).toMatchObject(FAKE)
     expect(troubles).toMatchObject([{ where: 'memo', error: new Error('Redis is away') }])
   })
 
   test('is not asked when the memo can’t be looked into', async () => {
     const { put, asked } = setUp(() => FAKE, {
-      memo: (memo) => ({ ...memo, look: () => Promise.reject(new Error('Redis is away')) }),
+      memo: (memo) => ({ ...memo, lookUp: () => Promise.reject(new Error('Redis is away')) }),
     })
     await expect(put()).rejects.toThrow('Redis is away')
     expect(asked).toEqual([])
@@ -230,9 +230,9 @@ describe('of many who ask the same at once', () => {
     const { put, asked } = setUp(() => slowly(FAKE), {
       memo: (memo) => ({
         ...memo,
-        look(...args) {
+        lookUp(...args) {
           looks++
-          return memo.look(...args)
+          return memo.lookUp(...args)
         },
       }),
     })
@@ -272,9 +272,9 @@ describe('of many who ask the same at once', () => {
       lease: 30,
       memo: (memo) => ({
         ...memo,
-        extend(...args) {
+        renew(...args) {
           heartbeats++
-          return memo.extend(...args)
+          return memo.renew(...args)
         },
       }),
     })
@@ -322,9 +322,9 @@ describe('of many who ask the same at once', () => {
     const { put, another } = setUp(() => slowly(FAKE, 500), {
       memo: (memo) => ({
         ...memo,
-        look(...args) {
+        lookUp(...args) {
           looks++
-          return memo.look(...args)
+          return memo.lookUp(...args)
         },
       }),
     })
@@ -582,10 +582,10 @@ describe('a batch', () => {
       patience: 1_000,
       memo: (memo) => ({
         ...memo,
-        async look(keys, ...rest) {
-          const first = await memo.look(keys.slice(0, 1), ...rest)
+        async lookUp(keys, ...rest) {
+          const first = await memo.lookUp(keys.slice(0, 1), ...rest)
           await sleep(10)
-          return [...first, ...(await memo.look(keys.slice(1), ...rest))]
+          return [...first, ...(await memo.lookUp(keys.slice(1), ...rest))]
         },
       }),
     })

@@ -53,7 +53,7 @@ export interface CallLimits {
    */
   reserve(scopes: readonly LimitScope[], call: { readonly asker: string; readonly tokens: number }): Promise<LimitReply>
   /**
-   * Replaces the reservation by the real usage, and frees the in-flight slot. Lower usage frees the difference at once;
+   * Replaces the reservation by the real usage, and frees the call's place in flight. Lower usage frees the difference at once;
    * higher usage is recorded as of now. If one ticket is ended several times, the first counts.
    */
   settle(ticket: Ticket, tokens: number): Promise<void>
@@ -68,7 +68,7 @@ export interface CallLimits {
 export interface LimitSettings {
   /** Length of the sliding window, in ms: a minute, except in tests. */
   readonly windowMs: number
-  /** An in-flight slot that is not extended expires after this long, in ms. */
+  /** A place in flight that is not extended expires after this long, in ms. */
   readonly leaseMs: number
   /**
    * While calls are in flight the first in line is told to try again after at most this many ms, and those behind it

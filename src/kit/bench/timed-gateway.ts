@@ -79,7 +79,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
   const calls = gateway({
     model,
     loadImage: async () => '',
-    memo: timed('memo', redisMemo(redis, keys.under), ['look', 'keep']),
+    memo: timed('memo', redisMemo(redis, keys.under), ['lookUp', 'keep']),
     limits: timed(
       'limits',
       redisLimits(redis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings.models) }),

@@ -1,10 +1,10 @@
--- Stores answers of askers that still have their leases, under several frames; returns for each 1 if it is stored, or was already.
+-- Stores answers of holders whose leases nobody took over, under several frames; returns for each 1 if it is stored, or was already.
 --@include memo/frame
 --@key frames[].index
 --@key frames[].frame
 --@arg keep_ms
 --@arg frames[].name
---@arg frames[].asker
+--@arg frames[].holder
 --@arg frames[].count    how many of the items, in order, are under this frame
 --@arg items[].name
 --@arg items[].entry     JSON
@@ -18,7 +18,7 @@ for _, under in ipairs(frames) do
   local read, meta = read_items(at, under.frame, items_of)
   for i, one in ipairs(read) do
     local entry = entries[from + i]
-    if one.kind == 'l' and one.text == under.asker then
+    if one.kind == 'l' and one.text == under.holder then
       answered[#answered + 1] = items_of[i]
       answered[#answered + 1] = text_of('a', at + tonumber(keep_ms), subjects_alone(one), entry)
       reply[from + i] = 1

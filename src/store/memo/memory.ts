@@ -6,8 +6,8 @@ import type { KeptAnswer, Memo, MemoEntry, MemoLookup } from '../../contracts/po
 
 interface StoredQuestion {
   /** The entry is JSON. */
-  answer: { readonly entry: string; readonly until: number } | null
-  lease: { readonly asker: string; readonly until: number; isAwaited: boolean } | null
+  answer: { readonly entry: string; readonly expiresAt: number } | null
+  lease: { readonly holder: string; readonly expiresAt: number; isAwaited: boolean } | null
   readonly subjects: Set<string>
 }
 
@@ -36,7 +36,7 @@ export function memoryMemo(clock: Clock): Memo {
   }
   function find(key: string): StoredQuestion | undefined {
     const question = questions.get(key)
-    if (question === undefined || question.answer === null || question.answer.until > clock()) return question
+    if (question === undefined || question.answer === null || question.answer.expiresAt > clock()) return question
     drop(key)
     return undefined
   }
@@ -48,39 +48,40 @@ export function memoryMemo(clock: Clock): Memo {
     return question
   }
 
-  function look(key: string, asker: string, leaseMs: number, subject: string): MemoLookup {
+  function lookUp(key: string, holder: string, leaseMs: number, subject: string): MemoLookup {
     const found = find(key)
     if (found?.answer != null) {
       if (!isQuiet(subject)) note(key, found, subject)
       return { state: 'known', entry: JSON.parse(found.answer.entry) as MemoEntry }
     }
-    if (isQuiet(subject)) return { state: 'mine' }
+    if (isQuiet(subject)) return { state: 'leased' }
     const question = found ?? begin(key)
     note(key, question, subject)
-    const left = question.lease === null || question.lease.asker === asker ? 0 : question.lease.until - clock()
-    if (left > 0 && question.lease !== null) {
+    const expiresInMs =
+      question.lease === null || question.lease.holder === holder ? 0 : question.lease.expiresAt - clock()
+    if (expiresInMs > 0 && question.lease !== null) {
       question.lease.isAwaited = true
-      return { state: 'asked', waitMs: left }
+      return { state: 'leased-by-other', expiresInMs }
     }
-    question.lease = { asker, until: clock() + leaseMs, isAwaited: false }
-    return { state: 'mine' }
+    question.lease = { holder, expiresAt: clock() + leaseMs, isAwaited: false }
+    return { state: 'leased' }
   }
-  function keep({ key, entry }: KeptAnswer, asker: string, keepMs: number, subject: string): boolean {
+  function keep({ key, entry }: KeptAnswer, holder: string, keepMs: number, subject: string): boolean {
     const question = find(key)
     if (question === undefined) return false
-    if (question.lease?.asker !== asker) return question.answer?.entry === entry
+    if (question.lease?.holder !== holder) return question.answer?.entry === entry
     question.lease = null
-    question.answer = { entry, until: clock() + keepMs }
+    question.answer = { entry, expiresAt: clock() + keepMs }
     note(key, question, subject)
     return true
   }
 
   return {
-    async look(keys, asker, leaseMs, ref) {
-      return keys.map((key) => look(key, asker, leaseMs, nameOf(ref)))
+    async lookUp(keys, holder, leaseMs, ref) {
+      return keys.map((key) => lookUp(key, holder, leaseMs, nameOf(ref)))
     },
-    async keep(answers, asker, keepMs, ref) {
-      return answers.map((answer) => keep(answer, asker, keepMs, nameOf(ref)))
+    async keep(answers, holder, keepMs, ref) {
+      return answers.map((answer) => keep(answer, holder, keepMs, nameOf(ref)))
     },
     async share(keys, ref) {
       if (isQuiet(nameOf(ref))) return false
@@ -90,20 +91,20 @@ export function memoryMemo(clock: Clock): Memo {
       }
       return true
     },
-    async giveUp(keys, asker) {
-      for (const key of keys) if (questions.get(key)?.lease?.asker === asker) drop(key)
+    async release(keys, holder) {
+      for (const key of keys) if (questions.get(key)?.lease?.holder === holder) drop(key)
     },
-    async abandon(keys, asker) {
-      const own = keys.filter((key) => questions.get(key)?.lease?.asker === asker)
+    async releaseUnlessAwaited(keys, holder) {
+      const own = keys.filter((key) => questions.get(key)?.lease?.holder === holder)
       if (own.some((key) => questions.get(key)?.lease?.isAwaited)) return false
       for (const key of own) drop(key)
       return true
     },
-    async extend(held, leaseMs) {
-      return held.map(({ key, asker }) => {
+    async renew(leased, leaseMs) {
+      return leased.map(({ key, holder }) => {
         const question = questions.get(key)
-        if (question?.lease?.asker !== asker) return false
-        question.lease = { ...question.lease, until: clock() + leaseMs }
+        if (question?.lease?.holder !== holder) return false
+        question.lease = { ...question.lease, expiresAt: clock() + leaseMs }
         return true
       })
     },

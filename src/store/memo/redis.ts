@@ -8,20 +8,20 @@ import { pairs, script } from '../redis/script.ts'
 
 // The rules are in the Lua beside this file, which these methods call.
 
-const look = script('memo/look', {
+const lookUp = script('memo/look-up', {
   keys: ['index', 'gone', 'frame'],
-  args: ['name', 'subject', 'asker', 'leaseMs', 'recordMs', 'items[]'],
+  args: ['name', 'subject', 'holder', 'leaseMs', 'rememberMs', 'items[]'],
 })
 const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name', 'subject', 'items[]'] })
 const keep = script('memo/keep', {
   keys: ['frames[].index', 'frames[].frame'],
-  args: ['keepMs', 'frames[].name', 'frames[].asker', 'frames[].count', 'items[].name', 'items[].entry'],
+  args: ['keepMs', 'frames[].name', 'frames[].holder', 'frames[].count', 'items[].name', 'items[].entry'],
 })
-const giveUp = script('memo/give-up', { keys: ['frame'], args: ['asker', 'items[]'] })
-const abandon = script('memo/abandon', { keys: ['frame'], args: ['asker', 'items[]'] })
-const extend = script('memo/extend', {
+const release = script('memo/release', { keys: ['frame'], args: ['holder', 'items[]'] })
+const releaseUnlessAwaited = script('memo/release-unless-awaited', { keys: ['frame'], args: ['holder', 'items[]'] })
+const renew = script('memo/renew', {
   keys: ['frames[].frame'],
-  args: ['leaseMs', 'recordMs', 'frames[].asker', 'frames[].count', 'items[]'],
+  args: ['leaseMs', 'rememberMs', 'frames[].holder', 'frames[].count', 'items[]'],
 })
 const forget = script('memo/forget', {
   keys: ['index', 'gone', 'framePrefix'],
@@ -30,12 +30,12 @@ const forget = script('memo/forget', {
 
 /** How long an expired lease is remembered, in ms: longer than any call, so that a late answer is still kept. */
 const LATE_ANSWER_MS = 900_000
-/** Leases extended in one step: few enough not to block Redis. */
-const EXTENDED_AT_ONCE = 500
+/** Leases renewed in one step: few enough not to block Redis. */
+const RENEWED_AT_ONCE = 500
 /** Questions looked at in one step of forgetting: enough to be fast, few enough not to block Redis. */
 const FORGOTTEN_AT_ONCE = 500
 
-const looked = z.array(z.string())
+const lookedUp = z.array(z.string())
 const flags = z.array(z.number())
 const forgotten = z.tuple([z.number(), z.number()])
 const memoEntry = z.object({
@@ -64,19 +64,19 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   }
 
   return {
-    look(keys, asker, leaseMs, subject) {
-      const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
+    lookUp(keys, holder, leaseMs, subject) {
+      const times = { leaseMs, rememberMs: leaseMs + LATE_ANSWER_MS }
       return byFrame(keys, itself, async (name, questions) => {
         const items = questions.map(({ item }) => item)
-        const given = { ...subjectKeys(subject), frame: frameAt(name), name, asker, ...times, items }
-        return pairs(looked.parse(await look(client, given))).map(lookedOf)
+        const given = { ...subjectKeys(subject), frame: frameAt(name), name, holder, ...times, items }
+        return pairs(lookedUp.parse(await lookUp(client, given))).map(lookupOf)
       })
     },
-    keep(answers, asker, keepMs, subject) {
+    keep(answers, holder, keepMs, subject) {
       const { index } = subjectKeys(subject)
       return byFrame(answers, keyOf, (name, kept) => {
         const items = kept.map(({ item, of: { entry } }) => ({ name: item, entry }))
-        return keep({ index, frame: frameAt(name), name, asker, items }, keepMs)
+        return keep({ index, frame: frameAt(name), name, holder, items }, keepMs)
       })
     },
     async share(keys, subject) {
@@ -87,35 +87,35 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
       })
       return shared.every((one) => one)
     },
-    async giveUp(keys, asker) {
+    async release(keys, holder) {
       await byFrame(keys, itself, async (name, questions) => {
-        await giveUp(client, { frame: frameAt(name), asker, items: questions.map(({ item }) => item) })
+        await release(client, { frame: frameAt(name), holder, items: questions.map(({ item }) => item) })
         return questions
       })
     },
-    async abandon(keys, asker) {
+    async releaseUnlessAwaited(keys, holder) {
       const abandoned = await byFrame(keys, itself, async (name, questions) => {
         const items = questions.map(({ item }) => item)
-        const done = await abandon(client, { frame: frameAt(name), asker, items })
+        const done = await releaseUnlessAwaited(client, { frame: frameAt(name), holder, items })
         return questions.map(() => done === 1)
       })
       return abandoned.every((one) => one)
     },
-    async extend(held, leaseMs) {
-      const times = { leaseMs, recordMs: leaseMs + LATE_ANSWER_MS }
-      const extended: boolean[] = []
-      for (let from = 0; from < held.length; from += EXTENDED_AT_ONCE) {
-        const some = held.slice(from, from + EXTENDED_AT_ONCE).map(({ key, asker }) => ({ asker, ...frameOf(key) }))
-        const frames: { frame: string; asker: string; count: number }[] = []
-        for (const { frame, asker } of some) {
+    async renew(leased, leaseMs) {
+      const times = { leaseMs, rememberMs: leaseMs + LATE_ANSWER_MS }
+      const renewed: boolean[] = []
+      for (let from = 0; from < leased.length; from += RENEWED_AT_ONCE) {
+        const some = leased.slice(from, from + RENEWED_AT_ONCE).map(({ key, holder }) => ({ holder, ...frameOf(key) }))
+        const frames: { frame: string; holder: string; count: number }[] = []
+        for (const { frame, holder } of some) {
           const last = frames.at(-1)
-          if (last?.frame === frameAt(frame) && last.asker === asker) last.count++
-          else frames.push({ frame: frameAt(frame), asker, count: 1 })
+          if (last?.frame === frameAt(frame) && last.holder === holder) last.count++
+          else frames.push({ frame: frameAt(frame), holder, count: 1 })
         }
-        const reply = await extend(client, { ...times, frames, items: some.map(({ item }) => item) })
-        extended.push(...flags.parse(reply).map((flag) => flag === 1))
+        const reply = await renew(client, { ...times, frames, items: some.map(({ item }) => item) })
+        renewed.push(...flags.parse(reply).map((flag) => flag === 1))
       }
-      return extended
+      return renewed
     },
     async forget(subject, quietMs) {
       const given = { ...subjectKeys(subject), framePrefix: frameAt(''), limit: FORGOTTEN_AT_ONCE, quietMs }
@@ -128,9 +128,9 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   }
 }
 
-function lookedOf([state, detail]: readonly [string, string]): MemoLookup {
+function lookupOf([state, detail]: readonly [string, string]): MemoLookup {
   if (state === 'known') return { state, entry: memoEntry.parse(JSON.parse(detail)) }
-  return state === 'mine' ? { state } : { state: 'asked', waitMs: Number(detail) }
+  return state === 'leased' ? { state } : { state: 'leased-by-other', expiresInMs: Number(detail) }
 }
 
 /** By which an answer names a subject that knows it: two with the same hash lose their answers together. */
@@ -160,12 +160,12 @@ async function byFrame<Of, Result>(
   return results
 }
 
-/** Answers to questions of one frame, by one asker. */
+/** Answers to questions of one frame, by one holder. */
 interface KeptFrame {
   readonly index: string
   readonly frame: string
   readonly name: string
-  readonly asker: string
+  readonly holder: string
   readonly items: readonly { readonly name: string; readonly entry: string }[]
 }
 
@@ -223,6 +223,6 @@ function keepTogether(client: Redis): (kept: KeptFrame, keepMs: number) => Promi
     })
 }
 
-function rowOf({ index, frame, name, asker, items }: KeptFrame) {
-  return { index, frame, name, asker, count: items.length }
+function rowOf({ index, frame, name, holder, items }: KeptFrame) {
+  return { index, frame, name, holder, count: items.length }
 }

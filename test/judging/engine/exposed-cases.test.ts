@@ -204,11 +204,11 @@ describe('a case that was shown a subject that is deleted', () => {
       if (brief === undefined) throw new Error('no brief')
       // Here the question is known from memory, elsewhere it is read from the store.
       const asker = who === 'another' ? worker() : first
-      const look = vi.spyOn(memo, 'look').mockImplementationOnce(async (keys) => {
+      const look = vi.spyOn(memo, 'lookUp').mockImplementationOnce(async (keys) => {
         await remove(whose === 'of a precedent' ? p1 : thread('p2'))
         await erasing().cases()
         clock.now += 1_000
-        return keys.map(() => ({ state: 'mine' }))
+        return keys.map(() => ({ state: 'leased' }))
       })
       expect(await asker.answerOne(brief)).toMatchObject({ end: 'done' })
       expect(look).toHaveBeenCalledOnce()

@@ -1,9 +1,9 @@
 --@include time
 -- All questions that have a prompt in common, their frame, are in one hash, an item each:
 --   `a`, the time until which it is valid, the subjects that know it, and the answer; or
---   `l`, the time until which its lease runs, its asker's subject (and `+` if others wait for the answer), and the asker,
+--   `l`, the time at which its lease expires, its holder's subject (and `+` if others wait for the answer), and the holder,
 -- with colons between them. Times are Redis's, in ms; subjects are short hashes, `*` if there are too many to name. An expired
--- lease stays, so that a late answer is kept if nobody asked again, and is not if the question was forgotten. Beside the items a
+-- lease stays, so that a late answer is kept if nobody took the lease over, and is not if the question was forgotten. Beside the items a
 -- frame holds `#`: when to look for expired answers next, a colon, and the longest time for which anything was written.
 local META, NEVER = '#', 9e15
 local AWAITED = '+'

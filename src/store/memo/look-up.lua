@@ -1,30 +1,31 @@
--- Looks up questions about a subject. Returns for each a state and a detail: `known` and the answer, `asked` and the ms until
--- another's lease ends, or `mine` if the asker has the lease now.
+-- Looks up questions about a subject, and leases those that are neither known nor leased to another holder; an expired lease is
+-- taken over. Returns for each a state and a detail: `known` and the answer, `leased-by-other` and the ms until that lease
+-- expires, or `leased` if it is the caller's now.
 --@include memo/frame
 --@key index
---@key gone              exists while the subject's answers are being erased: leases are then given, and not noted
+--@key gone              exists while the subject's answers are being erased: questions are then leased without a note of it
 --@key frame
 --@arg name              of the frame
 --@arg subject           its short hash
---@arg asker
+--@arg holder            who gets the leases
 --@arg lease_ms          how long a lease runs
---@arg record_ms         how long it is kept
+--@arg remember_ms       how long it is stored
 --@arg items[]
 local noted = redis.call('EXISTS', gone) == 0
 local at = redis_now()
-local lease = text_of('l', at + tonumber(lease_ms), subject, asker)
+local lease = text_of('l', at + tonumber(lease_ms), subject, holder)
 local read, meta = read_items(at, frame, items)
 local room = room_in(frame)
 local reply, written = {}, {}
 for i, one in ipairs(read) do
-  local state, detail = 'mine', ''
+  local state, detail = 'leased', ''
   if one.kind == 'a' then
     state, detail = 'known', one.text
     if noted and not names(one.subjects, subject) then
       redis.call('HSET', frame, items[i], text_of('a', one.expires, with_subject(one.subjects, subject), one.text))
     end
-  elseif noted and one.kind == 'l' and one.text ~= asker and one.expires > at then
-    state, detail = 'asked', tostring(one.expires - at)
+  elseif noted and one.kind == 'l' and one.text ~= holder and one.expires > at then
+    state, detail = 'leased-by-other', tostring(one.expires - at)
     if not is_awaited(one) then
       redis.call('HSET', frame, items[i], text_of('l', one.expires, awaited_by_others(one), one.text))
     end
@@ -35,6 +36,6 @@ for i, one in ipairs(read) do
   end
   reply[2 * i - 1], reply[2 * i] = state, detail
 end
-write_items(at, frame, meta, written, tonumber(record_ms), is_alone(items))
+write_items(at, frame, meta, written, tonumber(remember_ms), is_alone(items))
 if noted then index_frame(at, index, name, frame, meta) end
 return reply
