@@ -33,7 +33,7 @@ export function pressureWatch(
 ) {
   let over: readonly PressureSignal[] = []
   return {
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       const measured = await Promise.all(signals.map((measure) => measure()))
       const most = Math.max(...measured.map(({ share }) => share))
       if (over.length === 0) over = measured.filter(({ share }) => share > 1)
@@ -57,7 +57,7 @@ export function backpressure(deps: {
   const pressure = pressureWatch(signals, settings)
   return async () => {
     const before = pressure.why()
-    await pressure.look()
+    await pressure.poll()
     const reason = pressure.why()
     if (before === null && reason !== null) report('intake:paused', { signals: pressure.kinds(), reason })
     if (before !== null && reason === null) report('intake:resumed', {})

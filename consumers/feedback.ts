@@ -138,7 +138,7 @@ function gathering(
     joined && [...own].every((partition) => (next.get(partition) ?? -1n) >= (ends.get(partition) ?? -1n))
   const complete = () => failure !== undefined || signal.aborted || quiet || full() || atEnd()
 
-  function look(): void {
+  function settleIfDone(): void {
     clearTimeout(watch)
     if (!gatheringNow) return
     if (complete()) wake()
@@ -152,21 +152,21 @@ function gathering(
     }, QUIET_MS)
   }
 
-  signal.addEventListener('abort', look, { once: true })
+  signal.addEventListener('abort', settleIfDone, { once: true })
   consumer.on(consumer.events.CRASH, ({ payload }) => {
     failure ??= payload.error
-    look()
+    settleIfDone()
   })
   onPassedOver(consumer, (passed) => {
     next.set(passed.partition, BigInt(passed.next))
-    look()
+    settleIfDone()
   })
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     own = new Set(entryOf(payload.memberAssignment, topic))
     joined = true
     // A rebalance clears the paused state.
     if (!gatheringNow) consumer.pause([{ topic }])
-    look()
+    settleIfDone()
   })
 
   return {
@@ -185,7 +185,7 @@ function gathering(
             next.set(partition, BigInt(last ? batch.lastOffset() : message.offset) + 1n)
             resolveOffset(message.offset)
           }
-          look()
+          settleIfDone()
         },
       })
     },
@@ -197,7 +197,7 @@ function gathering(
       if (joined) consumer.resume([{ topic }])
       await new Promise<void>((resolve) => {
         wake = resolve
-        look()
+        settleIfDone()
       })
       gatheringNow = false
       clearTimeout(watch)

@@ -13,14 +13,14 @@ export function partitionLag(deps: { kafka: Kafka; group: string; topics: readon
   const admin = groupAdmin(kafka)
   const behind = timeBehind(clock)
   return {
-    async look(): Promise<PartitionLag[]> {
+    async poll(): Promise<PartitionLag[]> {
       const all = await admin.ask((asked) => partitionEnds(asked, group, topics))
       return all.map((one) => {
         const { topic, partition, next, end } = one
         return { topic, partition, messages: end - next, seconds: behind(one) }
       })
     },
-    /** Closes the connection; the next look opens another. */
+    /** Closes the connection; the next poll opens another. */
     close: admin.close,
   }
 }
@@ -36,13 +36,13 @@ export function lagReport(deps: {
   const withdraw = () => report('kafka:lag', { partitions: null, overdue: null })
   return {
     withdraw,
-    async look() {
+    async poll() {
       if (!watches()) {
         withdraw()
         return lag.close()
       }
       try {
-        const partitions = await lag.look()
+        const partitions = await lag.poll()
         report('kafka:lag', { partitions, overdue: overdue(partitions) })
       } catch (error) {
         withdraw()
@@ -60,7 +60,7 @@ const WATCHED_MS = 30_000
 
 /**
  * For how long a partition has been behind: the time, in seconds, since its end was first seen beyond what is committed;
- * 0 if all is committed, null if it is behind at the first look, or at the first after a while. Exact to the time between
+ * 0 if all is committed, null if it is behind at the first poll, or at the first after a while. Exact to the time between
  * two calls, and never more than since the first one.
  */
 export function timeBehind(clock: Clock): (now: PartitionEnd) => number | null {

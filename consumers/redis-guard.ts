@@ -115,7 +115,7 @@ export function redisGuard(deps: {
       return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
     /** Run it every second. */
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       const unknown = () => report('store:watched', { memoryShare: null, lost: incarnation.lost !== null })
       const share = await shareInTime().catch((error: unknown) => {
         unknown()

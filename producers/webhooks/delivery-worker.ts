@@ -40,7 +40,7 @@ export function deliveryWorker(deps: {
   const gone = new Set<string>()
   let isClosing = false
 
-  /** Whether it was sent. */
+  /** Resolves to whether it was sent. */
   async function deliver(claim: LeasedDelivery, takenAt: number): Promise<boolean> {
     const receiver = entryOf(hooks, claim.hook)
     // A process that stood still sends nothing that another may have by now.
@@ -74,7 +74,7 @@ export function deliveryWorker(deps: {
     for (const claim of claims) {
       const one = deliver(claim, takenAt)
         .finally(() => occupy(-1))
-        // A receiver that takes what it is sent gets the next at once; one that fails does not before the next look.
+        // A receiver that takes what it is sent gets the next at once; one that fails does not before the next poll.
         .then((sent) => (sent ? fill(hook) : undefined))
         .catch((error: unknown) => report('error', { where: 'webhooks', error }))
         .finally(() => inFlight.delete(one))
@@ -84,10 +84,10 @@ export function deliveryWorker(deps: {
 
   return {
     /** Begins what is due, as far as there is room, and does not wait for its end. */
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       for (const hook of Object.keys(hooks)) await fill(hook)
     },
-    /** Tells how much waits, and how much is parked. */
+    /** Reports how many deliveries wait, and how many are parked. */
     async count(): Promise<void> {
       const { waiting, parked, oldestMs } = await webhooks.counts()
       report('webhooks:counted', { waiting, parked, oldestSeconds: (oldestMs ?? 0) / 1_000 })

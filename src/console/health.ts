@@ -57,7 +57,7 @@ const LONG_SECONDS = 60
 
 /** One page: whether all is well, what waits where and since when, and what to do first. */
 export function healthPage(parts: {
-  look: () => Promise<ServiceStatus>
+  readStatus: () => Promise<ServiceStatus>
   runbook: (name: string) => readonly string[]
   /** How many verdicts wait for people; null where nobody decides here. */
   forPeople: (() => Promise<number>) | null
@@ -67,7 +67,7 @@ export function healthPage(parts: {
     path: '/health',
     right: 'see',
     async answer({ session }) {
-      const now = await parts.look()
+      const now = await parts.readStatus()
       if (now.isConnected === false)
         return {
           title: TEXTS.health.title,

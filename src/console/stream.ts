@@ -36,8 +36,8 @@ export class RecordStream {
     this.#record = record
   }
 
-  /** Looks once, if anybody listens. */
-  look(): Promise<void> {
+  /** Polls once, if anybody listens. */
+  poll(): Promise<void> {
     return this.#alone(async () => {
       if (this.#listening.size === 0) this.#at = null
       else this.#at = await this.#tell(this.#at, [...this.#listening])
@@ -81,7 +81,7 @@ export class RecordStream {
   }
 }
 
-/** What a page hears of a look: first what is gone. */
+/** The events of one poll for a page: deletions first. */
 function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, filter: RecordFilter) {
   for (const { tenant, postId: id } of gone)
     if (allows(filter, tenant)) yield { event: 'erase', subject: { tenant, id } } as const

@@ -9,8 +9,8 @@ const STEADY_MS = 20_000
 
 export interface BreakerReport {
   changed(change: BreakerChange): void
-  /** Tells of models that have come back for long enough. */
-  look(): void
+  /** Reports models that have answered again for long enough. */
+  poll(): void
 }
 
 /**
@@ -26,7 +26,7 @@ export function breakerReport(
   /** Models that were told to be away: why, since when, and since when they are called again, in ms since 1970. */
   const told = new Map<string, { readonly reason: OutageReason; readonly since: number; until: number | null }>()
 
-  function look(): void {
+  function poll(): void {
     const now = clock()
     for (const [model, { reason, since, until }] of told) {
       if (until === null || Math.abs(now - until) < STEADY_MS) continue
@@ -40,7 +40,7 @@ export function breakerReport(
   return {
     changed({ model, to, outage: { reason, why, since } }) {
       report('breaker:changed', { model, to, reason })
-      look()
+      poll()
       const known = told.get(model)
       if (to === 'closed') {
         if (known !== undefined) known.until = clock()
@@ -51,6 +51,6 @@ export function breakerReport(
       told.set(model, { reason, since: known?.since ?? since, until: null })
       report('model:away', { model, reason, why, advice: remedyFor(reason, namesOf(endpointOf(model)), setting) })
     },
-    look,
+    poll,
   }
 }

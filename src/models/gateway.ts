@@ -65,7 +65,7 @@ export function gateway(parts: GatewayParts): Gateway {
     },
     load() {
       breakers.states()
-      outages.look()
+      outages.poll()
       return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },
   }

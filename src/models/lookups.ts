@@ -27,7 +27,7 @@ export interface Lookups {
    * Makes a lookup, unless the embedder is left alone. One that it does not answer is held, as an ask is that no model of its
    * chain answers (`Holding`).
    */
-  look<Found>(
+  lookUp<Found>(
     context: Pick<AskContext, 'caseId' | 'accountKey' | 'askId' | 'last' | 'deadline'>,
     find: () => Promise<Found>,
   ): Promise<Found>
@@ -63,7 +63,7 @@ export function lookups(deps: {
   const hold = outageHold({ breakers, clock })
   const chain = [embedder]
   return {
-    async look(context, find) {
+    async lookUp(context, find) {
       const began = clock()
       const { accountKey } = context
       try {
@@ -98,7 +98,7 @@ export function lookups(deps: {
     },
     tick() {
       breakers.states()
-      outages.look()
+      outages.poll()
     },
   }
 }

@@ -5,7 +5,7 @@ export interface AnswerWatch {
   /** Why it does not answer, in words; null if it does. */
   readonly away: string | null
   /** Asks it, unless an earlier question is still unanswered, and resolves in time with what is seen. Never rejects. */
-  look(): Promise<string | null>
+  poll(): Promise<string | null>
 }
 
 /**
@@ -35,7 +35,7 @@ export function answerWatch(
     get away() {
       return away
     },
-    async look() {
+    async poll() {
       asked ??= begin()
       const question = asked
       const left = Math.max(0, question.at + withinMs - performance.now())

@@ -2,14 +2,14 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Looks whether files, or what lies in folders, have changed since the last look; `changed` is called once they have stayed so for
+ * Polls whether files, or what lies in folders, have changed since the last poll; `changed` is called once they have stayed so for
  * another one, since several are seldom written at once. What is not there counts as such.
  */
-export function fileWatch(paths: () => readonly string[], changed: () => void): { look(): void } {
+export function fileWatch(paths: () => readonly string[], changed: () => void): { poll(): void } {
   let known = stateOf(paths())
   let last = known
   return {
-    look() {
+    poll() {
       const now = stateOf(paths())
       const settled = now === last
       last = now

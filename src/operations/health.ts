@@ -27,7 +27,7 @@ export function kafkaWatch(ask: () => Promise<unknown>): AnswerWatch {
 }
 
 interface Watched {
-  readonly redis: Pick<AnswerWatch, 'look'>
+  readonly redis: Pick<AnswerWatch, 'poll'>
   /** Absent where this process sends nothing to Kafka for clients who wait. */
   readonly kafka?: Pick<AnswerWatch, 'away'>
   /** Since when there is no Kafka consumer, ms since 1970; null if there is one, or this process has no need of any. */
@@ -55,7 +55,7 @@ export function healthOf(watched: Watched) {
 
   /** What keeps Redis from answering, in words; null if it answers. */
   async function redisAway(): Promise<string | null> {
-    const away = await redis.look()
+    const away = await redis.poll()
     if (away !== null) redisAwayAt = clock()
     return away
   }

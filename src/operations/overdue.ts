@@ -18,14 +18,14 @@ export interface WaitingWork {
 }
 
 /**
- * Counts what is overdue, look by look. A case's age counts from when it was first seen here, so that a process that has
+ * Counts what is overdue, call by call. A case's age counts from when it was first seen here, so that a process that has
  * just begun to count finds none for the length of the objective. Threads and records count by the oldest of them: all of
  * them, or none.
  */
 export function overdueCount(protocols: readonly string[], objectiveMs: number, clock: Clock) {
   let firstSeen = new Map<string, number>()
   return {
-    look({ open, due, outbox }: WaitingWork): OverdueCount[] {
+    count({ open, due, outbox }: WaitingWork): OverdueCount[] {
       const now = clock()
       firstSeen = new Map(open.map((id) => [id, firstSeen.get(id) ?? now]))
       const late = new Map(protocols.map((protocol) => [protocol, 0]))
@@ -75,12 +75,12 @@ export function behindReport(report: Report, clock: Clock): Listener {
   let counts: Record<OverduePlace, number> = { kafka: 0, due: 0, open: 0, outbox: 0 }
   let behind: { readonly since: number; most: number } | null = null
   let changing: number | null = null
-  let looked = Number.NEGATIVE_INFINITY
+  let updated = Number.NEGATIVE_INFINITY
 
-  function look(): void {
+  function update(): void {
     const now = clock()
-    if (now - looked > FORGOTTEN_MS) [behind, changing] = [null, null]
-    looked = now
+    if (now - updated > FORGOTTEN_MS) [behind, changing] = [null, null]
+    updated = now
     const sum = Object.values(counts).reduce((all, count) => all + count, 0)
     if (behind !== null) behind.most = Math.max(behind.most, sum)
     const isBehind = sum >= BEHIND_AT
@@ -108,6 +108,6 @@ export function behindReport(report: Report, clock: Clock): Listener {
     const next = { ...counts, due: 0, open: 0, outbox: 0 }
     for (const { at, count } of (event as Events['state:counted']).overdue) next[at] += count
     counts = next
-    look()
+    update()
   }
 }

@@ -52,7 +52,7 @@ export function redisSettingsWatch(deps: {
       const says = 'Redis may evict what it has taken: set maxmemory-policy to noeviction'
       return { by: 'store-refused', share: evicts ? Number.POSITIVE_INFINITY : 0, says }
     },
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       found = await find()
       tell()
     },
@@ -73,8 +73,8 @@ export function sentinelReport({ sentinels, silenceMs, report }: Deps) {
     get problem(): string | null {
       return silent ? CUT_OFF : null
     },
-    async look(): Promise<void> {
-      await sentinels.look()
+    async poll(): Promise<void> {
+      await sentinels.poll()
       const now = sentinels.silentMs() > silenceMs
       if (now === silent) return
       silent = now
@@ -86,7 +86,7 @@ export function sentinelReport({ sentinels, silenceMs, report }: Deps) {
 }
 
 interface Deps {
-  readonly sentinels: Pick<SentinelWatch, 'look' | 'silentMs'>
+  readonly sentinels: Pick<SentinelWatch, 'poll' | 'silentMs'>
   readonly silenceMs: number
   readonly report: Report
 }

@@ -93,7 +93,7 @@ export function stateReport(parts: {
       outbox: size,
       due,
       clockLagSeconds: streamNow === Number.NEGATIVE_INFINITY ? null : Math.max(0, clock() - streamNow) / 1000,
-      overdue: overdue.look({
+      overdue: overdue.count({
         open,
         due: { count: due, nextAgeMs },
         outbox: { count: size, oldestAgeMs: oldest === null ? 0 : clock() - oldest },
@@ -110,7 +110,7 @@ export function stateReport(parts: {
   }
 
   return {
-    /** The stage queues, as of the last look of the process that exports them. */
+    /** The stage queues, as of the last poll of the process that exports them. */
     backlog: () => stages,
     /** Whether this process exports the shared state. */
     exports: () => here,
@@ -119,10 +119,10 @@ export function stateReport(parts: {
      * and queues don't answer every one, since none can know which exports and Kafka may answer all the same.
      */
     watchesKafka: () => here || isUnknown,
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       reportOwn()
       try {
-        const shared = await exporter.look()
+        const shared = await exporter.poll()
         isUnknown = false
         if (shared !== null) {
           if (here) withdraw()

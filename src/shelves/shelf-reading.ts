@@ -14,13 +14,13 @@ export type ShelfReading = ReturnType<typeof shelfReading>
  */
 export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Embedder, 'name' | 'dimension'>) {
   /** Reads a place, whose table another process may replace meanwhile; null if it is missing. */
-  async function read<Result>(name: string, look: (record: ShelfRecord) => Promise<Result>): Promise<Result | null> {
+  async function read<Result>(name: string, use: (record: ShelfRecord) => Promise<Result>): Promise<Result | null> {
     let cause: unknown
     for (let attempt = 1; attempt <= READ_TRIES; attempt++) {
       const record = await shelfNow(name)
       if (record === null) return null
       try {
-        return await look(record)
+        return await use(record)
       } catch (error) {
         if (error instanceof PermanentError || error instanceof OperatorError) throw error
         cause = error

@@ -2,7 +2,7 @@ import type { Kafka } from 'kafkajs'
 import type { StreamPartitions } from '../contracts/ports/threads.ts'
 
 /**
- * The partitions of these topics, now and after each later `look`. The stream's clock waits for those that existed at
+ * The partitions of these topics, now and after each later `poll`. The stream's clock waits for those that existed at
  * the start: one that is added later has no old messages.
  */
 export async function watchPartitions(kafka: Kafka, topics: readonly string[]) {
@@ -11,7 +11,7 @@ export async function watchPartitions(kafka: Kafka, topics: readonly string[]) {
   return {
     now: (): StreamPartitions => now,
     /** Rejects, and changes nothing, while a topic is missing. */
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       const there = await namesOf(kafka, topics)
       now = { there, awaited: new Set([...first].filter((partition) => there.has(partition))) }
     },

@@ -100,7 +100,7 @@ it('a stream’s rows are noted, and refusals too', async () => {
   const reader = stream.body?.getReader()
   await reader?.read()
   const { id } = await console.judged({ verdict: { subjectId: 'later' } })
-  await console.arriving.look()
+  await console.arriving.poll()
   await reader?.read()
   await reader?.cancel()
   expect(console.audited.slice(1)).toMatchObject([

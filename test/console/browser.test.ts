@@ -78,7 +78,7 @@ async function served() {
     loops,
     clock: Date.now,
     report: () => {},
-    look: async () => WELL,
+    readStatus: async () => WELL,
     audit: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: {

@@ -24,7 +24,7 @@ async function served() {
     loops,
     clock: Date.now,
     report: () => {},
-    look: async () => WELL,
+    readStatus: async () => WELL,
     audit: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: { decide: async () => ({ of: '0@0', decided: null }) },

@@ -90,7 +90,7 @@ export interface Judged {
 /** A console over a record, in memory where none is given, asked as a browser would. */
 export async function aConsole({
   decide = async () => ({ of: '0@0', decided: null }),
-  look = async () => WELL,
+  look: readStatus = async () => WELL,
   idle = 3_600_000,
   auditShare = 0,
   isAlone = false,
@@ -148,7 +148,11 @@ export async function aConsole({
       publicUrl,
     }),
     searchPage({ record: shown, blinds, ...lists }),
-    healthPage({ forPeople: async () => waiting, look, runbook: (name) => (name === '' ? [] : [`look at ${name}`]) }),
+    healthPage({
+      forPeople: async () => waiting,
+      readStatus,
+      runbook: (name) => (name === '' ? [] : [`look at ${name}`]),
+    }),
     ...(isAlone
       ? []
       : reviewPages({

@@ -16,26 +16,26 @@ async function listening(filter = {}) {
 it('a page hears each verdict that fits once, in the order in which they came', async () => {
   const { console, arriving, rows } = await listening({ label: 'rumor', tenants: ['default'] })
   await console.judged({ verdict: { subjectId: 'a' } })
-  await arriving.look()
+  await arriving.poll()
   await console.judged({ verdict: { subjectId: 'b', label: 'non-rumor' } })
   await console.judged({ verdict: { subjectId: 'c', tenant: 'acme' } })
   await console.judged({ verdict: { subjectId: 'd' } })
-  await arriving.look()
-  await arriving.look()
+  await arriving.poll()
+  await arriving.poll()
   expect(rows()).toEqual(['a', 'd'])
 })
 
 it('a page that was cut off goes on behind the last that it heard of', async () => {
   const { console, arriving, heard, leave } = await listening()
   await console.judged({ verdict: { subjectId: 'a' } })
-  await arriving.look()
+  await arriving.poll()
   leave()
   await console.judged({ verdict: { subjectId: 'b' } })
-  await arriving.look()
+  await arriving.poll()
   const again: StreamEvent[] = []
   await arriving.listen({ filter: {}, hear: (told) => void again.push(told) }, heard.at(-1)?.at ?? null)
   await console.judged({ verdict: { subjectId: 'c' } })
-  await arriving.look()
+  await arriving.poll()
   expect(again.map((told) => told.event === 'row' && told.row.verdict.subjectId)).toEqual(['b', 'c'])
 })
 
@@ -44,7 +44,7 @@ it('a page that was cut off within what it was told at once hears the rest of it
   await console.topics.send('posts', 'p', deleted('p'), 60)
   await console.topics.send('posts', 'q', deleted('q'), 60)
   await console.judged({ verdict: { subjectId: 'a' } })
-  await arriving.look()
+  await arriving.poll()
   leave()
   const told = (all: readonly StreamEvent[]) => all.map((one) => (one.event === 'erase' ? one.subject.id : one.event))
   expect(told(heard)).toEqual(['p', 'q', 'row'])
@@ -58,12 +58,12 @@ it('a page that was cut off within what it was told at once hears the rest of it
 it('a page gets a bounded part of far too many rows, and the fact that there are more', async () => {
   const { console, arriving, heard } = await listening()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
-  await arriving.look()
+  await arriving.poll()
   const far = heard.filter(({ event }) => event === 'far')
   expect(heard.filter(({ event }) => event === 'row')).toHaveLength(150)
   expect(far).toMatchObject([{ left: 550 }])
   await console.judged({ verdict: { subjectId: 'new' } })
-  await arriving.look()
+  await arriving.poll()
   expect(heard.at(-1)).toMatchObject({ event: 'row', row: { verdict: { subjectId: 'new' } } })
   expect(heard).toHaveLength(152)
 })
@@ -72,7 +72,7 @@ it('a page hears that a subject was deleted, unless it is another tenant’s', a
   const { console, arriving, heard } = await listening({ tenants: ['acme'] })
   await console.judged({ verdict: { subjectId: 'p' } })
   await console.topics.send('posts', 'p', { id: 'p', deleted: true, createdAt: new Date(0).toISOString() }, 60)
-  await arriving.look()
+  await arriving.poll()
   expect(heard).toEqual([])
 })
 
@@ -100,7 +100,7 @@ it('a page that reads nothing is ended, holds a bounded number of events, and le
   const stream = await console.ask('/live/stream', { headers: { cookie } })
   for (let at = 0; at < 400; at++) {
     await console.judged({ verdict: { subjectId: `p${at}` } })
-    if (at % 100 === 99) await console.arriving.look()
+    if (at % 100 === 99) await console.arriving.poll()
   }
   expect(console.arriving.listening).toBe(0)
   const text = await stream.text()
@@ -123,7 +123,7 @@ it('a row’s event is made once for all pages, and not for a closed one', async
     Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
   )
   for (let at = 0; at < 5; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
-  await console.arriving.look()
+  await console.arriving.poll()
   expect(seen).toHaveBeenCalledTimes(5)
   await Promise.all(streams.map((stream) => stream.body?.cancel()))
   seen.mockRestore()
@@ -133,7 +133,7 @@ it('an erasure is announced even if far more rows come than are shown', async ()
   const { console, arriving, heard } = await listening()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
   await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: new Date(0).toISOString() }, 60)
-  await arriving.look()
+  await arriving.poll()
   expect(heard.filter(({ event }) => event === 'erase')).toMatchObject([{ subject: { id: 'p0' } }])
 })
 
@@ -162,7 +162,7 @@ it('a page that misses a deletion, because it reads nothing, is told to load its
   const stream = await console.ask('/live/stream', { headers: { cookie } })
   for (const from of [0, 150]) {
     await deleteMany(console, 150, from)
-    await console.arriving.look()
+    await console.arriving.poll()
   }
   const text = await stream.text()
   const events = [...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event)
@@ -181,7 +181,7 @@ it('a row is not told after the erasure of its subject, which came while far mor
     await console.topics.send('posts', 'p0', deleted('p0'), 60)
     return read
   })
-  await arriving.look()
+  await arriving.poll()
   const ofIt = heard.filter((told) => told.event === 'row' && told.row.verdict.subjectId === 'p0')
   expect([heard.filter(({ event }) => event === 'erase').length, heard.length, ofIt]).toEqual([1, 1 + 149 + 1, []])
 })
@@ -189,7 +189,7 @@ it('a row is not told after the erasure of its subject, which came while far mor
 it('a page that begins to listen while the record is read for others misses nothing', async () => {
   const { console, arriving, heard } = await listening()
   await console.judged({ verdict: { subjectId: 'p' } })
-  await arriving.look()
+  await arriving.poll()
   const second: StreamEvent[] = []
   const [read, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const { arrivals } = console.record
@@ -197,13 +197,13 @@ it('a page that begins to listen while the record is read for others misses noth
     await read.promise
     return arrivals(...how)
   })
-  const look = arriving.look().then(goOn.resolve)
+  const look = arriving.poll().then(goOn.resolve)
   const begins = arriving.listen({ filter: {}, hear: (told) => void second.push(told) }, heard.at(-1)?.at ?? null)
   await new Promise((resolve) => setImmediate(resolve))
   await console.topics.send('posts', 'p', deleted('p'), 60)
   read.resolve()
   await Promise.all([look, begins, goOn.promise])
-  await arriving.look()
+  await arriving.poll()
   expect([heard, second].map((all) => all.filter(({ event }) => event === 'erase').length)).toEqual([1, 1])
 })
 
@@ -233,7 +233,7 @@ it('a stream ends with its session: signed out here, everywhere, idle, or after 
     const stream = await console.ask('/live/stream', { headers: { cookie } })
     await console.post('/sign-out', { token, ...fields }, { cookie })
     await console.judged({ post: { text: 'zanzibar' } })
-    await console.arriving.look()
+    await console.arriving.poll()
     expect([await endOf(stream), console.arriving.listening]).toEqual(['ended', 0])
   }
   for (const [idle, passed] of [
@@ -244,7 +244,7 @@ it('a stream ends with its session: signed out here, everywhere, idle, or after 
     const stream = await console.ask('/live/stream', { headers: { cookie: await console.signedIn() } })
     console.pass(passed)
     await console.judged({ post: { text: 'zanzibar' } })
-    await console.arriving.look()
+    await console.arriving.poll()
     expect([await endOf(stream), console.arriving.listening]).toEqual(['ended', 0])
   }
 })

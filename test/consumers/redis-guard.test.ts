@@ -105,11 +105,11 @@ describe('the watch over the store', () => {
   it('knows no share of memory while Redis does not answer, instead of the last one', async () => {
     const { store, shares, watch } = make()
     store.share = 0.5
-    await watch.look()
+    await watch.poll()
     store.away = true
-    await expect(watch.look()).rejects.toThrow('no answer')
+    await expect(watch.poll()).rejects.toThrow('no answer')
     store.away = false
-    await watch.look()
+    await watch.poll()
     expect(shares).toEqual([0.5, null, 0.5])
   })
 
@@ -123,7 +123,7 @@ describe('the watch over the store', () => {
     expect(tries).toBe(3)
     expect(told).toEqual(['store:full'])
     expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
-    await watch.look()
+    await watch.poll()
     expect(told).toEqual(['store:full', 'store:writable'])
     expect((await watch.pressure()).share).toBe(0)
   })
@@ -133,11 +133,11 @@ describe('the watch over the store', () => {
     for (const share of [1, 0.999, 1, 0.985]) {
       store.share = share
       store.full = share === 1
-      await watch.look()
+      await watch.poll()
     }
     expect(told).toEqual(['store:full'])
     store.share = 0.97
-    await watch.look()
+    await watch.poll()
     expect(told).toEqual(['store:full', 'store:writable'])
   })
 
@@ -164,7 +164,7 @@ describe('the watch over the store', () => {
     const paused: boolean[] = []
     for (const share of shares) {
       store.share = share
-      await watch.look()
+      await watch.poll()
       paused.push((await watch.pressure()).share > 1)
     }
     expect(paused).toEqual([false, true, true, true, false])
@@ -174,12 +174,12 @@ describe('the watch over the store', () => {
   it('tells of a loss once, and what to run, until it is recovered', async () => {
     const { store, told, watch } = make()
     store.lost = 'emptied'
-    await watch.look()
-    await watch.look()
+    await watch.poll()
+    await watch.poll()
     expect(watch.problem).toContain('gavel recover')
     expect((await watch.pressure()).share).toBe(Number.POSITIVE_INFINITY)
     store.lost = null
-    await watch.look()
+    await watch.poll()
     expect(told).toEqual(['store:lost', 'store:recovered'])
     expect(watch.problem).toBeNull()
   })
@@ -192,11 +192,11 @@ describe('a reader that is started while data are missing', () => {
     const reader = intakeUnder(watch, { ...oneBatch, start: async () => void starts++, downSince: 5 })
     store.lost = 'forgotten'
     await reader.start()
-    await watch.look()
+    await watch.poll()
     expect({ starts, downSince: reader.downSince }).toEqual({ starts: 0, downSince: null })
     store.lost = null
-    await watch.look()
-    await watch.look()
+    await watch.poll()
+    await watch.poll()
     expect({ starts, downSince: reader.downSince }).toEqual({ starts: 1, downSince: 5 })
   })
 
@@ -208,7 +208,7 @@ describe('a reader that is started while data are missing', () => {
     await reader.start()
     await reader.close()
     store.lost = null
-    await watch.look()
+    await watch.poll()
     expect(starts).toBe(0)
   })
 })
@@ -224,13 +224,13 @@ describe('what Redis refuses', () => {
   ])('is told once, pauses intake, and ends when a write is taken: %s', async (said, fault) => {
     const { store, watch, told } = make()
     store.refuses = said
-    await watch.look()
-    await watch.look()
+    await watch.poll()
+    await watch.poll()
     expect(watch.problem).toBe(watch.refusal)
     expect(watch.refusal).toContain('the service then continues by itself')
     expect(await watch.pressure()).toMatchObject({ by: 'store-refused', share: Number.POSITIVE_INFINITY })
     store.refuses = ''
-    await watch.look()
+    await watch.poll()
     expect(watch.problem).toBeNull()
     expect(told).toEqual(['store:refused', 'store:writable'])
     expect(refusalOf(new Error(said))?.fault).toBe(fault)
@@ -253,11 +253,11 @@ describe('what Redis refuses', () => {
   it('is asked for where it keeps its clients waiting, and no more known once it is gone altogether', async () => {
     const { store, watch, told } = make()
     store.waitsFor = 'LOADING Redis is loading the dataset in memory'
-    await expect(watch.look()).rejects.toThrow('loading its data')
+    await expect(watch.poll()).rejects.toThrow('loading its data')
     expect(watch.refusal).toContain('LOADING')
     store.waitsFor = ''
     store.away = true
-    await expect(watch.look()).rejects.toThrow('no answer')
+    await expect(watch.poll()).rejects.toThrow('no answer')
     expect(watch.refusal).toBeNull()
     expect(told).toEqual(['store:refused'])
   })

@@ -30,32 +30,32 @@ afterAll(async () => {
 
 describe('the lease of the one that exports shared state, in Redis', () => {
   it('is one process’s as long as it looks, and the others are given what it shares', async () => {
-    expect(await one.look()).toBeNull()
-    expect(await two.look()).toBe('')
+    expect(await one.poll()).toBeNull()
+    expect(await two.poll()).toBe('')
     await one.share('{"a":1}')
     for (let look = 0; look < 5; look++) {
-      expect(await one.look()).toBeNull()
-      expect(await two.look()).toBe('{"a":1}')
+      expect(await one.poll()).toBeNull()
+      expect(await two.poll()).toBe('{"a":1}')
       await sleep(LEASE_MS / 3)
     }
   })
 
   it('ends by itself, and what was shared with it a while later', async () => {
-    await one.look()
+    await one.poll()
     await one.share('old')
     await sleep(LEASE_MS * 1.2)
-    expect(await two.look()).toBeNull()
-    expect(await one.look()).toBe('old')
+    expect(await two.poll()).toBeNull()
+    expect(await one.poll()).toBe('old')
     await sleep(LEASE_MS)
-    await two.look()
-    expect(await one.look()).toBe('')
+    await two.poll()
+    expect(await one.poll()).toBe('')
   })
 
   it('is given up by its holder alone', async () => {
-    await one.look()
+    await one.poll()
     await two.leave()
-    expect(await two.look()).toBe('')
+    expect(await two.poll()).toBe('')
     await one.leave()
-    expect(await two.look()).toBeNull()
+    expect(await two.poll()).toBeNull()
   })
 })

@@ -300,7 +300,7 @@ export function topicContract(
         const { kafka } = broker
         const lag = partitionLag({ kafka, group, topics: [topic], clock: () => time.now })
         const lags = async () => {
-          const all = (await lag.look()).sort((a, b) => a.partition - b.partition)
+          const all = (await lag.poll()).sort((a, b) => a.partition - b.partition)
           return all.map(({ messages, seconds }) => [messages, seconds])
         }
         await broker.produce(
@@ -321,7 +321,7 @@ export function topicContract(
         await lags()
         time.now += 60_000
         expect(await lags()).toEqual([none, [1, 60], none, none])
-        expect(await lag.look()).toContainEqual({ topic, partition: 1, messages: 1, seconds: 60 })
+        expect(await lag.poll()).toContainEqual({ topic, partition: 1, messages: 1, seconds: 60 })
         await lag.close()
         expect(await lags()).toHaveLength(PARTITIONS)
         await lag.close()

@@ -93,12 +93,12 @@ test('a file of keys that changes is read again, and one that can’t be read ch
       changeKeys(path, (keys) => ({ keys: [...keys, newApiKey(OF_ACME).kept], result: null })),
     ),
   )
-  await file.look()
+  await file.poll()
   expect(file.byId.size).toBe(6)
   now += 5_000
   writeFileSync(path, '{"schema":1,"keys":[{"id":"secret content"}]}')
-  await expect(file.look()).rejects.toThrow(/not as "gavel keys" writes them/)
-  await expect(file.look()).rejects.not.toThrow(/secret content/)
+  await expect(file.poll()).rejects.toThrow(/not as "gavel keys" writes them/)
+  await expect(file.poll()).rejects.not.toThrow(/secret content/)
   expect([file.byId.size, file.seenAt]).toEqual([6, NOW])
   expect(existsSync(`${path}.lock`)).toBe(false)
 })
@@ -106,14 +106,14 @@ test('a file of keys that changes is read again, and one that can’t be read ch
 test('a file of keys that may come later holds none until then', async () => {
   const path = join(ownFolder('keys'), 'keys.json')
   const file = openKeyFile(path, () => NOW, { mayCome: true })
-  await file.look()
+  await file.poll()
   expect(file.byId.size).toBe(0)
   const { kept } = newApiKey(OF_ACME)
   await changeKeys(path, (keys) => ({ keys: [...keys, kept], result: null }))
-  await file.look()
+  await file.poll()
   expect([...file.byId.keys()]).toEqual([kept.id])
   rmSync(path)
-  await expect(file.look()).rejects.toThrow('gavel keys create')
+  await expect(file.poll()).rejects.toThrow('gavel keys create')
   expect(file.byId.size).toBe(1)
 })
 

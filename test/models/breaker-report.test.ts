@@ -10,14 +10,14 @@ function setUp() {
   const report: Report = (name, event) => {
     if (name !== 'breaker:changed') told.push({ name, ...event })
   }
-  const { changed, look } = breakerReport(
+  const { changed, poll } = breakerReport(
     report,
     () => now,
     () => 'default',
   )
   const become = (to: BreakerState, reason: OutageReason = 'unreachable') =>
     changed({ model: 'small', from: 'closed', to, outage: { reason, why: 'status 503', since: now } })
-  return { told, become, look, pass: (ms: number) => (now += ms) }
+  return { told, become, look: poll, pass: (ms: number) => (now += ms) }
 }
 
 test('a model that flickers is told of once when it goes, and once when it has come back, with both times', () => {

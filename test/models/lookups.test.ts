@@ -17,7 +17,7 @@ function setUp() {
   })
   let finds = 0
   const look = (error: Error | null, { caseId = 'c', last = false } = {}) =>
-    held.look(
+    held.lookUp(
       { caseId, accountKey: `case ${caseId}`, askId: `${caseId}/0/0.0`, last, deadline: now + 600_000 },
       async () => {
         finds++

@@ -11,15 +11,15 @@ it('what is silent is away, is asked one question at a time, and is here as soon
     return promise
   }, SAYS)
   expect(watch.away).toBeNull()
-  expect(await Promise.all([watch.look(), watch.look()])).toEqual(['does not answer', 'does not answer'])
-  expect([await watch.look(), watch.away, asked]).toEqual(['does not answer', 'does not answer', 1])
+  expect(await Promise.all([watch.poll(), watch.poll()])).toEqual(['does not answer', 'does not answer'])
+  expect([await watch.poll(), watch.away, asked]).toEqual(['does not answer', 'does not answer', 1])
   resolve()
   await promise
   await new Promise((done) => setImmediate(done))
   expect([watch.away, asked]).toEqual([null, 1])
   ;({ promise, resolve } = Promise.withResolvers<void>())
   resolve()
-  expect([await watch.look(), asked]).toEqual([null, 2])
+  expect([await watch.poll(), asked]).toEqual([null, 2])
 })
 
 it('what fails is away for the reason that it gives, until it answers', async () => {
@@ -27,7 +27,7 @@ it('what fails is away for the reason that it gives, until it answers', async ()
   const watch = answerWatch(async () => {
     if (fails) throw new Error('is loading')
   }, SAYS)
-  expect(await watch.look()).toBe('is loading')
+  expect(await watch.poll()).toBe('is loading')
   fails = false
-  expect(await watch.look()).toBeNull()
+  expect(await watch.poll()).toBeNull()
 })

@@ -9,7 +9,7 @@ function counted() {
   const look = (after: number, waiting: Partial<WaitingWork> = {}) => {
     time.now += after * 1_000
     return overdue
-      .look({ ...nothing, ...waiting })
+      .count({ ...nothing, ...waiting })
       .flatMap(({ protocol, at, count }) => (count === 0 ? [] : [`${protocol} at ${at}: ${count}`]))
   }
   return { look, forget: overdue.forget }

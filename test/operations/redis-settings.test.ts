@@ -25,7 +25,7 @@ function watched() {
     async becomes(...now: RedisFinding[]) {
       found = now
       events.length = 0
-      await watch.look()
+      await watch.poll()
       return events
     },
   }

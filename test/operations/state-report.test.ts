@@ -16,7 +16,7 @@ const STAGE: StageBacklog = {
 function lease() {
   let [holder, shared]: [string | null, string] = [null, '']
   const exporter = (me: string): Exporter => ({
-    look: async () => {
+    poll: async () => {
       holder ??= me
       return holder === me ? null : shared
     },
@@ -56,7 +56,7 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
   })
   const look = async () => {
     told.length = 0
-    await state.look()
+    await state.poll()
     return [...told]
   }
   return { state, look, told, asked }
@@ -106,12 +106,12 @@ it('what can’t be read is not known: it is withdrawn, and the look fails', asy
 it('Kafka is asked for the lag by the process that exports, and by all while none can know which does', async () => {
   let away = false
   const [one, two] = ['one', 'two'].map((name) => {
-    const { look, ...rest } = shared.exporter(name)
+    const { poll, ...rest } = shared.exporter(name)
     const failing = async () => {
       if (away) throw new Error('no answer')
-      return look()
+      return poll()
     }
-    return process({ ...rest, look: failing })
+    return process({ ...rest, poll: failing })
   }) as [ReturnType<typeof process>, ReturnType<typeof process>]
   const watching = () => [one.state.watchesKafka(), two.state.watchesKafka()]
   await one.look()

@@ -246,7 +246,7 @@ describe('what is due', () => {
       ])
     const look = async (later = 0) => {
       now += later
-      await work.look()
+      await work.poll()
       await new Promise((resolve) => setImmediate(resolve))
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -400,7 +400,7 @@ describe('what is due', () => {
       verdictId: 'hate@acme~p1~r1',
     }
     await webhooks.put([{ ...of, ref, from: FROM, body: 'x', bare: '' }])
-    await work.look()
+    await work.poll()
     await work.close()
     expect(sent).toEqual([])
   })

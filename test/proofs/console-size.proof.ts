@@ -141,7 +141,7 @@ it('50,000 verdicts while a page is open: it is told a bounded part of each look
         for (const batch of burst(from, from + BATCH)) expect(await store.apply(batch)).toBe('applied')
       })()
       if (from % STEP === STEP - BATCH) {
-        await timed('look', () => console.arriving.look())
+        await timed('look', () => console.arriving.poll())
         await timed('page', async () => expect((await console.page('/live', cookie)).status).toBe(200))
       }
       await filling

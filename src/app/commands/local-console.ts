@@ -44,9 +44,9 @@ export function localConsole(
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
-    const look = isAlone
+    const readStatus = isAlone
       ? notConnected
-      : keep(await statusPart(settings, () => readingClient(settings, terminal), places, now)).look
+      : keep(await statusPart(settings, () => readingClient(settings, terminal), places, now)).readStatus
     const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
     const audit = isAlone ? null : await auditOf(settings, terminal, keep)
@@ -54,7 +54,7 @@ export function localConsole(
       await consolePart(settings, {
         record,
         queue,
-        look,
+        readStatus,
         decide,
         audit,
         link,

@@ -70,7 +70,7 @@ export async function runService(
   const changes = keptChanges()
   onHangup?.(() => changes.tell())
   const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest)]
-  const looking = watch ? setInterval(fileWatch(watched, changes.tell).look, LOOK_MS).unref() : undefined
+  const looking = watch ? setInterval(fileWatch(watched, changes.tell).poll, LOOK_MS).unref() : undefined
   try {
     const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings
     if (answered === null) return

@@ -49,7 +49,7 @@ export function consolePart(
     record: RecordReader
     queue: ReviewQueue
     /** How the service stands now. */
-    look: () => Promise<ServiceStatus>
+    readStatus: () => Promise<ServiceStatus>
     /** null: nobody decides here. */
     decide: DecisionDesk | null
     /** Keeps who saw and did what; null: this console is its owner's alone. */
@@ -63,7 +63,7 @@ export function consolePart(
     report: Report
   },
 ) {
-  const { look, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
+  const { readStatus, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
   const [record, queue] = [auditedRecord(parts.record), auditedQueue(parts.queue)]
   const { session, streams, publicUrl, people } = settings.console
   return closable(async (keep) => {
@@ -75,7 +75,7 @@ export function consolePart(
     const blinds = new BlindReviews(clock)
     const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
     const { claimFor } = settings.review
-    loops.start('console arrivals', ARRIVALS_MS, () => arriving.look())
+    loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
       link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
@@ -96,7 +96,7 @@ export function consolePart(
         ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style }),
         searchPage({ record, blinds, ...lists }),
         healthPage({
-          look,
+          readStatus,
           runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),
           forPeople: decide === null ? null : async () => (await parts.queue.list({}, 1, clock())).waiting,
         }),

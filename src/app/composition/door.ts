@@ -65,7 +65,7 @@ export function servedDoor(
     const asker = keep(groupAdmin(kafka))
     const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
     const away = { redis: redisAnswers, kafka: kafkaAnswers }
-    loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.look(), kafkaAnswers.look()]))
+    loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.poll(), kafkaAnswers.poll()]))
     const { told } = redis.decisions
     const placing: PlacingWriter = {
       place: (record) => withTimeout(settings.door.produceTimeout, writer.place(record)),
@@ -120,9 +120,9 @@ export function doorPart(
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
-    loops.start('keys', KEYS_MS, keys.look)
+    loops.start('keys', KEYS_MS, keys.poll)
     const pressure = pressureWatch(signals, settings.intake)
-    loops.start('door backlog', PRESSURE_MS, pressure.look)
+    loops.start('door backlog', PRESSURE_MS, pressure.poll)
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),

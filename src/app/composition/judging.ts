@@ -17,7 +17,7 @@ import type { ServiceParts } from './parts.ts'
 interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
   readonly holding?: DeadlineSettings
-  readonly lookups?: Pick<Lookups, 'look'>
+  readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly answers?: Pick<Answers, 'onDropped'>
 }
 

@@ -90,7 +90,7 @@ function tracesPart(
 }
 
 /** How often to look for what is due, in ms. */
-const LOOK_MS = 500
+const POLL_MS = 500
 /** How often to count what waits and what is parked, in ms. */
 const COUNT_MS = 10_000
 
@@ -114,7 +114,7 @@ export function webhooksPart(
 ): Closable {
   if (Object.keys(settings.to).length === 0) return { close: async () => {} }
   const work = deliveryWorker({ webhooks, hooks: settings.to, settings, clock, report, send: webhookSender(settings) })
-  loops.start('webhooks', LOOK_MS, work.look)
+  loops.start('webhooks', POLL_MS, work.poll)
   loops.start('webhooks count', COUNT_MS, work.count)
   return work
 }

@@ -182,7 +182,7 @@ async function assemble(
 
   const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
-  loops.start('partitions', PARTITIONS_MS, partitions.look)
+  loops.start('partitions', PARTITIONS_MS, partitions.poll)
   const { memo } = stores
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, library, queues, loops, clock, report }
@@ -229,13 +229,13 @@ async function assemble(
   const record = roles.includes('record')
     ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
     : null
-  loops.start('backlog', 1_000, state.look, QUIET_EXPORT_MS)
+  loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const judged = [topics.posts, topics.counterspeech]
   const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
   const lags = lagReport({ lag, watches: state.watchesKafka, overdue, report })
   keep({ close: async () => lags.withdraw() })
-  loops.start('kafka lag', LAG_MS, lags.look, QUIET_LAG_MS)
+  loops.start('kafka lag', LAG_MS, lags.poll, QUIET_LAG_MS)
   keep(loops)
 
   const http = await serveHttp(settings.http, {
@@ -285,12 +285,12 @@ function startRedisWatches(
     pauseAtMemory: settings.intake.pauseAtMemory,
     report,
   })
-  loops.start('store watch', 1_000, watch.look)
+  loops.start('store watch', 1_000, watch.poll)
   const redisSettings = redisSettingsWatch({ find: redis.find, first: redis.findings, report })
-  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.look)
+  loops.start('redis settings', REDIS_SETTINGS_MS, redisSettings.poll)
   const { sentinelSilence: silenceMs } = settings.redis
   const sentinels = sentinelReport({ sentinels: redis.sentinels, silenceMs, report })
-  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.look)
+  if (settings.redis.sentinels.length > 0) loops.start('redis sentinels', SENTINELS_MS, sentinels.poll)
   const redisAnswers = redisWatch(redis.failFast, () => watch.refusal)
   return { watch, redisAnswers, redisSettings, sentinels }
 }

@@ -43,7 +43,7 @@ export function statusPart(
     // What is not set will never answer.
     if (redisAddresses(settings.redis).length === 0) await redis()
     if (settings.kafka.brokers.length === 0) await lag()
-    const look = serviceStatus({
+    const readStatus = serviceStatus({
       redis,
       lag,
       places,
@@ -51,6 +51,6 @@ export function statusPart(
       token: settings.http.token,
       streamNow: (marks, at) => streamTime(marks, at, settings.clock),
     })
-    return { look }
+    return { readStatus }
   })
 }

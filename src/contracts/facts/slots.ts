@@ -177,7 +177,7 @@ export function weightedSlots(most: number): WeightedSlots {
   const waiting: { readonly weight: number; readonly go: () => void }[] = []
   let [running, weight] = [0, 0]
 
-  function look(): void {
+  function startWaiting(): void {
     for (
       let [next] = waiting;
       next !== undefined && (running === 0 || weight + next.weight <= most);
@@ -194,14 +194,14 @@ export function weightedSlots(most: number): WeightedSlots {
     async run(own, task) {
       await new Promise<void>((go) => {
         waiting.push({ weight: own, go })
-        look()
+        startWaiting()
       })
       try {
         return await task()
       } finally {
         running--
         weight -= own
-        look()
+        startWaiting()
       }
     },
   }

@@ -4,10 +4,10 @@
  */
 export interface Exporter {
   /**
-   * Takes the lease if nobody has it, or keeps it: null. If another process has it, the text that it has shared, which is
+   * Takes the lease if nobody has it, or renews it: null. If another process has it, the text that it has shared, which is
    * empty if there is none yet.
    */
-  look(): Promise<string | null>
+  poll(): Promise<string | null>
   /** Shares a text with the other processes until the next one, or until the lease has been over for a while. */
   share(text: string): Promise<void>
   /** Gives the lease up, so that another process need not wait for its end. */

@@ -29,7 +29,7 @@ export interface KeyFile {
   /** When the file was last seen to be as it was read, ms since 1970. */
   readonly seenAt: number
   /** Reads it again if it has changed, and reports how many there are and how old they are. Rejects if it can't be read: then the keys stay as they are. */
-  look(): Promise<void>
+  poll(): Promise<void>
 }
 
 /**
@@ -51,7 +51,7 @@ export function openKeyFile(
     get seenAt() {
       return seenAt
     },
-    async look() {
+    async poll() {
       try {
         const found = markOf(path)
         if (found !== mark) {

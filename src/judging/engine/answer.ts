@@ -24,7 +24,7 @@ export interface AnswerParts extends FindQuestionParts {
   /** Absent where nobody asks apart from the stream. */
   readonly answers?: Pick<Answers, 'onDropped'>
   /** Absent where no lookup is held. */
-  readonly lookups?: Pick<Lookups, 'look'>
+  readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly pace: Pick<Pacing, 'countAsk'>
   readonly large: LargeCases
   readonly deadlines: Deadlines
@@ -172,7 +172,7 @@ async function lookUp(
     }
     return shown === undefined ? settled : { ...settled, shown: [...shown] }
   }
-  return lookups === undefined ? find() : lookups.look(context, find)
+  return lookups === undefined ? find() : lookups.lookUp(context, find)
 }
 
 /** Writes how the ask ended into the case's journal. */

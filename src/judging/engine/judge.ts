@@ -45,7 +45,7 @@ interface JudgeParts {
   readonly settings: JudgeSettings
   /** Set in a service, where asks that no model of their chain answers are held, and lookups. */
   readonly holding?: DeadlineSettings
-  readonly lookups?: Pick<Lookups, 'look'>
+  readonly lookups?: Pick<Lookups, 'lookUp'>
 }
 
 /** What a case is advanced with: the parts, and what this process has in memory. */

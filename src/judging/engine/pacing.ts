@@ -21,7 +21,7 @@ const RECENT_MS = 5_000
 /** When no case could begin for so long, in ms, a few begin all the same. */
 const LONGEST_PAUSE_MS = 2_000
 const A_FEW = 32
-const LOOK_MS = 10
+const POLL_MS = 10
 
 export type Pacing = ReturnType<typeof pacing>
 
@@ -33,7 +33,7 @@ export type Pacing = ReturnType<typeof pacing>
 export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
   const waiting = new Set<{ readonly share: string; readonly begin: () => void }>()
   let answering = 0
-  let looking: NodeJS.Timeout | undefined
+  let polling: NodeJS.Timeout | undefined
   let pausedFor = 0
   /** When the next case of each share may begin, by a monotonic clock, in ms. */
   const nextOf = new Map<string, number>()
@@ -53,8 +53,8 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
     return { free: most - all, hasRoom: (share: string) => (of.get(share) ?? 0) < most * OF_SHARE }
   }
 
-  function look(): void {
-    pausedFor += LOOK_MS
+  function poll(): void {
+    pausedFor += POLL_MS
     const { free, hasRoom } = room()
     const paused = pausedFor >= LONGEST_PAUSE_MS
     let left = Math.max(free, paused ? A_FEW : 0)
@@ -68,8 +68,8 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
       pausedFor = 0
     }
     if (waiting.size > 0) return
-    clearInterval(looking)
-    looking = undefined
+    clearInterval(polling)
+    polling = undefined
   }
 
   return {
@@ -87,8 +87,8 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
       const { free, hasRoom } = room()
       if (free > 0 && waitOf(share) === 0 && hasRoom(share)) return begins(share)
       const turn = new Promise<void>((begin) => waiting.add({ share, begin }))
-      if (looking === undefined) pausedFor = 0
-      looking ??= setInterval(look, LOOK_MS)
+      if (polling === undefined) pausedFor = 0
+      polling ??= setInterval(poll, POLL_MS)
       return turn
     },
     /** Counts an ask that is being answered, until the returned function is called; once. */

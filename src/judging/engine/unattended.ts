@@ -46,7 +46,7 @@ export function attendCases(deps: {
   }
 
   /** One pass; returns the ids of the cases that it ended. */
-  return async function look(): Promise<string[]> {
+  return async function endOverdue(): Promise<string[]> {
     const { back, unworked } = await cases.partitionByProtocol(protocols)
     await queues.push(back)
     const ended: string[] = []

@@ -294,9 +294,9 @@ function saturate(
   }
 }
 
-async function sampled(ms: number, look: () => number, signal: AbortSignal): Promise<number[]> {
+async function sampled(ms: number, read: () => number, signal: AbortSignal): Promise<number[]> {
   const seen: number[] = []
-  for (const end = Date.now() + ms; Date.now() < end; await sleep(SAMPLE_MS, undefined, { signal })) seen.push(look())
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(SAMPLE_MS, undefined, { signal })) seen.push(read())
   return seen
 }
 

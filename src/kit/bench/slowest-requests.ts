@@ -48,7 +48,7 @@ export function watchHeldUp() {
   const LOOK_MS = 0.5
   let looked = Number.NEGATIVE_INFINITY
   return {
-    look(now: number): void {
+    sample(now: number): void {
       if (now - looked < LOOK_MS) return
       looked = now
       waited.push([now, read()])

@@ -90,7 +90,7 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Proces
         const { route, outcome, ownSeconds, waitSeconds } = event as Events['door:answered']
         const at = performance.now()
         tick.answered.push({ at, route, outcome, ownMs: ownSeconds * 1000, waitMs: waitSeconds * 1000 })
-        heldUp?.look(at)
+        heldUp?.sample(at)
       } else if (name === 'door:sent') {
         const at = performance.now()
         heldUp?.sent({ from: at - (event as Events['door:sent']).seconds * 1000, to: at })

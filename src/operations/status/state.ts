@@ -80,7 +80,7 @@ export interface StateStores {
 /** Looks at the service again and again, also while Redis or Kafka is away, and before they were there at all. */
 export function serviceStatus(of: {
   readonly redis: () => Promise<StateStores>
-  readonly lag: () => Promise<{ look(): Promise<readonly PartitionLag[]> }>
+  readonly lag: () => Promise<{ poll(): Promise<readonly PartitionLag[]> }>
   readonly streamNow: (marks: readonly StreamMark[], at: number) => number
   /** The service's time, once Redis has told it. */
   readonly clock: Clock
@@ -91,7 +91,7 @@ export function serviceStatus(of: {
   const { redis, lag, streamNow, clock, places, token } = of
 
   async function lagByTopic(): Promise<NonNullable<ServiceState['lag']>> {
-    const all = await (await lag()).look()
+    const all = await (await lag()).poll()
     return [...Map.groupBy(all, ({ topic }) => topic)].map(([topic, partitions]) => ({
       topic,
       messages: partitions.reduce((sum, { messages }) => sum + messages, 0),
@@ -129,16 +129,16 @@ export function serviceStatus(of: {
     }
   }
 
-  const redisLook = lookingAt('Redis', stored, clock)
-  const kafkaLook = lookingAt('Kafka', lagByTopic, clock)
+  const redisStatus = serverStatus('Redis', stored, clock)
+  const kafkaStatus = serverStatus('Kafka', lagByTopic, clock)
   return async () => {
     const [store, byTopic, shown, firing] = await Promise.all([
-      redisLook.now(),
-      kafkaLook.now(),
+      redisStatus.now(),
+      kafkaStatus.now(),
       Promise.all(places.replicas.map((url) => replicaAt(url, token))),
       places.prometheus === undefined ? null : firingAt(places.prometheus),
     ])
-    const away = [redisLook.away(), kafkaLook.away()].filter((one) => one !== null)
+    const away = [redisStatus.away(), kafkaStatus.away()].filter((one) => one !== null)
     return { at: clock(), away, lag: byTopic, replicas: shown, firing, ...(store ?? NOT_KNOWN) }
   }
 }
@@ -155,14 +155,14 @@ export function openedOnce<Part>(open: () => Promise<Part>): () => Promise<Part>
   }
 }
 
-/** Looks at a server that may be away, or may not answer: then it gives null, and a look that still waits is not begun again. */
-function lookingAt<Seen>(server: ServerOutage['server'], look: () => Promise<Seen>, clock: () => number) {
+/** Reads from a server that may be away, or may not answer: then `now` resolves to null, and a read that still waits is not begun again. */
+function serverStatus<Seen>(server: ServerOutage['server'], read: () => Promise<Seen>, clock: () => number) {
   let pending: Promise<Seen> | null = null
   let away: ServerOutage | null = null
   return {
     away: () => away,
     async now(): Promise<Seen | null> {
-      pending ??= look().finally(() => {
+      pending ??= read().finally(() => {
         pending = null
       })
       // Nobody may be there to hear that it failed after all.

@@ -9,9 +9,9 @@ import { BLOCK_SPAN, indexKeyOf } from './texts.ts'
 const MOST_SEARCH_MS = 500
 /** The newest documents of all, which are read one by one: a term that is in many of them is found without the index. */
 const WALKED = 500
-/** Blocks of the first look by the index; each further one has four times as many. */
-const FIRST_LOOK = 50
-/** Days of the first look; once they are read, the next one has four times as many. */
+/** Blocks of the first read of the index; each further one has four times as many. */
+const FIRST_BLOCKS = 50
+/** Days of the first read; once they are read, the next one has four times as many. */
 const FIRST_DAYS = 1
 /** Documents of blocks whose own grams are compared at a time, the newest first. */
 const COMPARED = 1_000
@@ -54,11 +54,11 @@ export async function searched(
     newest.page.length,
     FIRST_DAYS,
   ]
-  for (let look = FIRST_LOOK; ; look *= 4) {
+  for (let blockCount = FIRST_BLOCKS; ; blockCount *= 4) {
     const from = (Math.ceil(after.hi / PER_DAY) - days) * PER_DAY
-    const blocks = await blocksOf(db, grams, { before, after, from }, look, until)
+    const blocks = await blocksOf(db, grams, { before, after, from }, blockCount, until)
     if (blocks === null) return { hits, stoppedEarly: true }
-    const isRead = blocks.length < look
+    const isRead = blocks.length < blockCount
     if (isRead) days *= 4
     const last = !isRead ? blocks.at(-1) : from > newest.oldest ? { hi: from, block: 0 } : undefined
     const all = [...waiting, ...blocks.flatMap((block) => block.docs)]

@@ -258,7 +258,7 @@ function ownersIn(entries: Iterable<JournalEntry>): string[] {
 
 /** Whether asks are open. Those of one case that are looked at together, as those of a job are, are read together. */
 function openTogether(client: Redis, keys: Keys): CaseStore['isOpen'] {
-  const looking = new Map<
+  const batches = new Map<
     string,
     { readonly asked: string[]; readonly read: Promise<(key: string, run: number) => boolean> }
   >()
@@ -266,7 +266,7 @@ function openTogether(client: Redis, keys: Keys): CaseStore['isOpen'] {
   async function read(id: string, asked: readonly string[]) {
     // Others that are about to ask in this step come before this continues.
     await null
-    looking.delete(id)
+    batches.delete(id)
     const [[status, run], answers] = await Promise.all([
       client.hmget(keys.case(id), 'status', 'run'),
       client.hmget(keys.journal(id), ...asked),
@@ -276,11 +276,11 @@ function openTogether(client: Redis, keys: Keys): CaseStore['isOpen'] {
   }
 
   return async (id, run, key) => {
-    const asked = looking.get(id)?.asked ?? []
+    const asked = batches.get(id)?.asked ?? []
     asked.push(key)
-    const look = looking.get(id) ?? { asked, read: read(id, asked) }
-    looking.set(id, look)
-    return (await look.read)(key, run)
+    const batch = batches.get(id) ?? { asked, read: read(id, asked) }
+    batches.set(id, batch)
+    return (await batch.read)(key, run)
   }
 }
 

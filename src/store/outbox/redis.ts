@@ -162,7 +162,10 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   }
 
   /** Whether each may be sent; verdicts of withheld cases that nobody can have sent are taken out of the outbox, and their cases begin again. */
-  async function look(read: readonly Read[], tried: ReadonlySet<string>): Promise<z.infer<typeof keptBack>[]> {
+  async function keepBackWithheld(
+    read: readonly Read[],
+    tried: ReadonlySet<string>,
+  ): Promise<z.infer<typeof keptBack>[]> {
     return Promise.all(
       read.map(async ({ entry, of }) => {
         const shown = of?.shown === true && (entry.kind === 'verdict' || entry.kind === 'proposal')
@@ -176,7 +179,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   /** Without the verdicts of withheld cases. */
   async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
     const shown = read.filter(({ of }) => of?.shown === true)
-    const found = await look(shown, NONE)
+    const found = await keepBackWithheld(shown, NONE)
     const withheld = new Set(shown.filter((_, at) => found[at] !== 'sendable').map(({ entry }) => entry.id))
     return read.filter(({ entry }) => !withheld.has(entry.id))
   }
@@ -220,7 +223,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     },
     async stillToSend(entries, tried) {
       const left = await erased.without([...entries])
-      const found = await look(
+      const found = await keepBackWithheld(
         left.map((entry) => ({ entry, of: handedOut.get(entry.id) ?? null })),
         tried,
       )

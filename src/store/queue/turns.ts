@@ -28,8 +28,8 @@ export function turns(connection: Redis) {
     return counted
   }
 
-  /** Looks at the queue, and forgets the shares whose jobs have all had their turn. */
-  async function look(queue: Queue, counted: Counted): Promise<number> {
+  /** Asks for the queue's turn, and forgets the shares whose jobs have all had their turn. */
+  async function askTurn(queue: Queue, counted: Counted): Promise<number> {
     const { turn, idle } = await turnOf(connection, queue)
     const crowded = counted.nextOf.size > MOST_SHARES
     for (const [share, next] of counted.nextOf)
@@ -46,7 +46,7 @@ export function turns(connection: Redis) {
       let turn = 0
       if (performance.now() >= counted.plainUntil || nextOf.has(share)) {
         // All who ask meanwhile have the same answer.
-        counted.asking ??= look(queue, counted).finally(() => {
+        counted.asking ??= askTurn(queue, counted).finally(() => {
           counted.asking = null
         })
         turn = await counted.asking
@@ -64,7 +64,7 @@ export type Turns = ReturnType<typeof turns>
 interface Counted {
   /** Until when no job is believed to wait for a later turn, by this process's monotonic clock, in ms. */
   plainUntil: number
-  /** The look that is under way. */
+  /** The question that is under way. */
   asking: Promise<number> | null
   /** By share, the turn of its next job, while those before it may still wait. */
   readonly nextOf: Map<string, number>

@@ -5,10 +5,10 @@ import type { Exporter } from '../../contracts/ports/exporter.ts'
 import type { Keys } from './keys.ts'
 import { script } from './script.ts'
 
-/** The lease ends this long after its holder's last look, in ms: looks are a second apart, or half of it while nothing happens. */
+/** The lease expires this long after its holder's last poll, in ms: polls are a second apart, or half of it while nothing happens. */
 export const EXPORTER_LEASE_MS = 5_000
 
-const look = script('redis/look', { keys: ['holder', 'shared'], args: ['me', 'lease'] })
+const poll = script('redis/poll', { keys: ['holder', 'shared'], args: ['me', 'lease'] })
 const leave = script('redis/leave', { keys: ['holder'], args: ['me'] })
 
 /** The exporter's lease in Redis, by its clock. */
@@ -16,11 +16,11 @@ export function redisExporter(client: Redis, keys: Keys, leaseMs = EXPORTER_LEAS
   const me = randomUUID()
   const [holder, shared] = [keys.under('exporter'), keys.under('exporter/shared')]
   return {
-    look: async () =>
+    poll: async () =>
       z
         .string()
         .nullable()
-        .parse(await look(client, { holder, shared, me, lease: leaseMs })),
+        .parse(await poll(client, { holder, shared, me, lease: leaseMs })),
     async share(text) {
       await client.set(shared, text, 'PX', 2 * leaseMs)
     },

@@ -7,7 +7,7 @@ const ANSWER_MS = 1_000
 /** When the sentinels last said who the master is. */
 export interface SentinelWatch {
   /** Asks all of them; resolves when each has answered or not. Run it a few times a second. */
-  look(): Promise<void>
+  poll(): Promise<void>
   /** For how long none has answered, in ms; 0 where there are none. */
   silentMs(): number
   close(): Promise<void>
@@ -26,7 +26,7 @@ export function sentinelWatch(settings: RedisSettings): SentinelWatch {
   // The time stands still for nobody: a process that was stopped finds an old answer when it wakes.
   let answeredAt = performance.now()
   return {
-    async look() {
+    async poll() {
       const asked = sentinels.map(async (one) => {
         const master = await one.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', settings.sentinelMaster)
         if (master !== null) answeredAt = performance.now()

@@ -35,7 +35,7 @@ it('a command goes by the time of Redis, as the service does, where its own mach
     cases: cases.clock(),
     inspection: inspection.clock(),
     recovery: recovery.clock(),
-    top: (await top.look()).at,
+    top: (await top.readStatus()).at,
   }
   for (const parts of [cases, inspection, recovery, top]) await parts.close()
   for (const [name, at] of Object.entries(told)) expect(Math.abs(at - right()), name).toBeLessThan(OFF_MS / 2)

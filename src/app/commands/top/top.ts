@@ -40,14 +40,14 @@ export const command: Command<TopOptions, ServiceState | null> = {
     const parts = await statusPart(settings, () => readingClient(settings, terminal), places)
     try {
       const screen = json ? null : openScreen(process.stdout)
-      if (screen === null) return await parts.look()
+      if (screen === null) return await parts.readStatus()
       const quit = new AbortController()
       const ended = AbortSignal.any([signal, quit.signal])
       const keys = quitKeys(process.stdin, () => quit.abort())
       try {
         const looks: ServiceState[] = []
         while (!ended.aborted) {
-          const now = await parts.look()
+          const now = await parts.readStatus()
           while (looks.length > 1 && now.at - (looks[0]?.at ?? 0) > WINDOW_MS) looks.shift()
           screen.draw(screenLines(now, looks[0] ?? null, screen.look()))
           looks.push(now)

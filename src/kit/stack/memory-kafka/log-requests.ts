@@ -58,7 +58,7 @@ export function logRequests(address: BrokerAddress) {
       const { offset, fault } = logOf(topic, partition)?.append(records) ?? { offset: -1, fault: FAULTS.unknownTopic }
       return [...int32(partition), ...int16(fault), ...int64(offset), ...int64(-1)]
     })
-    for (const look of [...waiting]) look()
+    for (const answerIfEnough of [...waiting]) answerIfEnough()
     return acks === 0 ? null : [...answer, ...NO_THROTTLE]
   }
 
@@ -87,15 +87,15 @@ export function logRequests(address: BrokerAddress) {
     return await new Promise((resolve) => {
       const end = (last: Wire) => {
         clearTimeout(timer)
-        waiting.delete(look)
+        waiting.delete(answerIfEnough)
         resolve(last)
       }
-      const look = () => {
+      const answerIfEnough = () => {
         const now = read()
         if (now.enough) end(now.answer)
       }
       const timer = setTimeout(() => end(read().answer), waitMs)
-      waiting.add(look)
+      waiting.add(answerIfEnough)
     })
   }
 

@@ -1,4 +1,4 @@
--- Takes or keeps the exporter's lease. Returns false to its holder, and to others what the holder has shared, or ''.
+-- Takes or renews the exporter's lease. Returns false to its holder, and to others what the holder has shared, or ''.
 --@key holder
 --@key shared
 --@arg me
