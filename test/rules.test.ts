@@ -129,7 +129,7 @@ describe('promtool', () => {
     ways: ['install prometheus (Debian and Ubuntu: apt-get install prometheus)'],
   }
   it.for(CHECKS)('%s %s passes', { timeout: 240_000 }, async (args, context) => {
-    const program = await findOrInstall(PROMTOOL, true, tell).catch(() => undefined)
+    const program = await findOrInstall(PROMTOOL, { aptAllowed: true }, tell).catch(() => undefined)
     if (program === undefined) {
       const reason = `there is no promtool on the PATH, so nothing did: promtool ${args.join(' ')}`
       tell(`SKIPPED ${reason}`)

@@ -193,10 +193,10 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
     else await sendEntries(publishing, first, { atOnce: !queue.isBlocked })
     if (queue.what === 'verdict') await hookVerdicts(publishing, first)
   } catch (error) {
-    tellBlocked(publishing, queue, true, error instanceof Error ? error.message : String(error), first)
+    noteBlocked(publishing, queue, error instanceof Error ? error.message : String(error), first)
     throw error
   }
-  tellBlocked(publishing, queue, false, '', first)
+  noteBlocked(publishing, queue, null, first)
   await outbox.done(first.map(({ entry }) => entry))
   const sent = new Set<PendingEntry>(first)
   queue.pending.splice(0, queue.pending.length, ...queue.pending.filter((one) => !sent.has(one)))
@@ -255,17 +255,13 @@ async function sendLast(publishing: Publishing): Promise<void> {
   await attempt(() => outbox.leave(name))
 }
 
-function tellBlocked(
-  { report }: Publishing,
-  queue: Queue,
-  held: boolean,
-  why: string,
-  first: readonly PendingEntry[],
-): void {
+/** Notes whether the queue is blocked, and reports a change. `why`: what the failed sending threw; null if it succeeded. */
+function noteBlocked({ report }: Publishing, queue: Queue, why: string | null, first: readonly PendingEntry[]): void {
   const { what, isBlocked } = queue
+  const held = why !== null
   queue.isBlocked = held
   if (held !== isBlocked && what !== 'answer')
-    report('publication:held', { what, held, why, ...casesNamed(caseIdsOf(first)) })
+    report('publication:held', { what, held, why: why ?? '', ...casesNamed(caseIdsOf(first)) })
 }
 
 function tellPublished({ report }: Publishing, { entry, verdict, proposal }: PendingEntry, published: number): void {

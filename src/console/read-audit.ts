@@ -62,6 +62,6 @@ export function auditedQueue(queue: Queue): Queue {
       return found
     },
     claim: (item, filter, until, now) => queue.claim(item, filter, until, now),
-    release: (item, by, anyone, now) => queue.release(item, by, anyone, now),
+    release: (item, by, of, now) => queue.release(item, by, of, now),
   }
 }

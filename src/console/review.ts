@@ -75,7 +75,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     if (item !== null) blinds.open(session.by, item.subject)
     const row = await parts.record.verdict(id, session.tenants)
     const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
-    await queue.release(id, session.by, isLead, clock())
+    await queue.release(id, session.by, { anyone: isLead }, clock())
   }
   /** Takes the first item that may be taken: not this one, nor what was decided just now, which is in the queue until the record has read it. */
   const next = async (session: Session, done: 'done' | '', but = ''): Promise<PageAnswer> => {
@@ -167,7 +167,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     if (!isTaken) return again(refusalOf(outcome))
     blinds.open(session.by, subject)
     // An opinion leaves the item in the queue, for somebody else.
-    if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, false, clock())
+    if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, { anyone: false }, clock())
     decided.note(session.by, item.verdict)
     return next(session, 'done')
   }

@@ -137,11 +137,11 @@ export interface Recording {
  * nothing is written.
  */
 export async function openRecording(folder: string, { readOnly = false } = {}): Promise<Recording> {
-  if (readOnly) return opened(folder, true)
+  if (readOnly) return opened(folder, { readOnly })
   await makeFolder(folder)
   const release = await claim(folder)
   try {
-    const recording = await opened(folder, false)
+    const recording = await opened(folder, { readOnly })
     return { ...recording, close: () => recording.close().finally(release) }
   } catch (error) {
     await release()
@@ -149,7 +149,7 @@ export async function openRecording(folder: string, { readOnly = false } = {}): 
   }
 }
 
-async function opened(folder: string, readOnly: boolean): Promise<Recording> {
+async function opened(folder: string, { readOnly }: { readonly readOnly: boolean }): Promise<Recording> {
   const [answersFile = '', callsFile = '', lookupsFile = ''] = [ANSWERS, CALLS, LOOKUPS].map((name) =>
     join(folder, name),
   )

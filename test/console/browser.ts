@@ -13,7 +13,11 @@ const PROGRAM = {
 /** A real browser; null, which is said, where there is none and none can be installed. */
 export async function aBrowser(): Promise<Browser | null> {
   try {
-    const executablePath = await findOrInstall(PROGRAM, process.env.CI !== undefined || process.getuid?.() === 0, say)
+    const executablePath = await findOrInstall(
+      PROGRAM,
+      { aptAllowed: process.env.CI !== undefined || process.getuid?.() === 0 },
+      say,
+    )
     return await chromium.launch({
       executablePath,
       chromiumSandbox: false,

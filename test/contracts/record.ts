@@ -760,9 +760,9 @@ export function recordContract(
           outcome: 'claimed',
           item: { claim: { by: 'ben' } },
         })
-        expect(await queue.release('rumor~a~r1', 'ann', false, NOW + 90_000)).toBe(false)
-        expect(await queue.release('rumor~a~r1', 'ann', true, NOW + 90_000)).toBe(true)
-        expect(await queue.release('rumor~a~r1', 'ann', true, NOW + 90_000)).toBe(false)
+        expect(await queue.release('rumor~a~r1', 'ann', { anyone: false }, NOW + 90_000)).toBe(false)
+        expect(await queue.release('rumor~a~r1', 'ann', { anyone: true }, NOW + 90_000)).toBe(true)
+        expect(await queue.release('rumor~a~r1', 'ann', { anyone: true }, NOW + 90_000)).toBe(false)
         expect(await claim('rumor~nowhere~r1', 'ann')).toEqual({ outcome: 'gone' })
       })
 
@@ -794,7 +794,7 @@ export function recordContract(
         expect((await claim('ann', 3)).outcome).toBe('claimed')
         expect((await claim('ann', null)).outcome).toBe('claimed')
         expect((await claim('ben', 20)).outcome).toBe('claimed')
-        expect(await queue.release('rumor~q3~r1', 'ann', false, NOW)).toBe(true)
+        expect(await queue.release('rumor~q3~r1', 'ann', { anyone: false }, NOW)).toBe(true)
         expect((await claim('ann', 21)).outcome).toBe('claimed')
         expect((await claim('ann', 22)).outcome).toBe('many')
         expect((await claim('ann', 22, NOW + 9)).outcome).toBe('claimed')
@@ -876,7 +876,7 @@ export function recordContract(
         await topics.judged({}, 'x')
         for (const name of ["'; DROP TABLE queue;--", '', '\0', '__proto__', '\u202e', 'x'.repeat(10_000)]) {
           expect(await queue.claim(name, { for: name, tenants: [name] }, NOW, NOW)).toEqual({ outcome: 'gone' })
-          expect(await queue.release(name, name, false, NOW)).toBe(false)
+          expect(await queue.release(name, name, { anyone: false }, NOW)).toBe(false)
           expect(await listed({ tenants: [name], protocol: name })).toEqual([])
         }
         expect(await listed()).toEqual(['rumor~p~r1 contested'])

@@ -37,7 +37,7 @@ const found = (name: string) =>
       service: name,
       ways: [`Debian and Ubuntu: apt-get install ${name}`],
     },
-    true,
+    { aptAllowed: true },
     tell,
   )
 

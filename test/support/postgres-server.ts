@@ -54,7 +54,7 @@ export async function aPostgres(options: Options = {}): Promise<PostgresServer |
 async function startPostgres({ directory, password = '', tls, set = [] }: Options): Promise<PostgresServer> {
   const isRoot = process.getuid?.() === 0
   if (isRoot && (await findOnPath(...PROGRAM.names)) === undefined) await withoutCluster()
-  const program = await findOrInstall(PROGRAM, isRoot, tell)
+  const program = await findOrInstall(PROGRAM, { aptAllowed: isRoot }, tell)
   const parent = directory ?? (await temporaryFolder('postgres'))
   const folder = join(parent, 'data')
   const port = await freePort()

@@ -38,15 +38,14 @@ export function gatewayOf(
     model = modelsOfEndpoints(settings, { learnt: (lesson) => report('dialect:learnt', lesson) }),
     loadImage = imageLoader(settings.images),
   } = parts
-  const own = gatewaySettings(settings, secret, parts.holds, parts.now)
+  const own = gatewaySettings(settings, secret, parts)
   return gateway({ model, loadImage, ...stores, settings: own, clock, report })
 }
 
 export function gatewaySettings(
   settings: Settings,
   secret: string,
-  holds = false,
-  now = () => settings,
+  { holds = false, now = () => settings }: { readonly holds?: boolean; readonly now?: () => Settings } = {},
 ): GatewaySettings {
   const { models, breaker, memo, images, endpoints } = settings
   const dialectOf = dialectLookup(settings)

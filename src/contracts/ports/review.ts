@@ -98,7 +98,7 @@ export interface ReviewQueue {
     now: number,
   ): Promise<ReviewReservation>
   /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
-  release(item: string, by: string, anyone: boolean, now: number): Promise<boolean>
+  release(item: string, by: string, of: { readonly anyone: boolean }, now: number): Promise<boolean>
   state(): Promise<ReviewState>
   close(): Promise<void>
 }

@@ -100,15 +100,15 @@ function inMemory(parts: FindQuestionParts, staged: StagedAsk): OpenQuestion | n
 async function inStore(parts: FindQuestionParts, staged: StagedAsk): Promise<OpenQuestion | AttemptEnd> {
   const { protocols, cases, scripts, clock, settings } = parts
   const { caseId, run, key } = staged
-  const stale = (advance: boolean): AttemptEnd => ({ end: 'done', outcome: 'stale', advance })
+  const stale = ({ advance }: { readonly advance: boolean }): AttemptEnd => ({ end: 'done', outcome: 'stale', advance })
   // Before it is prepared, which may wait for other long subjects.
   const foundAt = clock()
   const taken = await cases.peek(caseId)
   const protocol = taken === null ? undefined : protocolOf(protocols, taken.record)
-  if (taken === null || protocol === undefined) return stale(false)
+  if (taken === null || protocol === undefined) return stale({ advance: false })
   const { record, journal } = taken
   // Advanced only while nobody has taken the restarted case: each of many jobs would take it over.
-  if (taken.run !== run) return stale(taken.epoch === record.restartedAtEpoch)
+  if (taken.run !== run) return stale({ advance: taken.epoch === record.restartedAtEpoch })
   if (otherVersion(record.versions, protocol) !== undefined) {
     const why = 'its case has other versions than the process that took it'
     // For a while a process with the case's own versions may answer it; then the case restarts here.
@@ -117,11 +117,11 @@ async function inStore(parts: FindQuestionParts, staged: StagedAsk): Promise<Ope
   }
   await prepared(protocol, record.subject)
   const { replayState, progress } = replayCase(protocol, taken, undefined, parts)
-  if (replayState.at === 'end') return stale(true)
+  if (replayState.at === 'end') return stale({ advance: true })
   const { asked, open } = replayState
   scripts.keep(taken, progress, open)
   const found = open.find((one) => one.key === key)
-  if (found === undefined) return stale(open.every(({ round }) => round !== roundOf(asked, key)))
+  if (found === undefined) return stale({ advance: open.every(({ round }) => round !== roundOf(asked, key)) })
   const isOpen = Promise.resolve(true)
   return openQuestion(parts, staged, { asked: found, record, journal, answersInRound: asked.length, isOpen, foundAt })
 }

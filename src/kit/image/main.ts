@@ -10,7 +10,7 @@ if (folder === undefined || (shelves !== '0' && shelves !== '1')) {
   process.exit(2)
 }
 const packages = join(folder, 'node_modules')
-const gone = prune(packages, shelves === '1')
+const gone = prune(packages, { shelves: shelves === '1' })
 const bill = billOfMaterials(folder, (name) => existsSync(join(packages, name)), process.versions.node)
 writeFileSync(join(folder, 'sbom.cdx.json'), JSON.stringify(bill))
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`

@@ -11,25 +11,26 @@ const UNLOADED = ['build/amd', 'build/global', 'build/cjs-browser', 'src'].map((
 const EMBEDDER = '@energetic-ai'
 
 /** Removes from a folder of packages what nothing reads; without `shelves` the embedder too. Returns how many bytes are gone. */
-export function prune(packages: string, shelves: boolean): number {
+export function prune(packages: string, { shelves }: { readonly shelves: boolean }): number {
   let gone = 0
   const remove = (path: string) => {
     gone += sizeOf(path)
     rmSync(path, { recursive: true, force: true })
   }
-  const visit = (folder: string, holdsPackages: boolean): void => {
+  const visit = (folder: string, { holdsPackages }: { readonly holdsPackages: boolean }): void => {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name)
       if (entry.isDirectory()) {
         // A package may be called test; within one it is what its name says.
         if (!holdsPackages && UNREAD_FOLDERS.test(entry.name)) remove(path)
-        else visit(path, entry.name === 'node_modules' || (holdsPackages && entry.name.startsWith('@')))
+        else
+          visit(path, { holdsPackages: entry.name === 'node_modules' || (holdsPackages && entry.name.startsWith('@')) })
       } else if (UNREAD_FILES.test(entry.name) && !LICENCE.test(entry.name)) remove(path)
     }
   }
   if (!shelves) remove(join(packages, EMBEDDER))
   for (const path of UNLOADED) remove(join(packages, path))
-  visit(packages, true)
+  visit(packages, { holdsPackages: true })
   return gone
 }
 

@@ -144,16 +144,16 @@ function responseFormat({ answer }: ModelRequest, { form, withoutKeywords }: Dia
 /** A schema without some keywords; names of properties are none. */
 function without(keywords: readonly string[], schema: unknown): unknown {
   if (keywords.length === 0) return schema
-  const clean = (value: unknown, areNames: boolean): unknown => {
-    if (Array.isArray(value)) return value.map((one) => clean(one, false))
+  const clean = (value: unknown, { areNames }: { readonly areNames: boolean }): unknown => {
+    if (Array.isArray(value)) return value.map((one) => clean(one, { areNames: false }))
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(
       Object.entries(value).flatMap(([key, inner]) =>
         !areNames && keywords.includes(key)
           ? []
-          : [[key, clean(inner, !areNames && (key === 'properties' || key === '$defs'))]],
+          : [[key, clean(inner, { areNames: !areNames && (key === 'properties' || key === '$defs') })]],
       ),
     )
   }
-  return clean(schema, false)
+  return clean(schema, { areNames: false })
 }

@@ -110,7 +110,7 @@ class Cursor {
 export function looseJson(text: string, start: number): ParseResult {
   const cursor = new Cursor(text, start)
   try {
-    return { ok: true, value: readValue(cursor, 0, false), end: cursor.at }
+    return { ok: true, value: readValue(cursor, 0, { inObject: false }), end: cursor.at }
   } catch (error) {
     if (error instanceof Malformed) return { ok: false, why: error.message }
     throw error
@@ -158,7 +158,7 @@ const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-function readValue(cursor: Cursor, depth: number, inObject: boolean): unknown {
+function readValue(cursor: Cursor, depth: number, { inObject }: { readonly inObject: boolean }): unknown {
   if (depth > DEEPEST) throw new Malformed('objects too deep in one another')
   cursor.skip()
   if (cursor.next('{｛')) return readObject(cursor, depth)
@@ -175,7 +175,7 @@ function readObject(cursor: Cursor, depth: number): LooseObject {
     const key = CLOSING.has(cursor.char) ? readString(cursor) : (cursor.match(IDENTIFIER)?.[0] ?? cursor.malformed())
     cursor.skip()
     if (!cursor.next(':：')) cursor.malformed()
-    const content = readValue(cursor, depth + 1, true)
+    const content = readValue(cursor, depth + 1, { inObject: true })
     if (key in made && !isDeepStrictEqual(made[key], content)) throw new Malformed('a key comes twice, with two values')
     made[key] = content
     cursor.skip()
@@ -188,7 +188,7 @@ function readArray(cursor: Cursor, depth: number): unknown[] {
   for (;;) {
     cursor.skip()
     if (cursor.next(']］')) return made
-    made.push(readValue(cursor, depth + 1, false))
+    made.push(readValue(cursor, depth + 1, { inObject: false }))
     cursor.skip()
     if (!cursor.next(',，') && !']］'.includes(cursor.char || '?')) cursor.malformed()
   }

@@ -157,7 +157,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
     perspective: (perspective, similar) => {
       const offered = inOrder(perspective.labels, turned)
       const values = {
-        criteria: criteriaOf(perspective, offered, paper),
+        criteria: criteriaOf(perspective, offered, { paper }),
         examples: several('example', similar),
         similar: similar.length > 0 ? YES : '',
         text,
@@ -233,7 +233,7 @@ function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned 
       const shown = settings.show === 'both' ? similar : []
       const values = {
         number: String(at + 1),
-        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned), false),
+        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned), { paper: false }),
         examples: list(fence, 'example', shown),
         similar: shown.length > 0 ? YES : '',
       }
@@ -272,7 +272,7 @@ function spoken(own: Argument): ChatMessage[] {
 function criteriaOf(
   { terms, tie }: Perspective,
   labels: readonly Perspective['labels'][number][],
-  paper: boolean,
+  { paper }: { readonly paper: boolean },
 ): string {
   const pointsOf = (one: Perspective['labels'][number]) => (paper ? (one.paper ?? one.criteria) : one.criteria)
   const lists = labels.map((one) => [`${one.name}:`, ...pointsOf(one).map((point) => `- ${point}`)].join('\n'))

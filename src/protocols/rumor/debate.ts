@@ -34,24 +34,24 @@ export class RumorDebate {
   }
 
   /** Equation 3: the first opinions. `last`: no turn follows. */
-  opinions(last: boolean): [Ask<View>, Ask<View>] {
+  opinions(turn: { readonly last: boolean }): [Ask<View>, Ask<View>] {
     const [support, oppose] = this.#debaters
     return [
-      this.#ask.opinion('support', support.conversation, last),
+      this.#ask.opinion('support', support.conversation, turn),
       // Where both read the same, the memo must not answer for the second.
-      { ...this.#ask.opinion('oppose', oppose.conversation, last), ...(this.#readTheSame() && { draw: 'second' }) },
+      { ...this.#ask.opinion('oppose', oppose.conversation, turn), ...(this.#readTheSame() && { draw: 'second' }) },
     ]
   }
 
   /** Equation 4: both answer the other's previous reply. */
-  turns(last: boolean): [Ask<View>, Ask<View>] {
+  turns(turn: { readonly last: boolean }): [Ask<View>, Ask<View>] {
     const [support, oppose] = this.#debaters
     const [mine, theirs] = this.views
     this.rounds++
     this.#told = [this.#ask.rebuttal(theirs), this.#ask.rebuttal(mine)]
     return [
-      this.#ask.turn('support', [...support.conversation, ...this.#told[0]], last),
-      this.#ask.turn('oppose', [...oppose.conversation, ...this.#told[1]], last),
+      this.#ask.turn('support', [...support.conversation, ...this.#told[0]], turn),
+      this.#ask.turn('oppose', [...oppose.conversation, ...this.#told[1]], turn),
     ]
   }
 

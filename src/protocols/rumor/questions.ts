@@ -66,7 +66,7 @@ export interface RumorQuestions {
   /** The same with the claim's subjectivity as its last item. */
   stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
   /** `beside`: the answer has a name, as where stances stand beside it. */
-  subjectivity(beside?: boolean): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
+  subjectivity(how?: { readonly beside: boolean }): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /**
    * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
    * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's;
@@ -77,8 +77,8 @@ export interface RumorQuestions {
     told: { comments: string; counts: string; oneSided: boolean; lacking: string },
   ): ChatMessage[]
   /** `last`: no turn of this debater follows, whatever is said. */
-  opinion(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
-  turn(label: string, conversation: readonly ChatMessage[], last: boolean): Ask<View>
+  opinion(label: string, conversation: readonly ChatMessage[], turn: { readonly last: boolean }): Ask<View>
+  turn(label: string, conversation: readonly ChatMessage[], turn: { readonly last: boolean }): Ask<View>
   /** Equation 4's instruction: the other's last reply, to be answered. */
   rebuttal(other: View): ChatMessage[]
   judge(
@@ -186,7 +186,7 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       const asked = { ...plain, messages, maxTokens: stanceTokens(comments.length + 1) }
       return stancesWithSubjectivity(ask, comments, asked, { reasons: settings.stanceReasons, turned })
     },
-    subjectivity: (beside = false) => ({
+    subjectivity: ({ beside } = { beside: false }) => ({
       ...asked('subjectivity', 'scorer', settings.answerTokens),
       messages: [...system, ...render('subjectivity', { claim, answers: kinds, beside: yesIf(beside) })],
       answer: subjectivityIn(turned),
@@ -195,14 +195,14 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       const also = { oneSided: yesIf(oneSided), answers: offered }
       return [...system, ...render(`opinion-${kind}`, { claim, lacking, ...told, ...also })]
     },
-    opinion: (label, messages, last) => ({
+    opinion: (label, messages, { last }) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
       label,
       messages,
       answer: view,
       repeated: last ? 0 : messages.length,
     }),
-    turn: (label, messages, last) => ({
+    turn: (label, messages, { last }) => ({
       ...asked('debate', 'debater', settings.answerTokens),
       label,
       messages,

@@ -30,16 +30,17 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return kept(context, found, evidence, before)
   const told = debaterPrompts(context, found, evidence)
-  if (isSpared(context, found, evidence)) return conclude(yield* single(ask.opinion('alone', told.both, true)))
+  if (isSpared(context, found, evidence))
+    return conclude(yield* single(ask.opinion('alone', told.both, { last: true })))
 
   // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
   const debate = new RumorDebate(ask, told)
-  debate.hear(yield* round(debate.opinions(depth.rounds === 0)))
+  debate.hear(yield* round(debate.opinions({ last: depth.rounds === 0 })))
   if (debate.unopened.length > 0) return conclude(undecided(...debate.unopened))
 
   // Lines 13–16, equation 4: at most M rounds, in which each answers the other's last reply.
   while (debate.rounds < depth.rounds && !isOver(context, debate))
-    debate.hear(yield* round(debate.turns(debate.rounds + 1 === depth.rounds)))
+    debate.hear(yield* round(debate.turns({ last: debate.rounds + 1 === depth.rounds })))
 
   // Lines 17–21, equation 5: what both say, or else what the judge J says.
   const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))

@@ -17,7 +17,7 @@ type StanceBatch = Ask<StanceBatchAnswer>
 interface Parts {
   stanceBatch(comments: readonly Comment[], label: string): StanceBatch
   stancesAndKind(comments: readonly Comment[], label: string): Ask<StancesAndKind>
-  subjectivity(beside: boolean): Ask<z.infer<typeof subjectivityAnswer>>
+  subjectivity(how: { readonly beside: boolean }): Ask<z.infer<typeof subjectivityAnswer>>
 }
 
 /**
@@ -69,7 +69,7 @@ function kindAlone(
   { stage, label = '', about = [] }: Pick<Ask, 'stage' | 'label' | 'about'>,
   turned: boolean,
 ): Ask<StancesAndKind> {
-  const { messages, role, temperature, maxTokens } = ask.subjectivity(true)
+  const { messages, role, temperature, maxTokens } = ask.subjectivity({ beside: true })
   const answer: z.ZodType<StancesAndKind> = z.object({ subjectivity: subjectivityIn(turned) })
   return { stage, label, about, messages, role, temperature, maxTokens, answer, kept: keptStancesAndKind }
 }

@@ -139,7 +139,7 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
         }
       return { outcome: 'gone' }
     },
-    async release(item, by, anyone, now) {
+    async release(item, by, { anyone }, now) {
       const released = await db.run(
         'UPDATE queue SET holder = NULL, until = NULL WHERE verdict = ? AND holder IS NOT NULL AND until > ? AND (holder = ? OR ? = 1)',
         item,

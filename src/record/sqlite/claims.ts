@@ -128,7 +128,7 @@ export class Claims {
     return held?.n ?? 0
   }
 
-  release(item: string, by: string, anyone: boolean, now: number): boolean {
+  release(item: string, by: string, { anyone }: { readonly anyone: boolean }, now: number): boolean {
     const { changes } = this.#sql.run(
       'UPDATE queue SET holder = NULL, until = NULL WHERE verdict = ? AND holder IS NOT NULL AND until > ? AND (holder = ? OR ?)',
       item,

@@ -106,7 +106,7 @@ export async function sqliteReviewQueue(
   return {
     list: (filter, most, now) => claims.ask('list', filter, most, now),
     claim: (item, filter, until, now) => claims.ask('claim', item, filter, until, now),
-    release: (item, by, anyone, now) => claims.ask('release', item, by, anyone, now),
+    release: (item, by, of, now) => claims.ask('release', item, by, of, now),
     state: () => claims.ask('state'),
     close: () => claims.close(),
   }

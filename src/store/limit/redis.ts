@@ -60,9 +60,11 @@ export function redisLimits(
     queueExpiry: under(`queue-expiry:${scope}`),
   })
 
-  async function end({ id, scopes }: Ticket, tokens: number, isRefund: boolean): Promise<void> {
-    const given = { ticket: ticketKey(id), scopes: scopes.map(keysOf) }
-    await settle(client, { ...given, id, used: tokens, callsBack: isRefund, width, span })
+  async function end(
+    { id, scopes }: Ticket,
+    ended: { readonly used: number; readonly callsBack: boolean },
+  ): Promise<void> {
+    await settle(client, { ...ended, ticket: ticketKey(id), scopes: scopes.map(keysOf), id, width, span })
   }
 
   return {
@@ -82,8 +84,8 @@ export function redisLimits(
       if (reply[0] === 1) return { granted: true, ticket: { id, scopes: names, tokens, at: reply[1] } }
       return { granted: false, waitMs: reply[1], scope: names[reply[2] - 1] ?? '' }
     },
-    settle: (ticket, tokens) => end(ticket, tokens, false),
-    refund: (ticket) => end(ticket, 0, true),
+    settle: (ticket, tokens) => end(ticket, { used: tokens, callsBack: false }),
+    refund: (ticket) => end(ticket, { used: 0, callsBack: true }),
     async usage(scopes) {
       if (scopes.length === 0) return []
       const windows = scopes.map(keysOf).map(({ window, inFlight }) => ({ window, inFlight }))

@@ -42,7 +42,7 @@ export async function redisFindings(client: Redis, settings: CheckSettings): Pro
       eviction(server),
       memoryLimit(server),
       appendOnly(server),
-      split(server, isReplicated(server, settings), settings),
+      split(server, { ...settings, replicated: isReplicated(server, settings) }),
       await coverage(server),
       ...(await replicaFindings(server, settings)),
     ]),
@@ -213,7 +213,10 @@ function isReplicated({ info }: Server, { sentinels }: RedisSettings): boolean {
  * A master that was replaced and does not know it yet takes writes as long as it may without a replica. Redis tells of
  * `min-replicas-to-write` by one more line, if it is above 0.
  */
-function split({ name, info }: Server, replicated: boolean, { splitRisk }: CheckSettings): RedisFinding | null {
+function split(
+  { name, info }: Server,
+  { splitRisk, replicated }: CheckSettings & { readonly replicated: boolean },
+): RedisFinding | null {
   if (!replicated || info('min_slaves_good_slaves') !== undefined) return null
   const detail =
     'is replicated and accepts writes without a replica. At a failover two masters may accept writes for seconds, and an id may get two contents'
@@ -266,7 +269,7 @@ async function replicaFindings(master: Server, settings: CheckSettings): Promise
       try {
         await client.connect()
         const server = await serverOf(name, client)
-        return [eviction(server), split(server, true, settings)]
+        return [eviction(server), split(server, { ...settings, replicated: true })]
       } catch {
         const detail = 'can’t be asked from here whether it may be promoted safely'
         return [{ what: name, state: 'warning', detail } as const]

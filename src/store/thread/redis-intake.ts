@@ -123,7 +123,7 @@ export function threadIntake({
     async putComments(ref, changes, now, rules) {
       const member = memberOf(ref)
       const rank = (id: string) => rules.rank(ref, id)
-      const put = (withOrigins: boolean) =>
+      const put = ({ withOrigins }: { readonly withOrigins: boolean }) =>
         putComments(client, {
           ...threadKeys(keys, member),
           due: keys.due,
@@ -145,8 +145,8 @@ export function threadIntake({
           ...token(),
           changes: changes.map((change) => changeOf(change, rank, withOrigins)),
         })
-      const first = notSuspended(await put(false))
-      const given = first === 'origins' ? notSuspended(await put(true)) : first
+      const first = notSuspended(await put({ withOrigins: false }))
+      const given = first === 'origins' ? notSuspended(await put({ withOrigins: true })) : first
       return z.array(outcome).length(changes.length).parse(given)
     },
 

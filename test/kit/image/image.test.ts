@@ -76,9 +76,9 @@ describe('packages for the image', () => {
       'luxon/src/luxon.js',
     ]
     const folder = packagesOf([...kept, ...gone, '@energetic-ai/embeddings/index.js'])
-    expect(prune(folder, true)).toBe(10 * gone.length)
+    expect(prune(folder, { shelves: true })).toBe(10 * gone.length)
     expect(left(folder)).toEqual([...kept, '@energetic-ai/embeddings/index.js'].toSorted())
-    expect(prune(folder, false)).toBe(10)
+    expect(prune(folder, { shelves: false })).toBe(10)
     expect(left(folder)).toEqual(kept.toSorted())
   })
 

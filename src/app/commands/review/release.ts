@@ -19,7 +19,7 @@ export const command: Command<Options, boolean> = {
   async run({ args: [item = ''], options: { by, force = false }, settings: read }) {
     const queue = await reviewQueueOf(read())
     try {
-      return await queue.release(item, by, force, Date.now())
+      return await queue.release(item, by, { anyone: force }, Date.now())
     } finally {
       await queue.close()
     }

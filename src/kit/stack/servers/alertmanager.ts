@@ -8,7 +8,7 @@ import { freePort, type LocalServer, type SayLine, spawnServer, temporaryFolder 
  */
 export async function startAlertmanager(options: { say: SayLine; configFile: string }): Promise<LocalServer> {
   const { say, configFile } = options
-  const program = await findOrInstall(ALERTMANAGER, true, say)
+  const program = await findOrInstall(ALERTMANAGER, { aptAllowed: true }, say)
   const folder = await temporaryFolder('alertmanager')
   const address = `127.0.0.1:${await freePort()}`
   const server = await spawnServer({

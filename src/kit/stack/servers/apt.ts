@@ -19,7 +19,11 @@ interface Program {
  * The full path of a program: from the PATH, or installed with apt-get where that is allowed and can work (as root on
  * Debian, Ubuntu and their kin), which is said. Fails with UnavailableError, which lists the ways to get it.
  */
-export async function findOrInstall(program: Program, aptAllowed: boolean, say: SayLine): Promise<string> {
+export async function findOrInstall(
+  program: Program,
+  { aptAllowed }: { readonly aptAllowed: boolean },
+  say: SayLine,
+): Promise<string> {
   const present = await findOnPath(...program.names)
   if (present) return present
   let cause: unknown

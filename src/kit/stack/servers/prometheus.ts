@@ -23,7 +23,7 @@ export interface PrometheusOptions {
  */
 export async function startPrometheus(options: PrometheusOptions): Promise<RestartableServer> {
   const { say, scrape, scrapeIntervalSeconds = 1, ruleFiles = [], alertmanagers = [], aptAllowed = true } = options
-  const program = await findOrInstall(PROMETHEUS, aptAllowed, say)
+  const program = await findOrInstall(PROMETHEUS, { aptAllowed }, say)
   const folder = await temporaryFolder('prometheus')
   const configFile = join(folder, 'prometheus.yml')
   const every = `${scrapeIntervalSeconds}s`

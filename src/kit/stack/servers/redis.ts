@@ -33,7 +33,7 @@ export async function startRedis({
   tls,
   args = [],
 }: RedisOptions): Promise<RestartableServer> {
-  const program = await findOrInstall(REDIS, aptAllowed, say)
+  const program = await findOrInstall(REDIS, { aptAllowed }, say)
   const folder = directory ?? (await temporaryFolder('redis'))
   const address = { host: '127.0.0.1', port: port ?? (await freePort()) }
   const server = await spawnServer({

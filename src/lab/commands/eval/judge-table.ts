@@ -36,7 +36,7 @@ export async function judgeTable(
   const { labels, learns = '' } = protocolOf(settings, table.kind)
   const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
   const line = progressLine(terminal)
-  const judge = async (recording: Recording, model: Model | null, reachable: Settings, countMissing = false) =>
+  const judge = async (recording: Recording, model: Model | null, reachable: Settings, { countMissing = false } = {}) =>
     evaluate(
       reachable,
       {
@@ -57,7 +57,7 @@ export async function judgeTable(
     )
   const asking = (folder: string) =>
     withModel(settings, invocation, (reachable) =>
-      withRecordingIn(folder, false, terminal, async (recording) => {
+      withRecordingIn(folder, { readOnly: false }, terminal, async (recording) => {
         const model = modelsOfEndpoints(reachable)
         await checkModels(model, table, options, signal)
         return judge(recording, model, reachable)
@@ -67,9 +67,9 @@ export async function judgeTable(
     const { replay, whatIf, yes = false, out } = options
     if (replay === undefined) return out === undefined ? inScratch(asking) : asking(out)
     if (whatIf === undefined)
-      return withRecordingIn(replay, true, terminal, (recording) => judge(recording, null, settings))
-    const asked = await withRecordingIn(replay, true, terminal, async (recording) => {
-      const cells = await judge(recording, null, settings, true)
+      return withRecordingIn(replay, { readOnly: true }, terminal, (recording) => judge(recording, null, settings))
+    const asked = await withRecordingIn(replay, { readOnly: true }, terminal, async (recording) => {
+      const cells = await judge(recording, null, settings, { countMissing: true })
       terminal.say(whatWouldBeAsked(recording, settings.models.prices, yes))
       return recording.missing.size === 0 ? cells : null
     })
@@ -139,7 +139,7 @@ async function checkModels(
 
 async function withRecordingIn<Result>(
   folder: string,
-  readOnly: boolean,
+  { readOnly }: { readonly readOnly: boolean },
   terminal: Invocation['terminal'],
   work: (recording: Recording) => Promise<Result>,
 ): Promise<Result> {
