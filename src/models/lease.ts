@@ -16,8 +16,8 @@ export interface LeaseSettings {
 
 /** The leases of one ask on its questions: among all processes, only the holder of a question's lease pays for the question. */
 export interface QuestionLease {
-  /** For each key: its answer, or a lease, or that another holder has the lease. */
-  lookUp(keys: readonly string[]): Promise<readonly MemoLookup[]>
+  /** For each key: its answer, or a lease, or that another holder has the lease. `overwrite`: as in the memo. */
+  lookUp(keys: readonly string[], how?: { readonly overwrite: boolean }): Promise<readonly MemoLookup[]>
   /** Renews the leases of these questions until the returned function is called. */
   startRenewing(keys: readonly string[]): () => void
   /** Stores answers for others, in the background, and ends their leases. An answer that is too long is not stored. */
@@ -46,7 +46,7 @@ export function leases(deps: { memo: Memo; settings: LeaseSettings; clock: Clock
       const holder = randomUUID()
       const release = (keys: readonly string[]) => memo.release(keys, holder).catch(failed)
       return {
-        lookUp: (keys) => memo.lookUp(keys, holder, settings.lease, subject),
+        lookUp: (keys, how) => memo.lookUp(keys, holder, settings.lease, subject, how),
         startRenewing(keys) {
           const own = keys.map((key) => ({ key, holder }))
           renewing.add(own)

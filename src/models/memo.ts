@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { msSince } from '../contracts/ports/clock.ts'
-import type { Memo, MemoEntry } from '../contracts/ports/memo.ts'
+import type { Memo, MemoEntry, MemoLookup } from '../contracts/ports/memo.ts'
 import { type AskContext, type AskResult, CallDeferred } from './context.ts'
 import type { QuestionLease } from './lease.ts'
 import type { GatewayState } from './parts.ts'
@@ -79,7 +79,7 @@ export async function claimQuestions(
   const wanted = open.filter(({ key }) => started.has(key))
   if (wanted.length === 0) return { known, toAsk: [] }
   const keys = wanted.map(({ key }) => key)
-  const looks = await lease.lookUp(keys).catch(async (error: unknown) => {
+  const looks = await lookUpReadable(lease, wanted).catch(async (error: unknown) => {
     await release(sharing, keys)
     throw error
   })
@@ -101,6 +101,18 @@ export async function claimQuestions(
     } else toAsk.push(question)
   }
   return { known, toAsk }
+}
+
+/** Looks questions up. A stored answer that no longer fits its schema gives its place to a lease, so that only one asks anew. */
+async function lookUpReadable(lease: QuestionLease, wanted: readonly Question[]): Promise<readonly MemoLookup[]> {
+  const looks = await lease.lookUp(wanted.map(({ key }) => key))
+  const isUnfit = (one: MemoLookup | undefined, question: Question) =>
+    one?.state === 'known' && readEntry(question, one.entry) === null
+  const unfit = wanted.filter((question, at) => isUnfit(looks[at], question)).map(({ key }) => key)
+  if (unfit.length === 0) return looks
+  const anew = await lease.lookUp(unfit, { overwrite: true })
+  const byKey = new Map(unfit.map((key, at) => [key, anew[at]]))
+  return looks.map((one, at) => byKey.get(wanted[at]?.key ?? '') ?? one)
 }
 
 /** Keeps what a model answered to these questions, for all who wait for it. Returns their answers. */

@@ -189,6 +189,17 @@ export function memoContract(where: string, make: () => Promise<MemoUnderTest>):
       expect((await look('b')).state).toBe('known')
     })
 
+    it('gives a lease the place of an answer that is to be overwritten, and of no lease', async () => {
+      await look('a')
+      await keep('a')
+      const overwrite = (holder: string) => memo.lookUp(['k'], holder, LEASE, p2, { overwrite: true })
+      expect(await overwrite('b')).toEqual([{ state: 'leased' }])
+      expect(await overwrite('c')).toMatchObject([{ state: 'leased-by-other' }])
+      expect((await look('d')).state).toBe('leased-by-other')
+      expect(await keep('b', p2, 'k', entryOf({ raw: 'anew' }))).toBe(true)
+      expect(await look('d')).toMatchObject({ state: 'known', entry: { raw: 'anew' } })
+    })
+
     it('forgets the answer when its keeping time is over', async () => {
       await look('a')
       await keep('a')

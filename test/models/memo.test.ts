@@ -224,6 +224,27 @@ describe('a question', () => {
   })
 })
 
+test('an answer that no longer fits its schema is paid for once more, and replaced', async () => {
+  // An earlier version kept what this one's schema no longer takes.
+  const { another, asked } = setUp((_, model) => ({ ...FAKE, model }), {
+    memo: (memo) => {
+      let isFirst = true
+      return {
+        ...memo,
+        keep(answers, ...rest) {
+          const old = answers.map((one) => ({ ...one, entry: one.entry.replace('"Fake"', '"Hoax"') }))
+          const kept = memo.keep(isFirst ? old : answers, ...rest)
+          isFirst = false
+          return kept
+        },
+      }
+    },
+  })
+  await another()()
+  for (let nth = 0; nth < 3; nth++) expect(await another()()).toMatchObject({ answer: { answer: 'Fake' } })
+  expect(asked).toHaveLength(2)
+})
+
 describe('of many who ask the same at once', () => {
   test('one pays, and the others of its process need no look of their own', async () => {
     let looks = 0

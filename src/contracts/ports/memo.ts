@@ -30,9 +30,15 @@ export type MemoLookup =
 export interface Memo {
   /**
    * For each question: its answer, or a lease for `holder`, or that another holder has the lease. An answer that is found is also
-   * linked to this subject.
+   * linked to this subject. With `overwrite`, an answer counts as unknown, and the lease takes its place.
    */
-  lookUp(keys: readonly string[], holder: string, leaseMs: number, subject: ThreadRef): Promise<readonly MemoLookup[]>
+  lookUp(
+    keys: readonly string[],
+    holder: string,
+    leaseMs: number,
+    subject: ThreadRef,
+    how?: { readonly overwrite: boolean },
+  ): Promise<readonly MemoLookup[]>
   /**
    * Stores answers and ends their leases. False, with nothing stored, for a question whose expired lease another holder has
    * taken over, or that was forgotten meanwhile.

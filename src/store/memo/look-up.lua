@@ -10,6 +10,7 @@
 --@arg holder            who gets the leases
 --@arg lease_ms          how long a lease runs
 --@arg remember_ms       how long it is stored
+--@arg overwrite         1 if a stored answer counts as unknown
 --@arg items[]
 local noted = redis.call('EXISTS', gone) == 0
 local at = redis_now()
@@ -19,7 +20,7 @@ local room = room_in(frame)
 local reply, written = {}, {}
 for i, one in ipairs(read) do
   local state, detail = 'leased', ''
-  if one.kind == 'a' then
+  if one.kind == 'a' and overwrite ~= '1' then
     state, detail = 'known', one.text
     if noted and not names(one.subjects, subject) then
       redis.call('HSET', frame, items[i], text_of('a', one.expires, with_subject(one.subjects, subject), one.text))

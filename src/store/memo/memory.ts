@@ -48,13 +48,17 @@ export function memoryMemo(clock: Clock): Memo {
     return question
   }
 
-  function lookUp(key: string, holder: string, leaseMs: number, subject: string): MemoLookup {
-    const found = find(key)
-    if (found?.answer != null) {
+  function lookUp(key: string, holder: string, leaseMs: number, subject: string, overwrite: boolean): MemoLookup {
+    let found = find(key)
+    if (found?.answer != null && !overwrite) {
       if (!isQuiet(subject)) note(key, found, subject)
       return { state: 'known', entry: JSON.parse(found.answer.entry) as MemoEntry }
     }
     if (isQuiet(subject)) return { state: 'leased' }
+    if (found?.answer != null) {
+      drop(key)
+      found = undefined
+    }
     const question = found ?? begin(key)
     note(key, question, subject)
     const expiresInMs =
@@ -77,8 +81,8 @@ export function memoryMemo(clock: Clock): Memo {
   }
 
   return {
-    async lookUp(keys, holder, leaseMs, ref) {
-      return keys.map((key) => lookUp(key, holder, leaseMs, nameOf(ref)))
+    async lookUp(keys, holder, leaseMs, ref, { overwrite } = { overwrite: false }) {
+      return keys.map((key) => lookUp(key, holder, leaseMs, nameOf(ref), overwrite))
     },
     async keep(answers, holder, keepMs, ref) {
       return answers.map((answer) => keep(answer, holder, keepMs, nameOf(ref)))

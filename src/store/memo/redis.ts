@@ -10,7 +10,7 @@ import { pairs, script } from '../redis/script.ts'
 
 const lookUp = script('memo/look-up', {
   keys: ['index', 'gone', 'frame'],
-  args: ['name', 'subject', 'holder', 'leaseMs', 'rememberMs', 'items[]'],
+  args: ['name', 'subject', 'holder', 'leaseMs', 'rememberMs', 'overwrite', 'items[]'],
 })
 const share = script('memo/share', { keys: ['index', 'gone', 'frame'], args: ['name', 'subject', 'items[]'] })
 const keep = script('memo/keep', {
@@ -64,11 +64,11 @@ export function redisMemo(client: Redis, under: (name: string) => string): Memo 
   }
 
   return {
-    lookUp(keys, holder, leaseMs, subject) {
+    lookUp(keys, holder, leaseMs, subject, { overwrite } = { overwrite: false }) {
       const times = { leaseMs, rememberMs: leaseMs + LATE_ANSWER_MS }
       return byFrame(keys, itself, async (name, questions) => {
         const items = questions.map(({ item }) => item)
-        const given = { ...subjectKeys(subject), frame: frameAt(name), name, holder, ...times, items }
+        const given = { ...subjectKeys(subject), frame: frameAt(name), name, holder, ...times, overwrite, items }
         return pairs(lookedUp.parse(await lookUp(client, given))).map(lookupOf)
       })
     },
