@@ -20,7 +20,7 @@ export interface SlotSettings {
 export interface ModelSlot {
   readonly adaptive: AdaptiveLimit
   readonly times: TimeLimits
-  /** Gives it back; once. */
+  /** Gives it back; a second call does nothing. */
   free(): void
 }
 
@@ -43,12 +43,7 @@ export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
     const adaptive = adaptiveLimit({ most: settings.slots, tolerance }, clock)
     const limit = () => (settings.latencyTolerance === null ? settings.slots : adaptive.limit)
     const own = slots(limit)
-    const free = () => {
-      all.release()
-      own.release()
-    }
-    const slot: ModelSlot = { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), free }
-    return { slot, own, limit }
+    return { adaptive, times: timeLimits({ leastMs: settings.minTimeout }, clock), own, limit }
   }
 
   return {
@@ -62,7 +57,18 @@ export function modelSlots(settings: SlotSettings, clock: Clock): ModelSlots {
         known.own.release()
         throw error
       }
-      return known.slot
+      const { adaptive, times, own } = known
+      let isTaken = true
+      return {
+        adaptive,
+        times,
+        free() {
+          if (!isTaken) return
+          isTaken = false
+          all.release()
+          own.release()
+        },
+      }
     },
     get busy() {
       return all.busy
