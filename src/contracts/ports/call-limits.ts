@@ -61,14 +61,12 @@ export interface CallLimits {
   refund(ticket: Ticket): Promise<void>
   /** The current content of these scopes' windows, in order. */
   usage(scopes: readonly string[]): Promise<LimitUsage[]>
-  /** Extends the in-flight leases of long calls; those of a dead process expire. */
-  extend(tickets: readonly Ticket[]): Promise<void>
 }
 
 export interface LimitSettings {
   /** Length of the sliding window, in ms: a minute, except in tests. */
   readonly windowMs: number
-  /** A place in flight that is not extended expires after this long, in ms. */
+  /** A place in flight whose call was not ended expires after this long, in ms: later than any call ends. */
   readonly leaseMs: number
   /**
    * While calls are in flight the first in line is told to try again after at most this many ms, and those behind it

@@ -35,7 +35,7 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
   const settings = { ...LIMIT_DEFAULTS, ...given }
   const { windowMs, leaseMs, lateMs } = settings
   const scopes = new Map<string, Scope>()
-  const granted = new Map<string, { readonly of: readonly [Scope, Entry][]; ends: number }>()
+  const granted = new Map<string, { readonly of: readonly [Scope, Entry][]; readonly ends: number }>()
 
   function scopeNow(name: string): Scope {
     const now = clock()
@@ -130,15 +130,6 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
         const { entries, places } = scopeNow(name)
         return { calls: sum(entries, 'calls'), tokens: sum(entries, 'tokens'), inFlight: places.size }
       }),
-    async extend(tickets) {
-      for (const { id } of tickets) {
-        const taken = granted.get(id)
-        if (taken === undefined) continue
-        granted.delete(id)
-        granted.set(id, { ...taken, ends: clock() + windowMs + leaseMs })
-        for (const [scope] of taken.of) scope.places.set(id, clock() + leaseMs)
-      }
-    },
   }
 }
 

@@ -33,7 +33,6 @@ const settle = script('limit/settle', {
   args: ['id', 'used', 'callsBack', 'width', 'span'],
 })
 const usage = script('limit/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
-const extend = script('limit/extend', { keys: ['ticket', 'inFlight[]'], args: ['id', 'lease', 'window', 'width'] })
 
 const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
 const usageReply = z.array(z.tuple([z.number(), z.number(), z.number()]))
@@ -91,15 +90,6 @@ export function redisLimits(
       const windows = scopes.map(keysOf).map(({ window, inFlight }) => ({ window, inFlight }))
       const used = usageReply.parse(await usage(client, { scopes: windows, width, span }))
       return used.map(([calls, tokens, inFlight]) => ({ calls, tokens, inFlight }))
-    },
-    async extend(tickets) {
-      const times = { lease: leaseMs, window: settings.windowMs, width }
-      await Promise.all(
-        tickets.map(({ id, scopes }) => {
-          const inFlight = scopes.map((scope) => keysOf(scope).inFlight)
-          return extend(client, { ticket: ticketKey(id), inFlight, id, ...times })
-        }),
-      )
     },
   }
 }
