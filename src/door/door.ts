@@ -9,6 +9,7 @@ import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
+import { type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 
 /** Whence a request comes, as the server has seen it. */
@@ -76,9 +77,11 @@ export function door(parts: DoorParts): Door {
         throw new RequestRefused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
       const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
-      const charge = (cost: number) => who.charge(caller, cost)
+      // The first unit is charged before the body is read, the rest once the request's parts are known.
+      const first = requestUnits({})
+      const charge = (parts: ChargedParts) => who.charge(caller, requestUnits(parts) - first)
       if (route.scope !== null) {
-        charge(1)
+        who.charge(caller, first)
         countIn(from, caller)
       }
       if (route.takesBody) checkBodyHeaders(request.headers)

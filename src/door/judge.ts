@@ -58,7 +58,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
           throw new RequestRefused('scope', 'stream: the key has not the scope send')
         call.within(1_000 * wanted.wait)
         if (wanted.stream) call.checkAnswers('kafka')
-        call.charge(wanted.comments.length)
+        call.charge({ messages: 1 + wanted.comments.length })
         const pressure = parts.pressure()
         if (pressure !== null)
           throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })

@@ -62,10 +62,10 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
     identifyAgain(route: KeyRequirement, headers: Headers, query: URLSearchParams): void {
       if (knownCaller(route, headers, query) === null) throw unknownKey()
     },
-    /** Counts so many requests. Throws the problem of a rate that is reached. */
-    charge(caller: Caller, cost: number): void {
-      if (cost <= 0) return
-      const seconds = used.take(caller.id, caller.rate, cost, clock())
+    /** Counts so many units of a request. Throws the problem of a rate that is reached. */
+    charge(caller: Caller, units: number): void {
+      if (units <= 0) return
+      const seconds = used.take(caller.id, caller.rate, units, clock())
       if (seconds !== null)
         throw new RequestRefused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
     },

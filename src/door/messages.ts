@@ -101,7 +101,7 @@ export function messagesRoute(parts: MessageParts): DoorRoute {
     problems: ['back-pressure', 'invalid', 'not-json', 'too-large', 'tenant', 'none-accepted', 'kafka-away'],
     async answer({ body, caller, charge, within }) {
       const entries = entriesOf(body, parts.items)
-      charge((entries?.length ?? 1) - 1)
+      charge({ messages: entries?.length ?? 1 })
       const pressure = parts.pressure()
       if (pressure !== null)
         throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })

@@ -45,7 +45,7 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
       const inputs = inputsIn(body)
-      charge(inputs.reduce((sum, { text }) => sum + scorer.calls(text), -1))
+      charge({ scoreCalls: inputs.reduce((sum, { text }) => sum + scorer.calls(text), 0) })
       const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }
       const pause = pauses()
       const asked: ReturnType<TextScorer['categories']>[] = []

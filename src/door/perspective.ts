@@ -98,11 +98,10 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
             'INVALID_REQUEST',
             'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
           )
-        charge(parts.scorer.calls(comment) - 1 + (wantsDebate ? 1 : 0))
         const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
         // One sentence is the whole comment.
         const isSplit = sentences.length > 1
-        if (isSplit) charge(1)
+        charge({ scoreCalls: parts.scorer.calls(comment) + (isSplit ? 1 : 0), debates: wantsDebate ? 1 : 0 })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
         const scored = { text: comment, context, ...whose }
         // The summary is asked for by itself, so that it is the same with spans and without.

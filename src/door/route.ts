@@ -1,6 +1,7 @@
 import type { Scope } from '../contracts/facts/api-key.ts'
 import type { Dependency, TimeOfCall } from './in-time.ts'
 import type { ProblemName, RequestRefused } from './problem.ts'
+import type { ChargedParts } from './request-units.ts'
 
 /** How much may be done: on average, and at once. */
 export interface KeyRate {
@@ -33,8 +34,8 @@ export interface DoorCall extends TimeOfCall {
   signal(): AbortSignal
   /** Aborts when the door is about to close. */
   readonly closing: AbortSignal
-  /** Counts so many more requests towards the key's rate. Throws the problem of a rate that is reached. */
-  charge(cost: number): void
+  /** Charges the key for the whole request, once: the door has charged the first unit before. Throws the problem of a rate that is reached. */
+  charge(parts: ChargedParts): void
   /** Throws the problem of a key that has expired, was revoked or may do less since the request came. */
   checkKey(): void
 }
