@@ -94,7 +94,7 @@ export function loadFiles(folder: string): ReadonlyMap<string, string> {
   return new Map(names.map((name) => [name, readFileSync(join(path, name), 'utf8')]))
 }
 
-/** What a file says, and the line on which it says it. */
+/** The content of a settings file, and the line of each setting. */
 interface SettingsFile {
   readonly tree: Tree
   lineOf(path: readonly string[]): number | undefined
@@ -142,7 +142,7 @@ function settingsIn(file: string, faults: string[]): SettingsFile {
   }
 }
 
-/** What one fault of the settings is told by. */
+/** The place and the spelling by which one fault of the settings is named. */
 interface ToldBy {
   readonly schema: z.ZodType
   /** The shipped settings: what names there are in mappings that are not the schema's. */

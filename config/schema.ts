@@ -328,7 +328,7 @@ const allSettings = z.strictObject({
   routes,
 })
 
-/** The settings, checked; durations in ms. `gavel.yaml` says what each is for. */
+/** The settings, checked; durations in ms. `gavel.yaml` explains each. */
 export const settingsSchema = allSettings
   .refine(({ fences, threads }) => fences.maxChars >= threads.maxTextChars, {
     path: ['fences', 'maxChars'],

@@ -22,7 +22,7 @@ export function topicsOf(settings: Settings) {
 export type Topics = ReturnType<typeof topicsOf>
 
 /**
- * Topics whose records are kept without limit, whatever `kafka.retention` says: what people decided, and what became of it. A
+ * Topics whose records are kept without limit, whatever `kafka.retention` is: what people decided, and what became of it. A
  * recovery reads them whole.
  */
 export function keptForGood({ decisions, decisionOutcomes }: Topics): string[] {

@@ -49,7 +49,7 @@ export function set(tree: Tree, path: readonly string[], value: unknown): void {
 
 /**
  * The same, where a name at the top may be a path: what `models.roles` holds stands in `roles` of `models`, beside what is there. What is set
- * twice is told to `fault`.
+ * twice is reported to `fault`.
  */
 export function withPaths(tree: Tree, fault: (why: string) => void): Tree {
   const isPath = (key: string) => key.includes('.')
@@ -121,7 +121,7 @@ function said(error: {
   return `${where}no YAML that can be read (${error.code.toLowerCase().replaceAll('_', ' ')})`
 }
 
-/** The settings in a file; what is wrong is told to `fault`. */
+/** The settings in a file; faults are reported to `fault`. */
 export function mappingOf(text: string, fault: (why: string) => void): Tree {
   const read = readYaml(text)
   if (!read.ok) for (const why of read.faults) fault(why)

@@ -19,7 +19,7 @@ export interface Variable {
   read(text: string): unknown
 }
 
-/** A schema in JSON Schema, as far as it says what a variable's text is. */
+/** The part of a JSON Schema that describes a variable's text. */
 interface Kind {
   readonly type?: string
   readonly const?: unknown
@@ -124,7 +124,7 @@ export function isOfKubernetes(variable: string, value: string): boolean {
 /**
  * The variables that are not empty, those of settings with what stands in a file in place of what the file is called: `OPENAI_API_KEY_FILE=/run/key` is
  * `OPENAI_API_KEY` with the file's text, without the line end behind it. `isSetting` knows the names. A file that can't be read,
- * and a setting that is given both ways, are told to `fault`.
+ * and a setting that is given both ways, are reported to `fault`.
  */
 export function withFiles(
   environment: Readonly<Record<string, string | undefined>>,

@@ -36,7 +36,7 @@ export function backgroundErasures(erase: EraseComments) {
     const ids = new Set(deleted)
     const before = running.get(thread)
     const done = (before ?? Promise.resolve())
-      // Whoever waits for it hears of its failure.
+      // The caller that waits for it gets its failure.
       .catch(() => {})
       .then(async () => {
         next.delete(thread)

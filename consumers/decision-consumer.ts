@@ -78,7 +78,7 @@ async function handleDecisions(
         if (decided !== 'waiting') return decided
       }
     } finally {
-      // Also where the partition has moved to another process, which says now how long it waits.
+      // Also where the partition has moved to another process, which now reports how long it waits.
       context.report('decision:waits', { partition, seconds: 0 })
     }
   }
@@ -104,7 +104,7 @@ const OUTCOME_OF: Readonly<Record<Exclude<DecisionResult['outcome'], 'waiting'>,
   refused: 'dead-letter',
 }
 
-/** Carries out one decision; what can't be one becomes a dead letter, and its writer is told. */
+/** Carries out one decision; what can't be one becomes a dead letter, and its writer gets the reason. */
 async function handleDecision(context: DecisionContext, from: IncomingMessage): Promise<DecisionResult['outcome']> {
   const { decide, limits, clock } = context
   const read = readMessage(from, decisionMessage, limits, clock())

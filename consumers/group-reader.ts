@@ -182,7 +182,7 @@ async function positionsOf(
 
 /**
  * What a reader of a group of its own tells. The partitions that are assigned, and the loop of the Kafka consumer, are the intake's:
- * told of another group too, they would hide that nobody reads one of the intake's.
+ * reported for another group too, they would hide that nobody reads one of the intake's.
  */
 export function besideIntake(report: Report, loop?: ErrorPlace): Report {
   return (name, event) => {

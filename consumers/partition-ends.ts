@@ -11,7 +11,7 @@ export interface PartitionEnd {
 }
 
 /**
- * The state of every partition of these topics, whoever reads it. `handled`, by `topic/partition`, goes before what the
+ * The state of every partition of these topics, whichever process reads it. `handled`, by `topic/partition`, goes before what the
  * group has committed.
  */
 export async function partitionEnds(

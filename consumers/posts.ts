@@ -98,7 +98,7 @@ async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<
       return eraseAllAsked(context, reply)
     }),
   )
-  // Whoever reads the deletion again after a crash goes on with the rest.
+  // The process that reads the deletion again after a crash continues with the rest.
   await threads.unlinkReplies(
     ref,
     replies.filter((_, nth) => unfinished[nth] !== true),

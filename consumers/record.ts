@@ -124,7 +124,7 @@ export function recordConsumer(of: {
 const HOLES =
   'Topics had lost messages before the record read them, so it lacks them. Keep the role running, or raise kafka.retention.'
 
-/** Whether the record can be written, and who is told. */
+/** Whether the record can be written, and the listener for changes of that. */
 function writing(report: Report) {
   let problem: string | null = null
   let damaged = false

@@ -70,7 +70,7 @@ export function redisGuard(deps: {
     else report('store:refused', { fault: now.fault, advice: now.says })
   }
 
-  /** The share of memory; or why Redis keeps its clients waiting, if it says so. */
+  /** The share of memory; or why Redis keeps its clients waiting, if it reports a reason. */
   async function shareInTime(): Promise<number | RedisRefusal> {
     const asked = memoryShare()
     const reasoned = new AbortController()

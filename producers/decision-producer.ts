@@ -23,7 +23,7 @@ export function decisionsProducer(to: {
       const place = await writer.place({ topic, key: message.subjectId, value: written(message) })
       const of = decisionName({ partition: place.partition, offset: place.offset })
       for (let waited = 0; ; ) {
-        // It stands on its topic, whatever can't be read of it now: whoever sent it must not send it again.
+        // The decision is on its topic, even if its outcome can't be read now: the sender must not send it again.
         const looked = told(of).catch(() => null)
         const decided = await Promise.race([looked, sleep(SILENT_MS, 'silent' as const, { ref: false })])
         if (decided === 'silent') return { of, decided: null }

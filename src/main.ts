@@ -32,7 +32,7 @@ function fail(error: unknown): Promise<never> {
   failing ??= endWith(error)
   return failing
 }
-/** An output that takes nothing, as on a full disk, fails again at every write: the first is told. */
+/** An output that takes nothing, as on a full disk, fails again at every write: the first failure is reported. */
 let failing: Promise<never> | undefined
 
 function endWith(error: unknown): Promise<never> {

@@ -93,7 +93,7 @@ function queueOf(what: Queue['what']): Queue {
   return { what, pending: [], isBlocked: false, wake: () => {} }
 }
 
-/** Takes entries from the outbox until it is told to stop, while there is room for them. */
+/** Takes entries from the outbox until it is asked to stop, while there is room for them. */
 async function readOutbox(publishing: Publishing): Promise<void> {
   const { outbox, name, clock, report } = publishing
   let [adopted, forgot, beaten] = [0, 0, clock()]
@@ -163,7 +163,7 @@ async function take(
   queue.wake()
 }
 
-/** Sends what is queued until it is told to stop. */
+/** Sends what is queued until it is asked to stop. */
 async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
   while (!publishing.isStopping) {
     if (queue.pending.length === 0)

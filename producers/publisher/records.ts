@@ -20,7 +20,7 @@ export interface PublishedTopics {
   readonly deadLetters: string
 }
 
-/** The trace context of a verdict, by its id, as a header says it. */
+/** The trace context of a verdict, by its id, as a header value. */
 export type TraceparentOf = (verdictId: string) => string
 
 /**
@@ -138,7 +138,7 @@ function verdictHeaders({
   }
 }
 
-/** By which whoever reads the record goes on with its trace; none where none are sent. */
+/** The header by which a reader of the record continues its trace; none where no traces are sent. */
 function traceHeader(verdictId: string, traceparentOf: TraceparentOf | undefined) {
   return traceparentOf === undefined ? {} : { traceparent: traceparentOf(verdictId) }
 }

@@ -14,7 +14,7 @@ import type {
 const LONGEST_RETRY_AFTER_MS = 3_600_000
 /** What settling and a busy process may take beside the try itself, in ms. */
 const MARGIN_MS = 10_000
-/** The status by which a receiver says that it wants nothing any more. */
+/** The status by which a receiver asks for no more deliveries. */
 const GONE = 410
 
 /**

@@ -13,7 +13,7 @@ export interface Look {
 /** Where nothing is known of the reader: a file, a pipe, a test. */
 const PLAIN: Look = { columns: Number.POSITIVE_INFINITY, colours: false }
 
-/** How much a text asks for attention, which is what its colour says. */
+/** How much a text asks for attention, which its colour shows. */
 export type Tone = 'good' | 'warning' | 'bad' | 'faint' | 'strong'
 const FORMATS = { good: 'green', warning: 'yellow', bad: 'red', faint: 'dim', strong: 'bold' } as const
 

@@ -63,7 +63,7 @@ export function durationMs(text: string): number {
   return read.data
 }
 
-/** Parses a comma-separated list of known names; the error for an unknown one says `what` they are. */
+/** Parses a comma-separated list of known names; the error for an unknown one names `what` they are. */
 export function listOf<Name extends string>(known: readonly Name[], what: string): (text: string) => Name[] {
   return (text) =>
     text.split(',').map((part) => {

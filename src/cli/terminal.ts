@@ -21,7 +21,7 @@ export interface Terminal {
 }
 
 const LONGEST_LOGGED = 300
-/** How often a log is told how far a command is, in ms. */
+/** How often a log gets the progress of a command, in ms. */
 const LOGGED_EVERY_MS = 30_000
 
 export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Terminal {

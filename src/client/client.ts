@@ -8,7 +8,7 @@ export interface ClientSettings {
   readonly url: string
   /** Its API key; none for a door that asks for none. */
   readonly key?: string
-  /** How often a request is made again that the door could not take: 429 and 503, after as long as it says. */
+  /** How often a request is made again that the door could not take: 429 and 503, after the time that the door asks for. */
   readonly retries?: number
   /** In place of the platform's own. */
   readonly fetch?: typeof fetch
@@ -27,7 +27,7 @@ export interface FieldError {
 
 type ProblemField = 'type' | 'title' | 'detail' | 'instance' | 'todo' | 'errors' | 'items'
 
-/** A request that the door refused (RFC 9457). `type` is stable, `/problems/NAME`; `todo` says what to do. */
+/** A request that the door refused (RFC 9457). `type` is stable, `/problems/NAME`; `todo` names the remedy. */
 export class GavelProblem extends Error {
   override readonly name = 'GavelProblem'
   readonly status: number

@@ -74,7 +74,7 @@ export interface Feedback {
   readonly note?: string
 }
 
-/** Anything that is sent. A decision among messages says when, and needs a key that may decide. */
+/** Anything that is sent. A decision among messages has a time, and needs a key that may decide. */
 export type Message =
   | Post
   | Comment

@@ -83,7 +83,7 @@ ${isSaid ? NOTHING : html`<div class="said">${words(text, { most: MOST_SAID })}<
 ${lists.length === 0 ? NOTHING : html`<ul class="lists">${lists.slice(0, 20).map((one) => html`<li>${words(one, { most: 400 })}</li>`)}</ul>`}</section>`
 }
 
-/** Several voices in a row, each with what it says and why. */
+/** Several voices in a row, each with its answer and reason. */
 export function voicesSection({ voices }: DebateView, kind: ProtocolGuide | undefined): TemplatePart {
   if (voices.length === 0) return NOTHING
   const title = voices.every(({ speech }) => speech.score !== null) ? TEXTS.verdict.scores : TEXTS.verdict.perspectives

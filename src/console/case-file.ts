@@ -130,7 +130,7 @@ function isArgument({ rounds, voices, judge }: DebateView): boolean {
 
 const place = z.coerce.number().int().min(0).max(1_000_000).catch(0)
 
-/** A place in a thread, as an address says it. */
+/** A place in a thread, as an address names it. */
 export function placeIn(query: URLSearchParams, name: string): number {
   return place.parse(query.get(name) ?? 0)
 }

@@ -42,7 +42,7 @@ export interface ConsoleParts {
   /** Keeps who saw and did what; null where there is nothing to keep it. */
   readonly audit: Audit | null
   readonly clock: Clock
-  /** No language model answers, but the understudy: every page says so. */
+  /** No language model answers, but the understudy: every page shows that. */
   readonly isUnderstudy: boolean
 }
 
@@ -231,7 +231,7 @@ function drawn(
   return { whole, page, told }
 }
 
-/** What costs much is not done because another site says so. */
+/** The console does nothing costly on behalf of another site. */
 function fromElsewhere({ pathname, search }: URL): SafeMarkup {
   const { title, says, open } = TEXTS.wrong.elsewhere
   return html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`

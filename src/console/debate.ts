@@ -41,11 +41,11 @@ export interface DebateView {
   /** By comment. */
   readonly marks: ReadonlyMap<string, Mark>
   readonly judge: Speech | null
-  /** What came before the argument, or is of a stage that is not told of. */
+  /** Turns from before the argument, or of a stage without a description. */
   readonly rest: readonly { readonly stage: string; readonly role: string; readonly speech: Speech }[]
 }
 
-/** Reads a transcript by what its protocol says of its stages; without that, all turns stand in their order. */
+/** Reads a transcript by its protocol's description of its stages; without one, all turns keep their order. */
 export function debateOf(
   transcript: Pick<Transcript, 'turns'>,
   reading: ReadingGuide | undefined,

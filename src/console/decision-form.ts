@@ -9,7 +9,7 @@ import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
-/** What becomes of a decision, as an address says it. */
+/** The outcome of a decision, as an address names it. */
 export const DONE = {
   stands: TEXTS.decide.done,
   withdrawn: TEXTS.decide.withdrawn,
@@ -76,7 +76,7 @@ function withdrawForm({ id, token }: { id: string; token: string }): SafeMarkup 
 const MOST = 1_000
 
 /**
- * A form that arrives twice, by a double click or the way back, is carried out once: both times it has the same answer. Whoever went
+ * A form that arrives twice, by a double click or the way back, is carried out once: both times it has the same answer. A person who went
  * back and wrote something else has sent another form.
  */
 export class SubmittedForms {
@@ -90,7 +90,7 @@ export class SubmittedForms {
     if (known !== undefined) return known
     const answer = work()
     this.#answers.set(key, answer)
-    // A page shows what may be deleted by the next time, and says that nothing was carried out.
+    // A page shows what may be deleted by the next time, and states that nothing was carried out.
     const forget = () => this.#answers.delete(key)
     answer.then((made) => 'body' in made && forget(), forget)
     for (const oldest of this.#answers.keys()) if (this.#answers.size > MOST) this.#answers.delete(oldest)

@@ -12,7 +12,7 @@ import type { Page, PageAnswer, PageCall } from './page.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, words } from './view.ts'
 
-/** Decides, or withdraws, as the person who is signed in: no field of the form says who that is. */
+/** Decides, or withdraws, as the person who is signed in: no field of the form names that person. */
 export function decisionPage(parts: {
   record: Pick<RecordReader, 'verdict'>
   kinds: ProtocolGuides

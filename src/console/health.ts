@@ -28,7 +28,7 @@ export interface ServiceStatus {
   readonly isConnected?: boolean
 }
 
-/** What a process says of itself, since it started. */
+/** A process's own figures, since it started. */
 interface ReplicaReport {
   readonly wrong: readonly ReplicaProblem[]
   readonly slots: { readonly busy: number; readonly waiting: number }

@@ -4,7 +4,7 @@ import type { Verdict } from '../contracts/facts/verdict.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, shown, words } from './view.ts'
 
-/** What a protocol says of itself to people. */
+/** A protocol's description of itself for people. */
 export interface ProtocolGuide {
   /** What people may decide in its place. */
   readonly labels: readonly string[]
@@ -20,7 +20,7 @@ export type ProtocolGuides = ReadonlyMap<string, ProtocolGuide>
 
 type Labelled = Pick<Verdict, 'protocol' | 'label' | 'decidedBy' | 'scores'>
 
-/** Whether a label says that something is wrong. */
+/** Whether a label means that something is wrong. */
 export function toneOf({ protocol, label }: Pick<Labelled, 'protocol' | 'label'>, kinds: ProtocolGuides): string {
   const kind = kinds.get(protocol)
   if (label === null) return 'none'
@@ -28,7 +28,7 @@ export function toneOf({ protocol, label }: Pick<Labelled, 'protocol' | 'label'>
   return label === kind?.harmless ? 'good' : 'plain'
 }
 
-/** What a verdict says in a word or a number. */
+/** A verdict's result in a word or a number. */
 export function sayingOf({ label, scores, decidedBy }: Labelled): string {
   if (label !== null) return label
   if (decidedBy !== 'scores') return TEXTS.row.noLabel

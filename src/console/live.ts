@@ -18,13 +18,13 @@ interface LiveParts extends Lists {
 }
 
 const MOST = 50
-/** A page that takes nothing for so long has so many events wait, and is then ended: it is told how much it missed, and comes back. */
+/** A page that takes nothing for so long has so many events wait, and is then ended: it learns how much it missed, and comes back. */
 const MOST_WAITING = 200
 /** Most streams of one session. */
 const MOST_OF_ONE = 20
 /** A line without meaning is sent so often, so that nobody between takes the silence for the end, in ms. */
 const HEARTBEAT_MS = 15_000
-/** What a stream has told is noted so often, in ms. */
+/** How often the verdicts that a stream has sent are noted, in ms. */
 const NOTED_MS = 10_000
 /** How long a page waits before it connects again, in ms. */
 const RETRY_MS = 2_000
@@ -42,7 +42,7 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
       right: 'see',
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
-        // Before the rows: whatever comes, or is deleted, from here on is told to the page when it listens.
+        // Before the rows: whatever comes, or is deleted, from here on is sent to the page when it listens.
         const { at } = await record.arrivals(null, 0)
         const rows = await record.find(filter, MOST)
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
@@ -90,14 +90,14 @@ type Hear = (told: StreamEvent, eventOf: (told: StreamEvent) => string) => void
 
 /**
  * Server-sent events of what a listener hears, until the client goes or takes nothing any more, or the session ends. Of what comes
- * in the look in which it is full, a page is told how much it is.
+ * in the look in which it is full, a page gets their number.
  */
 function eventStream(of: {
   signal: AbortSignal
   session: Session
   /** Called once, when it is over. */
   left: () => void
-  /** Notes which verdicts it has told; false: that can't be kept, and it ends. */
+  /** Notes which verdicts it has sent; false: the note can't be kept, and the stream ends. */
   noted: (verdicts: readonly string[]) => Promise<boolean>
   listen: (hear: Hear) => Promise<() => void>
 }) {
@@ -148,7 +148,7 @@ function eventStream(of: {
             if (told.event === 'row') unnoted.push(told.row.verdict.id)
             write(eventOf(told))
           } else {
-            // All of a look is told before anything else runs.
+            // All events of one poll are sent before anything else runs.
             if (missed === 0)
               queueMicrotask(() => {
                 const at = missedAt

@@ -13,7 +13,7 @@ export interface PageCall {
   readonly lastEventId: string | null
   /** Aborts when the client has gone, or the console closes. */
   readonly signal: AbortSignal
-  /** Notes which verdicts a stream has told; false if that can't be kept. */
+  /** Notes which verdicts a stream has sent; false if the note can't be kept. */
   told(verdicts: readonly string[]): Promise<boolean>
 }
 

@@ -7,7 +7,7 @@ type Queue = Pick<ReviewQueue, 'list' | 'claim' | 'release'>
 
 const seen = new AsyncLocalStorage<Set<string>>()
 
-/** Which verdicts are read for an answer, whoever makes it: what a page does not read it can't show. */
+/** Which verdicts are read for an answer, whichever page makes it: what a page does not read it can't show. */
 export async function auditReads<Made>(
   work: () => Promise<Made> | Made,
 ): Promise<{ made: Made; verdicts: Set<string> }> {
@@ -48,7 +48,7 @@ export function auditedRecord(record: Reader): Reader {
       noteRows(result.found)
       return result
     },
-    // What a stream tells is noted as it is told.
+    // Verdicts in a stream are noted as they are sent.
     arrivals: (after, most) => record.arrivals(after, most),
   }
 }

@@ -34,7 +34,7 @@ function isSecure(publicUrl: PublicUrl): boolean {
 
 /**
  * Nothing but what the console itself serves: no script or style in a page, no request to anywhere else, in no frame. A page of an
- * outside name gets no answer to read (`cross-origin-*`), and nothing is kept by a cache or told to another site.
+ * outside name gets no answer to read (`cross-origin-*`), and nothing is kept by a cache or sent to another site.
  */
 export const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': [
@@ -43,7 +43,7 @@ export const HEADERS: Readonly<Record<string, string>> = {
   ].join('; '),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
-  // Not no-referrer: Chromium then says `Origin: null` when it posts a form.
+  // Not no-referrer: Chromium then sends `Origin: null` when it posts a form.
   'referrer-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
@@ -82,14 +82,14 @@ export function cookieIn(
   return all.find((one) => one.startsWith(name))?.slice(name.length) ?? ''
 }
 
-/** Whether a form was sent by a page of the console itself, as the browser says. */
+/** Whether a form was sent by a page of the console itself, as the browser reports. */
 export function isOwnPage(headers: Headers, host: string, publicUrl: PublicUrl): boolean {
   const site = headers.get('sec-fetch-site')
   if (site !== null) return site === 'same-origin'
   return [publicUrl, `http://${host}`].includes(headers.get('origin') ?? 'none')
 }
 
-/** Whether a page of another site began this, as the browser says. */
+/** Whether a page of another site began this, as the browser reports. */
 export function isFromElsewhere(headers: Headers): boolean {
   return ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '')
 }

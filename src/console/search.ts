@@ -59,7 +59,7 @@ function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAns
   return { title, status, body: html`<h1>${title}</h1>${form}<p class="notice" role="alert">${says}</p>` }
 }
 
-/** Work that is done one after the other: between two pieces of it whoever does it does what others ask. */
+/** Work that is done one after the other: between two pieces its worker serves other requests. */
 class Turns {
   /** Whose they are. */
   readonly #taken: string[] = []

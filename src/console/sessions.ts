@@ -122,7 +122,7 @@ export class Sessions {
       isOpen: () => this.#open.get(own)?.session === session && this.#standing(own) !== null,
     }
     this.#open.set(own, { session, until: now + this.#settings.longest, seen: now, ending })
-    // Whoever signs in again and again ends no other person's sessions.
+    // A person who signs in again and again ends no other person's sessions.
     const theirs = [...this.#open].flatMap(([name, one]) => (one.session.by === by ? [name] : []))
     for (const name of theirs.slice(0, -MOST_OF_ONE)) this.#end(name)
     keepNewest(this.#open, (oldest) => this.#end(oldest))

@@ -11,7 +11,7 @@ export type Way =
   /** By a link; `print` prints another where only the operator sees it, null where others would. */
   | { readonly way: 'link'; readonly print: (() => void) | null }
   | { readonly way: 'oidc'; readonly provider: OpenIdProvider }
-  /** A proxy before the console has done it, and says with each request who it is. */
+  /** A proxy before the console has done it, and names the person with each request. */
   | {
       readonly way: 'proxy'
       readonly peers: Pick<BlockList, 'check'>
@@ -38,7 +38,7 @@ const BACK_SECONDS = 600
 /** Longest name of a person that decisions can hold. */
 const MOST_NAME = 200
 
-/** The way in: what is answered beneath `/sign-in`, to anybody. It reads no body: whoever sends one slowly holds nothing. */
+/** The way in: what is answered beneath `/sign-in`, to anybody. It reads no body: a client that sends one slowly holds nothing. */
 export function signIn(parts: SignInParts) {
   const { way, page } = parts
   if (way.way === 'link') return byLink({ ...parts, print: way.print })
@@ -121,7 +121,7 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
 }
 
 /**
- * Who a proxy says is asking. `refused`: it is not one of the proxies that are named, says nothing, says two things, or names
+ * The person that a proxy names as asking. `refused`: it is not one of the proxies that are named, names nobody, names two people, or names
  * somebody who may not come in.
  */
 export function saidByProxy(

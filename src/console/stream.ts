@@ -6,9 +6,9 @@ import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports
 /** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
 export type StreamEvent =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
-  /** So many came that are not told one by one. */
+  /** So many came that they are not sent one by one. */
   | { readonly event: 'far'; readonly at: string; readonly left: number }
-  /** So much was deleted that it is not told one by one: what the page shows must be loaded anew. */
+  /** So much was deleted that deletions are not sent one by one: what the page shows must be loaded anew. */
   | { readonly event: 'anew'; readonly at: string }
   | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
 
@@ -18,18 +18,18 @@ export interface StreamListener {
   hear(told: StreamEvent): void
 }
 
-/** Most rows that are read in one look; of what has come beyond, a page is told only that it is more. */
+/** Most rows that are read in one poll; beyond them a page gets only their number. */
 const MOST_BEHIND = 150
 
 /**
- * What comes into the record, told to every page that listens: one look at the record serves all. A page that comes back tells the
+ * Sends what comes into the record to every page that listens: one poll of the record serves all. A page that comes back names the
  * last place that it heard of, and goes on there.
  */
 export class RecordStream {
   readonly #record: Pick<RecordReader, 'arrivals'>
   readonly #listening = new Set<StreamListener>()
   #at: string | null = null
-  /** Reads one after the other: what comes while a page begins to listen is told to it as well. */
+  /** Reads one after the other: what comes while a page begins to listen is sent to it as well. */
   #reading: Promise<unknown> = Promise.resolve()
 
   constructor(record: Pick<RecordReader, 'arrivals'>) {
@@ -66,7 +66,7 @@ export class RecordStream {
 
   async #tell(after: string | null, to: readonly StreamListener[]): Promise<string> {
     const { rows, erased, at, left } = await this.#record.arrivals(after, MOST_BEHIND)
-    // What is more is not told row by row: the next look begins behind it. What was erased meanwhile is told all the same.
+    // Further rows are not sent one by one: the next poll begins behind them. Erasures of that time are sent all the same.
     const rest = left > 0 ? await this.#record.arrivals(at, 0) : { erased: [], at }
     const gone = erased === null || rest.erased === null ? null : [...erased, ...rest.erased]
     const isGone = new Set(rest.erased?.map(nameOf))

@@ -116,7 +116,7 @@ function storyOf({ verdicts, said, deletedAt }: SubjectRecord): string {
   return [verdicts.length, said.at(-1)?.id ?? '', said.at(-1)?.at ?? '', deletedAt ?? ''].join('.')
 }
 
-/** Where a page's script says that something has come since it was drawn. */
+/** The place where a page's script shows that something has come since it was drawn. */
 function newsPlace({ row, story }: CaseFile): SafeMarkup {
   const news = link('/verdict/news', { id: row.verdict.id, seen: storyOf(story) })
   return html`<p class="notice news" role="status" data-news="${news}" hidden><span></span> <a href="${link('/verdict', { id: row.verdict.id })}">${TEXTS.show}</a></p>`

@@ -28,7 +28,7 @@ const MOST_WORDS = 10_000
 
 /**
  * Strangers' words, in their own direction, cut before they are escaped, and with what would be invisible made visible. Their
- * language is given where their message says it.
+ * language is given if their message names it.
  */
 export function words(
   text: string,

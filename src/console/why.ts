@@ -4,7 +4,7 @@ import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type TemplatePart, words } from './view.ts'
 
-/** What its numbers and its rule say in plain words, and then what was said by whoever decided. */
+/** The meaning of its numbers and its rule in plain words, and then the words of the deciding model or person. */
 export function whySection(file: CaseFile, most = 6_000): TemplatePart {
   const { row, kind, debate } = file
   const { verdict } = row

@@ -18,7 +18,7 @@ interface Labelled {
 /** Contradictions that are named one by one. */
 const NAMED = 10
 
-/** The items, with a reason beside those that are left out. Each text with several labels is told to `bad`, up to ten by name. */
+/** The items, with a reason beside those that are left out. Each text with several labels is reported to `bad`, up to ten by name. */
 export function withoutContradictions<Item extends Labelled>(
   items: readonly Item[],
   how: Contradictions,

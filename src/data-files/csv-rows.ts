@@ -44,7 +44,7 @@ const record = z.object({ info: z.object({ lines: z.int() }), record: z.array(z.
 /**
  * The rows of a CSV file whose first row names the columns; a column that is needed is also found in other cases. Remarks may stand
  * above that row: lines that begin with `#`. Where it names one column, each line is a text, with commas or without. A row that does
- * not fit is told to `bad` and left out, and so is one whose quotation mark is never closed: the lines after it are read as rows of
+ * not fit is reported to `bad` and left out, and so is one whose quotation mark is never closed: the lines after it are read as rows of
  * their own. Throws an `OperatorError` where a column is missing or stands there twice, or the first rows all don't fit.
  */
 export async function* csvRows(

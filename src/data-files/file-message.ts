@@ -1,6 +1,6 @@
 type MessageType = 'post' | 'comment' | 'counterspeech' | 'feedback'
 
-/** One message of a file, ready for its topic; what it says is checked where it is read. */
+/** One message of a file, ready for its topic; its content is checked where it is read. */
 export interface FileMessage {
   readonly type: MessageType
   /** Kafka's key: the post's id, the reply's, or the subject's that feedback is about. */
@@ -11,8 +11,8 @@ export interface FileMessage {
   readonly createdAt: number | null
   readonly value: Readonly<Record<string, unknown>>
   /**
-   * What a vision model saw in each of the post's images, where the data set says it: to be taken in place of the author's
-   * words, by whoever reads the file itself. It is no part of the message, so that nobody can say it on a topic.
+   * What a vision model saw in each of the post's images, if the data set has that: to be taken in place of the author's
+   * words, by readers of the file itself. It is no part of the message, so that no message on a topic can contain it.
    */
   readonly descriptions?: readonly string[]
 }
@@ -21,7 +21,7 @@ export interface FileMessage {
 export interface BadLine {
   readonly line: number
   readonly why: string
-  /** It was read all the same, `why` says how; else it was left out. */
+  /** It was read all the same, in the way that `why` describes; else it was left out. */
   readonly read?: true
   /** It is about one rating of the line. */
   readonly rating?: true

@@ -30,7 +30,7 @@ export type Shape = 'json' | 'table'
 /**
  * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
  * the encoding that was named. Numbers that a float can't hold are read as they are written. Where one column is needed, a JSON text
- * by itself is an item with it. Lines that are none are told to `bad` and left out. Throws an `OperatorError` in one line where nothing
+ * by itself is an item with it. Lines that are none are reported to `bad` and left out. Throws an `OperatorError` in one line where nothing
  * can be read, or no item has the columns that are needed.
  */
 export async function* recordsOf(
@@ -58,8 +58,8 @@ export async function* recordsOf(
 }
 
 /**
- * The items, unless none of the first has any of the fields that are needed: such a file would be named line by line. What was told of
- * lines before is told in its place.
+ * The items, unless none of the first has any of the fields that are needed: such a file would be named line by line. Faults of the lines
+ * before are reported in their place.
  */
 async function* withFields(
   file: string,
@@ -147,7 +147,7 @@ async function* listRecords(file: string, lines: AsyncIterable<TextLine>): Async
   try {
     list = parseMessages(texts.join('\n'))
   } catch (error) {
-    // V8 says where; the rest of its message quotes the file.
+    // V8's message names the place; the rest of it quotes the file.
     const line = /\(line (\d+) /.exec(String(error))?.[1]
     throw new OperatorError(`${file}${line === undefined ? '' : `:${line}`} is not JSON.`, { cause: error })
   }

@@ -12,7 +12,7 @@ const TOPIC_OF = {
 } as const
 
 /**
- * The messages that are subjects, or belong to one; the others are told to `skipped`, and what a vision model saw, which is in
+ * The messages that are subjects, or belong to one; the others are reported to `skipped`, and what a vision model saw, which is in
  * no message, to `described`, by the post's id.
  */
 export async function* subjectsOf(

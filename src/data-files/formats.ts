@@ -11,7 +11,7 @@ export type Format = (typeof FORMATS)[number]
 
 /**
  * Messages of a file in order: Gavel's own as they stand, a public data set's threads by time, its single texts
- * as posts a second apart. Lines that are no message are told to `bad` and left out. Throws an `OperatorError` if the file
+ * as posts a second apart. Lines that are no message are reported to `bad` and left out. Throws an `OperatorError` if the file
  * can't be read.
  */
 export async function* fileMessages(

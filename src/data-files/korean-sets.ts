@@ -3,7 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { TextSample } from './text-sample.ts'
 
 // The Korean data sets of PREDICT (section 4.1.1) beside KODOLI, in the forms in which they are published. Their labels are
-// spelt as in `config/perspectives/`. `docs/data-sets.md` says where each form is documented.
+// spelt as in `config/perspectives/`. `docs/data-sets.md` names the documentation of each form.
 
 type Row = Readonly<Record<string, string>>
 

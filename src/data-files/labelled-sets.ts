@@ -37,14 +37,14 @@ export interface LabelledItem {
   readonly label: string
   /** What each annotator said, in the words of `label`, where the data set publishes it. */
   readonly annotations?: readonly string[] | undefined
-  /** Categories for which people did not look, in the data set's own words: no flag in them says nothing. */
+  /** Categories for which people did not look, in the data set's own words: a missing flag in them means nothing. */
   readonly unlabelled: readonly string[]
-  /** By which results can be told apart: HateCheck's `functionality`, the `target`, the `language`. */
+  /** The groups by which results can be split: HateCheck's `functionality`, the `target`, the `language`. */
   readonly slices: Readonly<Record<string, string>>
 }
 
 /**
- * Texts of a labelled data set with their labels, in the file's order. Lines that are none are told to `bad` and left out.
+ * Texts of a labelled data set with their labels, in the file's order. Lines that are none are reported to `bad` and left out.
  * Throws an `OperatorError` if the file can't be read.
  */
 export async function* labelledItems(

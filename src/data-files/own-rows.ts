@@ -26,9 +26,9 @@ export const IS_MISSING = /^(|nan|na|n\/a|null)$/i
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The items of somebody's own file as messages of the topics, with what people said beside them. An item that says no `type` is a reply to
+ * The items of somebody's own file as messages of the topics, with what people said beside them. An item without a `type` is a reply to
  * hate speech where it has both, a comment where it has a postId, else a post; without an id it is called by its text, and without
- * a time it stands a second after the line before. Lines that are no objects, or may be either of two, are told to `bad`.
+ * a time it stands a second after the line before. Lines that are no objects, or may be either of two, are reported to `bad`.
  */
 export async function* ownRows(
   file: string,
@@ -148,7 +148,7 @@ function asMessage(fields: Fields, line: number, met: Map<string, number>): Fiel
 }
 
 /**
- * What an item is that says no `type`, by its fields; undefined where it says one (it is a message then, and needs all that a
+ * The type of an item without a `type`, by its fields; undefined where it has one (it is a message then, and needs all that a
  * message has), or has nothing to go by.
  */
 function typeIn(fields: Fields): 'post' | 'comment' | 'counterspeech' | 'feedback' | undefined {
@@ -160,7 +160,7 @@ function typeIn(fields: Fields): 'post' | 'comment' | 'counterspeech' | 'feedbac
   return postId === undefined ? 'post' : 'comment'
 }
 
-/** Why an item that says no `type` may be either of two; undefined where it is clear. */
+/** Why an item without a `type` may be either of two; undefined where it is clear. */
 function ambiguous({ type, text, hateSpeech, parentId, subjectId }: Fields): string | undefined {
   if (type !== undefined) return undefined
   if (hateSpeech !== undefined && parentId !== undefined)

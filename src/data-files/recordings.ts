@@ -45,7 +45,7 @@ const question = z.object({
   draw: z.string().default(''),
   /** Set if probabilities of the numbers in the answer were asked for. */
   probabilities: z.literal(true).optional(),
-  /** Tokens set aside for thoughts, and how much the model was told to think; absent where its dialect says neither. */
+  /** Tokens set aside for thoughts, and the requested amount of thinking; absent where its dialect has neither. */
   thinkingTokens: z.number().optional(),
   effort: z.string().optional(),
 })

@@ -39,7 +39,7 @@ interface TreeLine {
 
 /**
  * The conversations of a data file, in its order: a line a post or reply, with tab-separated root id, index of the parent
- * (`None` for the root), own index, delay after the root, and text. Lines that fit no conversation are told to `bad` and left
+ * (`None` for the root), own index, delay after the root, and text. Lines that fit no conversation are reported to `bad` and left
  * out, and what was mended. Throws an `OperatorError` if the file can't be read.
  */
 export async function readTrees(

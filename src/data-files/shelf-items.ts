@@ -25,7 +25,7 @@ const LONGEST = 100_000
 type Bad = (line: BadLine) => void
 
 /**
- * A file's items for a shelf. Lines and rows that are none are told to `bad` and left out, and texts that have several labels are told.
+ * A file's items for a shelf. Lines and rows that are none are reported to `bad` and left out, and texts that have several labels are reported.
  * Throws an `OperatorError` if the file can't be read, or has no such columns.
  */
 export async function* itemsOf(file: string, options: ShelfFile, bad: Bad): AsyncGenerator<Item> {

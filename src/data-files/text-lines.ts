@@ -8,7 +8,7 @@ import { unreadable } from './lines.ts'
 
 /** How a file is to be read, where it does not say it itself. */
 export interface FileReading {
-  /** As the Encoding Standard names it: `latin1`, `euc-kr`; by default UTF-8, or what a byte order mark says. */
+  /** As the Encoding Standard names it: `latin1`, `euc-kr`; by default UTF-8, or the encoding of a byte order mark. */
   readonly encoding?: string
   /** Of CSV: what stands between two fields; found by default. */
   readonly delimiter?: string
@@ -23,7 +23,7 @@ export interface TextLine {
   readonly isWhole: boolean
 }
 
-/** What a line that is not whole is told. */
+/** The fault of a line that is not whole. */
 export const NOT_UTF8 = 'is not UTF-8: name the encoding of the file, as --encoding latin1'
 
 const LF = 0x0a
@@ -161,7 +161,7 @@ function withoutEnd(text: string): string {
   return text.endsWith('\r') ? text.slice(0, -1) : text
 }
 
-/** The lines that hold something, by their number from 1; those that are not whole are told to `bad` and left out. */
+/** The lines that hold something, by their number from 1; those that are not whole are reported to `bad` and left out. */
 export async function* numberedLines(
   file: string,
   reading: FileReading,

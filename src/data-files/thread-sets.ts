@@ -104,7 +104,7 @@ export interface LabelledThread {
   readonly claim: string
   /** Of data sets that tell rumors from the rest, rumors are `false` and the rest `true`. */
   readonly veracity: Veracity
-  /** The breaking event, where the data set says it. */
+  /** The breaking event, if the data set names it. */
   readonly event?: string
   readonly lang?: string
   /** The data set's own split, such as `train`. */
@@ -125,7 +125,7 @@ const labelledThread = z.object({
 })
 
 /**
- * Threads of a data set with their labels, in the file's order. Lines that are none, or have no label, are told to `bad` and
+ * Threads of a data set with their labels, in the file's order. Lines that are none, or have no label, are reported to `bad` and
  * left out. Throws an `OperatorError` if the file can't be read, or its labels where they are a file of their own.
  */
 export async function* labelledThreads(

@@ -12,7 +12,7 @@ interface TsvForm {
 
 /**
  * Rows of a file of tab-separated values whose first line names the columns, by their line from 1. A column is called by its
- * name in small letters without spaces and underscores. Rows that do not fit are told to `bad`. Throws an `OperatorError` if
+ * name in small letters without spaces and underscores. Rows that do not fit are reported to `bad`. Throws an `OperatorError` if
  * the file can't be read, or lacks a column.
  *
  * A row is one line, so that a stray quotation mark, of which comments are full, can't swallow the lines after it.

@@ -63,7 +63,7 @@ export function bodyRoom(most: number): BodyRoom {
 }
 
 /**
- * The body's bytes, `most` of them at most, without a byte order mark; `take` is told of all before they are read. Rejects with the
+ * The body's bytes, `most` of them at most, without a byte order mark; `take` gets the number of all before they are read. Rejects with the
  * problem too-large, having read no more than that.
  */
 export async function bodyOf(request: Request, most: number, take: (bytes: number) => void): Promise<Buffer> {

@@ -15,7 +15,7 @@ const REFUSED_AS = {
   kafka: ['kafka-away', 'Kafka'],
 } as const satisfies Record<Dependency, readonly [ProblemName, string]>
 
-/** The refusal of what a dependency does not answer; `so` says what that means for the request. */
+/** The refusal where a dependency does not answer; `so` is the consequence for the request. */
 export function unanswered(dependency: Dependency, so: string): RequestRefused {
   const [problem, name] = REFUSED_AS[dependency]
   return new RequestRefused(problem, `${name} ${so}`, { retryAfter: 3 })
@@ -29,7 +29,7 @@ export interface TimeOfCall {
   checkAnswers(dependency: Dependency): void
   /** The answer is given up so many ms from now, and half a second. */
   within(ms: number): void
-  /** What the client is told if the answer is given up from now on. */
+  /** The client's answer if the route's is given up from now on. */
   ifLate(says: () => Response | RequestRefused): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
   waiting<Result>(work: Promise<Result>): Promise<Result>
@@ -116,7 +116,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
           clearTimeout(timer)
           if (isGivenUp) {
             givenUp++
-            // Its client was told; what it fails by is the same outage.
+            // Its client has an answer, and its failure has the same cause.
             void work.catch(() => undefined).finally(() => givenUp--)
           }
         }

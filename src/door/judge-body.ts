@@ -22,7 +22,7 @@ import { RequestRefused } from './problem.ts'
 import { pauses } from './reading.ts'
 import { checkKnown, unknownIn } from './unknown-fields.ts'
 
-/** Longest that a request waits for verdicts, and unless it says how long, in seconds. */
+/** Longest wait of a request for verdicts, and its default, in seconds. */
 export const [MOST_WAIT, USUAL_WAIT] = [60, 30]
 
 export interface ReadingParts {

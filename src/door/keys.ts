@@ -3,7 +3,7 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import { RequestRefused } from './problem.ts'
 import type { Caller, DoorRoute, KeyRate } from './route.ts'
 
-/** Wrong keys from one address: more in a row are told to wait. */
+/** Wrong keys from one address: more in a row have to wait. */
 const WRONG: KeyRate = { perSecond: 5, burst: 50 }
 /** Keys, and addresses, whose rates are known at a time. */
 const MOST_NAMES = 20_000
@@ -13,7 +13,7 @@ export interface KeyParts {
   readonly keys: () => ReadonlyMap<string, ApiKey>
   /** The rate of keys that have none of their own. */
   readonly rate: KeyRate
-  /** Whether whoever reaches the port may do everything, as this tenant. */
+  /** The tenant as which every client of the port may do everything without a key; null: a key is needed. */
   readonly openAs: string | null
   readonly clock: Clock
 }

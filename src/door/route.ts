@@ -46,7 +46,7 @@ export const STORE_MS = 3_000
 /** JSON Schema, with references to components. */
 export type Schema = Readonly<Record<string, unknown>>
 
-/** What the OpenAPI document says of a route. */
+/** The description of a route in the OpenAPI document. */
 export interface Operation {
   readonly operationId: string
   readonly summary: string
@@ -79,7 +79,7 @@ export interface DoorRoute {
   readonly operation: Operation
   /**
    * What it has no answer without, and how long that takes at most, in ms: later the answer is given up. Without `withinMs` the
-   * route itself says it, by `within`, once it has read the request. Absent where nothing is waited for.
+   * route itself sets it, by `within`, once it has read the request. Absent where nothing is waited for.
    */
   readonly needs?: { readonly dependency: Dependency; readonly withinMs?: number }
   /** The problems that it has beside those of every route. */

@@ -15,7 +15,7 @@ export function unknownIn(given: object, known: readonly string[], under = ''): 
   return unknown
 }
 
-/** What an answer says of them. */
+/** The part of an answer about them. */
 export function ignoredIn(names: readonly string[]): { ignored?: readonly string[] } {
   return names.length === 0 ? {} : { ignored: names.slice(0, MOST) }
 }

@@ -8,7 +8,7 @@ export interface AdaptiveSettings {
   readonly tolerance: number
 }
 
-/** How a call ended. `overloaded`: 429, or busy. `other` says nothing about load: a refusal, an abort, our own fault. */
+/** How a call ended. `overloaded`: 429, or busy. `other` means nothing for load: a refusal, an abort, our own fault. */
 export type CallEnd = 'answered' | 'overloaded' | 'other'
 
 /** Limits how many calls to one model this process may have in flight. */

@@ -4,7 +4,7 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import type { BreakerChange } from './breaker.ts'
 
-/** A model that is called again for less than this, in ms, has not come back: one that flickers is told of once. */
+/** A model that is called again for less than this, in ms, has not come back: one that flickers is reported once. */
 const STEADY_MS = 20_000
 
 export interface BreakerReport {
@@ -23,7 +23,7 @@ export function breakerReport(
   endpointOf: (model: string) => string,
   setting?: string,
 ): BreakerReport {
-  /** Models that were told to be away: why, since when, and since when they are called again, in ms since 1970. */
+  /** Models that were reported as unavailable: why, since when, and since when they are called again, in ms since 1970. */
   const told = new Map<string, { readonly reason: OutageReason; readonly since: number; until: number | null }>()
 
   function poll(): void {

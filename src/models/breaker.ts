@@ -73,7 +73,7 @@ export interface Breaker {
   /**
    * Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. While the model is tried
    * again, who has had a call fail waits until those have had their turn who wait and have not: what one account's questions
-   * bring about says nothing of the model, and must not keep it from being tried with another's.
+   * bring about reveals nothing about the model, and must not keep it from being tried with another's.
    */
   allow(model: string, accountKey?: string): PassDecision
   /** In how many ms this model may be called for this account; 0 if now. */
@@ -84,7 +84,7 @@ export interface Breaker {
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one account once only, as long as others are answered: it is the question's
    * doing, and one account's questions must not keep all others from the model. So does a refused permission or model, and a probe
-   * once another was answered. A model that says a few times in a row that the operator has to mend something is left alone, but
+   * once another was answered. A model whose errors, a few times in a row, need the operator is left alone, but
    * for a probe now and then.
    */
   note(pass: Pass, end: PassEnd, failure?: PassFailure): void
@@ -95,7 +95,7 @@ export interface Breaker {
 }
 
 /**
- * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass without a noted call says
+ * Runs `work` with a pass to call this model, and gives the pass back when it ends. A pass without a noted call reveals
  * nothing about the model. If the model may not be called, runs `refused` instead, with the time until it may be, in ms.
  */
 export async function withPass<Result>(

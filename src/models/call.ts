@@ -208,7 +208,7 @@ export function failCall(
 
 /**
  * Tells how the call ended to the model's pace and breaker, to the ask's list of calls, and to the report. `failure`: what
- * the breaker is told of a failed call. `again`: another call is made under the same pass. `filtered`: what a filter found.
+ * the breaker gets about a failed call. `again`: another call is made under the same pass. `filtered`: what a filter found.
  * `charge`: what an answer has cost, and `unmetered` why that is an estimate.
  */
 function endCall(
@@ -234,7 +234,7 @@ function endCall(
   const ms = msSince(clock, startedAt)
   const end = outcome === 'answered' ? 'answered' : outcome === 'rate-limited' ? 'overloaded' : 'other'
   flight.end(end, reply === undefined ? undefined : ms)
-  // A timeout that the case's deadline shortened says nothing about the model.
+  // A timeout that the case's deadline shortened reveals nothing about the model.
   const byDeadline = outcome === 'timeout' && flight.cutOff() === null && timeoutMs < longestMs
   if (!again) breakers.note(pass, byDeadline ? 'deadline' : outcome, { accountKey, ...failure })
   context.addCall({

@@ -59,7 +59,7 @@ export interface ModelPrompt {
   readonly trial: Trial | null
 }
 
-/** How an ask ended, as far as the journal is told by who answered it. */
+/** The part of an ask's journal entry that its answerer supplies. */
 export type AskResult = Pick<
   Readonly<JournalEntry>,
   'answer' | 'failed' | 'raw' | 'model' | 'models' | 'usage' | 'ms' | 'memo' | 'remarks' | 'shown' | 'sent'

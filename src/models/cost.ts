@@ -23,7 +23,7 @@ export interface Price {
   readonly longContext?: { readonly above: number; readonly prompt: number; readonly completion: number } | undefined
 }
 
-/** What a call is given and allowed, as far as its usage can be told from it. */
+/** What a call is given and allowed, as far as its usage follows from it. */
 export interface CallBounds {
   readonly messages: readonly ChatMessage[]
   /** The most that may be written. */

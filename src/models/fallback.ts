@@ -22,7 +22,7 @@ export function chainOf(roles: GatewaySettings['roles'], protocol: string, role:
   return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }
 
-/** Every model of the chain may be asked; the breaker says which one has the first turn. */
+/** Every model of the chain may be asked; the breaker chooses the one with the first turn. */
 export function firstChoice(
   { breakers }: GatewayState,
   { ask, attempt, accountKey }: AskContext,

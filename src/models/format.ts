@@ -63,7 +63,7 @@ function formatLine(ask: Ask): string {
   return `Answer format (${ask.stage}): ${ask.wholeForm ? line : shown}`
 }
 
-/** A schema as strict servers are told it, the same as one line, and what of that is shown in a question. */
+/** A schema as strict servers get it, the same as one line, and what of that is shown in a question. */
 interface Described {
   readonly schema: unknown
   readonly line: string
@@ -81,7 +81,7 @@ function described(answer: z.ZodType): Described {
 }
 
 /**
- * The schema without what its reader knows: the system's message says that all fields are to be there and nothing else, and what
+ * The schema without what its reader knows: the system's message states that all fields are required and no others allowed, and what
  * has properties, items or words to choose from need not say that it is an object, a list or a text.
  */
 function shownForm(schema: object): string {

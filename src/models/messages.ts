@@ -9,7 +9,7 @@ import { tryReservation } from './reservations.ts'
 /**
  * Returns the messages of the ask, or of a part of it, as sent to the model. Images are fetched only while it may be called and there is room for the call:
  * nothing is fetched for an ask that has to wait or may not be asked. No slot and no room is held meanwhile: a host that
- * says nothing holds up no call. A model is asked only after every image has been fetched and checked.
+ * stays silent holds up no call. A model is asked only after every image has been fetched and checked.
  */
 export async function writeMessages(
   gateway: GatewayState,

@@ -4,7 +4,7 @@ import type { ModelReply } from '../contracts/ports/model.ts'
 import { beginsAsAnswer, thoughtsApart } from './reading/text.ts'
 
 export interface ThinkingSettings {
-  /** What a model's dialect says: tokens that are set aside for its thoughts, and how much it is told to think. */
+  /** The part of a model's dialect about thinking: the tokens set aside for its thoughts, and its requested effort. */
   readonly thinkingOf: (model: string) => { readonly tokens: number; readonly effort: string | null }
   /** Most tokens that are set aside for the thoughts of one answer. */
   readonly thinkingTokens: number

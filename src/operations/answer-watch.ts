@@ -9,7 +9,7 @@ export interface AnswerWatch {
 }
 
 /**
- * Watches by one question at a time. `why` says it in words: of an error, or without one of a silence of `withinMs`. An answer
+ * Watches by one question at a time. `why` is the reason in words: of an error, or without one of a silence of `withinMs`. An answer
  * that comes later than that counts as soon as it is there.
  */
 export function answerWatch(

@@ -7,26 +7,26 @@ import { identityOf } from './identity.ts'
 import { logListener } from './log.ts'
 import { waitingMetrics } from './metrics/metrics.ts'
 
-/** What each dependency that does not answer says of itself; null if all answer. */
+/** The reasons of the dependencies that do not answer; null if all answer. */
 type Missing = Readonly<Record<string, string>> | null
 
 /** Pause between two tries, in ms. */
 const TRY_MS = 1_000
 /** What is waited for is logged once in this time, in ms. */
 const SAY_MS = 10_000
-/** If the first check takes longer than this, in ms, the process opens its port and says that it waits. */
+/** If the first check takes longer than this, in ms, the process opens its port and reports that it waits. */
 const SOON_MS = 2_000
 const NO_ANSWER_YET: Missing = { dependencies: 'have not all answered yet' }
 
 /**
- * Waits until Redis and Kafka both answer, or until `stopped`; says whether they do. Meanwhile the process is live and not
+ * Waits until Redis and Kafka both answer, or until `stopped`; resolves to whether they do. Meanwhile the process is live and not
  * ready, and `/health/ready` and the log say what is missing. Throws an `OperatorError` if its port can't be opened.
  */
 export async function dependenciesAnswer(
   settings: Settings,
   roles: readonly string[],
   stopped: Promise<unknown>,
-  /** The fingerprint of its prompts, by which it is told apart from other replicas while it waits. */
+  /** The fingerprint of its prompts, which distinguishes it from other replicas while it waits. */
   prompts: string,
 ): Promise<boolean> {
   const first = missingOf(settings)

@@ -44,7 +44,7 @@ function entriesOf(path: string): string[] {
   }
 }
 
-/** What can't be looked at is in that state; whoever reads it says what is wrong. */
+/** What can't be looked at is in that state; its reader reports what is wrong. */
 function whyNot(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

@@ -38,7 +38,7 @@ interface Watched {
   readonly record?: () => string | null
   /** What the settings accept although data may be lost or doubled; null if nothing. */
   readonly risk: () => string | null
-  /** Whether this process was told to stop, and lets what it began end. */
+  /** Whether this process was asked to stop, and lets what it began end. */
   readonly isStopping: () => boolean
   readonly loops: Pick<Loops, 'longestRun'>
   readonly clock: Clock
@@ -72,7 +72,7 @@ export function healthOf(watched: Watched) {
 
   return {
     async live(): Promise<Health> {
-      // Whoever stopped it also ends it.
+      // The supervisor that stopped it also ends it.
       if (isStopping()) return { ok: true, checks: STOPPING }
       await redisAway()
       const run = loops.longestRun()

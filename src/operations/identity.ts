@@ -46,7 +46,7 @@ export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console']
 export type ProcessRole = (typeof ROLES)[number]
 
 /**
- * What `gavel run` does unless it is told otherwise: door and console have ports that not everybody wants open, the
+ * The default roles of `gavel run`: door and console have ports that not everybody wants open, the
  * record a file that holds what people wrote.
  */
 export const DEFAULT_ROLES: readonly ProcessRole[] = ['intake', 'judge', 'publish']

@@ -20,7 +20,7 @@ type OutagePart = (typeof PARTS)[number]
 
 const CONNECTION =
   /ECONN(?:REFUSED|RESET|ABORTED)|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|E(?:HOST|NET)UNREACH|Connection is closed|isn't writeable|[Cc]onnection (?:error|timeout|closed)|Closed connection/
-/** What Redis itself says: it answers, and refuses. The same, whichever script or worker reports it. */
+/** Redis's own errors: it answers, and refuses. The same, whichever script or worker reports it. */
 export const REFUSED = /^(?:OOM|MISCONF|NOREPLICAS|READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|WRONGPASS|NOAUTH|NOPERM) /
 /** What follows from an outage of Redis, also for a moment after it: locks lapsed, and batches outlived their session. */
 const FOLLOWS = /[Ll]ock|not aware of this member|[Rr]ebalanc|re-joining|member .* fenced/

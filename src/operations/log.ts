@@ -62,7 +62,7 @@ const LAPSED =
   /^(?:could not renew lock for job|Missing (?:lock|key) for job|Lock mismatch for job|Job \S+ is not in the active state)/
 const LAPSED_ADVICE =
   'Job locks were renewed too late, so other processes take the jobs over. Calls may be paid for twice; each verdict is published once. docs/runbooks/GavelLocksLapse.md'
-/** The same error is logged once in this time, lapsed locks in the longer one; the next line says in `alsoTimes` how many were left out. */
+/** The same error is logged once in this time, lapsed locks in the longer one; the next line has in `alsoTimes` how many were left out. */
 const QUIET_MS = 5_000
 const QUIET_LAPSED_MS = 60_000
 /** Of one event so many lines at most in this time: strangers decide how many messages can't be read. */
@@ -72,8 +72,8 @@ const MAX_ID_CHARS = 128
 /**
  * JSON lines on standard error, in which no id can control a terminal. They contain ids, but never content or secrets:
  * of an error its name, code and first line, without what a parser quotes; of an event that happens ever again fifty lines in five
- * seconds. Each line says in `process` which process wrote it:
- * deployment, machine and process id. The first one says in `identity` all that is known of it.
+ * seconds. Each line names in `process` the process that wrote it:
+ * deployment, machine and process id. The first one has in `identity` all that is known of it.
  */
 export function logListener(
   level: string,

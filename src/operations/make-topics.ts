@@ -4,7 +4,7 @@ import { ensureTopics, type KafkaClient } from '../stream/client.ts'
 
 /**
  * Creates missing topics, with the partitions and the retention of the settings; what people decided is kept for good. `beside`: only
- * where this topic is there. A wrong prefix is to be told, and not to be made true.
+ * where this topic is there. A wrong prefix is reported; its topics are not made.
  */
 export async function makeTopics(kafka: KafkaClient, settings: Settings, beside?: string): Promise<void> {
   const { partitions, retention, replication } = settings.kafka

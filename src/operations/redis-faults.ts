@@ -8,7 +8,7 @@ export const REDIS_SETTINGS_MS = 30_000
 
 /**
  * Watches whether Redis is still set as Gavel needs it, beginning with what was found at the start. What is found to be
- * broken later stops no case that is running, and is told; while Redis may drop what it has taken, intake takes nothing more.
+ * broken later stops no case that is running, and is reported; while Redis may drop what it has taken, intake takes nothing more.
  */
 export function redisSettingsWatch(deps: {
   find: () => Promise<readonly RedisFinding[]>

@@ -16,7 +16,7 @@ interface Made {
 }
 
 /**
- * The protocols and routes of these settings, and `reload`, which replaces them and what `now` says by what `read` finds. Open cases
+ * The protocols and routes of these settings, and `reload`, which replaces them, and the result of `now`, by what `read` finds. Open cases
  * end with the prompts and settings that they were opened with. What is read is taken whole or not at all: it changes nothing where it
  * has a fault, or where part of it needs a restart; either is reported.
  */

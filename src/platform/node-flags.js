@@ -5,7 +5,7 @@ import { isClone, root, userCache } from './package-folder.js'
 // 150 MiB grows to 600. The young space is as large from the beginning: what a call needs is gone before it is collected.
 // Beside so small a bound V8 collects all of the old space each time that it has grown by 30 %: a judge at half load did so every
 // two seconds, on both cores of two. It may double instead, within the bound.
-// Whoever sets a heap of their own (NODE_OPTIONS=--max-old-space-size=…) keeps it.
+// An operator's own heap (NODE_OPTIONS=--max-old-space-size=…) is kept.
 export function nodeFlags(nodeOptions = '') {
   const quiet = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
   if (nodeOptions.includes('--max-old-space-size')) return quiet
@@ -15,7 +15,7 @@ export function nodeFlags(nodeOptions = '') {
 
 // glibc gives each thread an arena of its own, and each keeps the most that its thread ever needed at once: after minutes two
 // thirds of what was allocated outside V8's heap was free, and still growing (docs/bench.md). Threads that allocate at the same
-// time wait for one another at one arena: whoever searches large shelves on many cores may want more of them, and whoever sets
+// time wait for one another at one arena: searches of large shelves on many cores may need more of them, and an operator who sets
 // the variable keeps their own. Other C libraries don't know it.
 // Node keeps what it has compiled in a clone's node_modules, or in the user's own cache: half of a short command's time.
 // It works without where the folder can't be made.

@@ -21,7 +21,7 @@ export interface Address {
 
 /** Longest wait for a diagnostic handshake, in ms. */
 const SHAKE_MS = 3_000
-/** In TLS 1.3 a server that requires a client certificate says so only after the handshake. */
+/** In TLS 1.3 a server that requires a client certificate reports that only after the handshake. */
 const OBJECTION_MS = 300
 
 /**

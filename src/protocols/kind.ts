@@ -35,7 +35,7 @@ export interface CalibrationParts extends Omit<ProtocolParts, 'samplingRank'> {
   readonly calibrationPrompts: ReadonlyMap<string, string>
 }
 
-/** What a verdict says of how sure it is. */
+/** The basis in a verdict for how sure it is. */
 export type ConfidenceBasis = Pick<Verdict, 'label' | 'scores' | 'decidedBy' | 'models'>
 
 /** What was answered in a turn of a case. */
@@ -64,7 +64,7 @@ export interface ProtocolKind {
   confidence?(verdict: ConfidenceBasis): number | null
   /** Whether a verdict was a near thing, for people to look at; left out where its votes say so, or nothing does. */
   contested?(verdict: ConfidenceBasis): boolean
-  /** Which label says that something is wrong with a subject, and which that nothing is; left out where there are none. */
+  /** The label for a subject with which something is wrong, and the one for a subject without; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
   /** How people read its debates; left out: turn after turn. */
   readonly reading?: ReadingGuide
@@ -72,7 +72,7 @@ export interface ProtocolKind {
   readonly roles?: readonly string[]
   /** How many of its voters chose each side, where it has any. */
   votes?(verdict: ConfidenceBasis): readonly number[]
-  /** What each of its voices says by a case's turns, where it has several: perspectives their labels, aspects their scores. */
+  /** The answer of each of its voices in a case's turns, where it has several: perspectives their labels, aspects their scores. */
   voices?(turns: readonly AnsweredTurn[]): Readonly<Record<string, string>>
   /**
    * How its cases are learnt from; absent if the protocol does not learn. `prompts` are the files of

@@ -53,7 +53,7 @@ export function leftOutParts({ odd = [] }: Post): string[] {
 
 /**
  * The ruling, where its label is harmful or nothing is missing; else the same without a label. A benign label is true of
- * the whole post only if all that it rests on was there: what nobody saw may be the harm. `missing` says in words what
+ * the whole post only if all that it rests on was there: what nobody saw may be the harm. `missing` names in words what
  * it needs and lacks.
  */
 export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: readonly string[]): Ruling {
@@ -65,7 +65,7 @@ export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: 
 
 /**
  * The script, without its benign label if an endpoint's filter refused one of its questions, also where another model
- * answered it then. That refusal is evidence: it says that something in the post may be harmful, and never which label
+ * answered it then. That refusal is evidence: it shows that something in the post may be harmful, and never which label
  * the post has.
  */
 export function* withheldIfFiltered(script: Script, harmful: string): Script {

@@ -1,6 +1,6 @@
 import { parseDocument } from 'yaml'
 
-/** A YAML file's content; undefined where it has none that can be read: then `fault` is told why. */
+/** A YAML file's content; undefined where it has none that can be read: then `fault` gets the reason. */
 export function readYaml(source: string, fault: (why: string) => void): unknown {
   const document = parseDocument(source)
   for (const error of document.errors) fault(`is not YAML: ${error.message.split('\n', 1)[0]}`)

@@ -37,11 +37,11 @@ export interface ProjectContext {
 /** No message of Gavel's own is longer, in bytes. */
 export const LONGEST_OWN_BYTES = 16 * 2 ** 20
 
-/** What a message says, for the record; nothing where that is nothing to it. Pure. */
+/** The record's entries for a message; none if it means nothing to the record. Pure. */
 export function entriesOf(topic: RecordedTopic, message: IncomingMessage, context: ProjectContext): Entry[] {
   const { value, headersCut } = message
   if (value === null || value.length > context.maxBytes) return []
-  // Such a message becomes a dead letter: what it says has no effect.
+  // Such a message becomes a dead letter: its content has no effect.
   if (headersCut !== undefined && INPUTS.has(topic)) return []
   return READ[topic](message, value, context)
 }

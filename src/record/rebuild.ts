@@ -18,7 +18,7 @@ const ORDER: readonly RecordedTopic[] = [
 ]
 
 /**
- * Fills an empty record with all that the topics have, up to their ends now. `progress` is told after each range of records, with
+ * Fills an empty record with all that the topics have, up to their ends now. `progress` is called after each range of records, with
  * the topic and their number.
  */
 export async function rebuild(

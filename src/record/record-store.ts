@@ -93,7 +93,7 @@ function addressOf({ postgres }: RecordSettings['record'], schema = postgres.sch
   return { ...postgres, schema }
 }
 
-/** Does this with the record; what an operator can do something about is told as such. */
+/** Does this with the record; an error that an operator can mend becomes an `OperatorError`. */
 async function asked<Result>({ record }: Pick<RecordSettings, 'record'>, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -2,7 +2,7 @@ import type { LookReason, QueueFilter, ReviewItem, ReviewReservation } from '../
 
 // This decides why a verdict is in the review queue, how much it weighs and who may take it, in either database.
 
-/** What the last verdict of a subject and protocol says, as far as the queue goes by it. */
+/** The fields of the last verdict of a subject and protocol that the queue uses. */
 export interface CurrentVerdict {
   readonly id: string
   readonly label: string | null
@@ -22,7 +22,7 @@ export interface ReviewRequest {
   readonly at: number
 }
 
-/** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md says so. */
+/** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md states that. */
 export const DOUBT: { readonly [Reason in LookReason]: number } = {
   refused: 0.6,
   disputed: 0.6,

@@ -117,7 +117,7 @@ export async function readDecisions(run: RecoveryRun, published: PublishedState)
   return { subjects: [...bySubject.values()], lost }
 }
 
-/** What reviews were asked for, by verdict; `told` gets the decisions of which they say that they were refused. */
+/** What reviews were asked for, by verdict; `told` gets the decisions that they report as refused. */
 async function readReviews(run: RecoveryRun, told: Set<string>): Promise<ReadonlyMap<string, readonly string[]>> {
   const asked = new Map<string, string[]>()
   await everyRecord(run, run.topics.reviews, (json) => {

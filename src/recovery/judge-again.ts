@@ -37,9 +37,9 @@ export interface AgainRun extends AgainParts, Pick<RecoveryRun, 'dryRun' | 'sign
   readonly filter: AgainFilter
   /** Verdicts asked for a second, at most. */
   readonly rate: number
-  /** Told what was found, before anything is asked for. */
+  /** Called with what was found, before anything is asked for. */
   readonly planned: (plan: AgainPlan, since: BegunRun) => void
-  /** Told how many of the verdicts have been looked at. */
+  /** Called with the number of verdicts that have been looked at. */
   readonly progress: (done: number, of: number) => void
 }
 
@@ -116,7 +116,7 @@ export async function judgeAgain(run: AgainRun): Promise<AgainReport> {
   }
 }
 
-/** Told what comes of the run: each verdict's outcome, and each thread that came back without so many comments. */
+/** Called with what comes of the run: each verdict's outcome, and each thread that came back without so many comments. */
 interface Notes {
   of(outcome: keyof AgainOutcomes): void
   missing(comments: number): void

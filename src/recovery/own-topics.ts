@@ -11,7 +11,7 @@ import type { RecoveryRun } from './run.ts'
 // What Gavel itself has published: verdicts, their transcripts, and dead letters.
 
 /**
- * The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript says so; and what a
+ * The last revisions of every subject on the verdicts topic, each with what it saw, if its transcript states that; and what a
  * verdict has cost on average.
  */
 export async function readPublished(run: RecoveryRun): Promise<PublishedState> {

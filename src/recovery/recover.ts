@@ -128,7 +128,7 @@ async function recoverOnce(run: RecoveryRun, chosen: ChosenProgress | null): Pro
     await settleRevisions(run, live, touched)
     const again = await repeatDecisions(run, decided.lost)
     decidedAgain = again.carriedOut
-    // Otherwise what was taken here is read again by whoever comes first.
+    // Otherwise what was taken here is read again by the next process.
     if (chosen !== null) await run.setProgress(progress)
     if (!(await hold.release(progress))) return null
     decidedAgain += await decideWhenPublished(run, again.waiting)

@@ -58,9 +58,9 @@ export interface RecoveryRun extends RecoveryParts {
   /** Changes nothing. */
   readonly dryRun: boolean
   readonly signal: AbortSignal
-  /** Told how many more messages were read or subjects written, for what purpose, and how many there are in all. */
+  /** Called with how many more messages were read or subjects written, for what purpose, and how many there are in all. */
   readonly told: (what: string, more: number, of: number) => void
-  /** Told what it waits for, and that it begins again. */
+  /** Called with what it waits for, and when it begins again. */
   readonly say: (line: string) => void
 }
 

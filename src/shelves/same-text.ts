@@ -17,7 +17,7 @@ const CUT = /\n?\[cut: \d+ more characters\]\n?/g
 const SQUEEZED = /\n?\[squeezed: \d+ characters of padding\]/g
 /** Format characters and fillers. */
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu
-/** Marks around an image's description. All closing brackets are dropped: which one ends it can't be told. */
+/** Marks around an image's description. All closing brackets are dropped: it can't be known which one ends it. */
 const IMAGE = /\[image:|\]/g
 /** A cut may split a letter: the characters beside it may normalise differently than in the whole text. */
 const BESIDE_A_CUT = 4

@@ -9,7 +9,7 @@ const READ_TRIES = 3
 export type ShelfReading = ReturnType<typeof shelfReading>
 
 /**
- * Reads shelves that other processes may replace at the same time, and says which of them an embedder can't be used
+ * Reads shelves that other processes may replace at the same time, and reports which of them an embedder can't be used
  * with.
  */
 export function shelfReading(storage: Pick<Storage, 'shelf'>, embedder: Pick<Embedder, 'name' | 'dimension'>) {

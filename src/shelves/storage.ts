@@ -89,7 +89,7 @@ export function proposedOf({ proposal: { provenance }, proposedAt }: ProposalRec
   return { tenant: provenance.tenant, by: provenance.by, proposedAt }
 }
 
-/** Files of the library were cut off or overwritten: no later try can read them. The message says what to do about it. */
+/** Files of the library were cut off or overwritten: no later try can read them. The message names the remedy. */
 export class DamagedFiles extends PermanentError {
   private constructor(what: string, cause: unknown) {
     super('library', what, { cause })

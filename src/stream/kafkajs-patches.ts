@@ -91,7 +91,7 @@ const MOST_ARGUMENTS = 50_000
 
 /**
  * Hands a batch of many records over in parts. kafkajs passes all records of a batch as the arguments of one call, and ends
- * with a `RangeError` at some 120,000: they fit little more than a megabyte, and whoever reads the partition would fetch them again for good.
+ * with a `RangeError` at some 120,000: they fit little more than a megabyte, and the partition's reader would fetch them again for good.
  */
 function splitLargeBatches(): void {
   const decode = require(DECODER) as DecodeBatch
@@ -234,7 +234,7 @@ interface Runner {
 
 /**
  * Lets the fetchers of a consumer end that has stopped. kafkajs makes them anew when the cluster's brokers change; if the
- * consumer stops just then, the new ones are never told, and ask again and again without waiting for anything: nothing else
+ * consumer stops just then, the new ones never learn of it, and ask again and again without waiting for anything: nothing else
  * happens in the process any more, timers and signals included.
  */
 function endFetchersOfStopped(): void {

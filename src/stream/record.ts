@@ -3,7 +3,7 @@ import type { Consumer, IHeaders, KafkaMessage } from 'kafkajs'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
 
 /**
- * Header on the placeholders for the records of a batch that could not be decompressed; its value says why. No sender
+ * Header on the placeholders for the records of a batch that could not be decompressed; its value is the reason. No sender
  * can predict its name, so nobody can forge it.
  */
 export const CORRUPT_BATCH = `gavel-corrupt-batch-${randomUUID()}`
@@ -19,7 +19,7 @@ export interface HeaderTable<Value> {
 /** Headers that are kept of a record that has too many: as many as a dead letter holds. */
 export const KEPT_HEADERS = 32
 
-/** The parts of a kafkajs record that Gavel reads; a record with too many headers says so. */
+/** The parts of a kafkajs record that Gavel reads; a record with too many headers is marked. */
 type Decoded = Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'> &
   Pick<IncomingMessage, 'headersCut'>
 

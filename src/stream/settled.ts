@@ -32,7 +32,7 @@ async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimit
   }
 }
 
-/** The same for a request about one topic; a retriable error at the end becomes an `OperatorError` that says what to do. */
+/** The same for a request about one topic; a retriable error at the end becomes an `OperatorError` that names the remedy. */
 export async function onceTopicSettled<Value>(
   topic: string,
   ask: () => Promise<Value>,

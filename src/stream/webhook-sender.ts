@@ -42,7 +42,7 @@ export function webhookSender(settings: { readonly timeout: number } & Omit<Reac
     } catch (error) {
       if (error instanceof AddressUnreachable && error.why === 'not-allowed')
         return refused('its name leads to an address that is not public (webhooks.to: allowPrivate)')
-      // The code says what to mend: a certificate, a name, a port.
+      // The code names what to mend: a certificate, a name, a port.
       const { code = 'its name has no address' } = describeError(error)
       const why = signal.aborted ? `no answer within ${settings.timeout} ms` : `it could not be reached (${code})`
       return { status: null, why, retryAfterMs: null }

@@ -3,7 +3,7 @@ import { didYouMean } from '../../contracts/facts/did-you-mean.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 
 /**
- * Each asks `gavel complete` with the words up to the cursor, and evaluates none of them. Of its lines the one that says `:files`
+ * Each asks `gavel complete` with the words up to the cursor, and evaluates none of them. Of its lines the line `:files`
  * asks for the shell's own files, the others are a word, a tab, and what it does.
  */
 const SCRIPTS = {

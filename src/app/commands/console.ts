@@ -52,7 +52,7 @@ function printed(terminal: Terminal): (address: string) => void {
   return (address) => terminal.out(`Sign in, once and within ten minutes:\n  ${address}`)
 }
 
-/** Where the output goes on into a journal, whoever reads it could use a link that somebody else has asked for. */
+/** If the output goes into a journal, every reader of the journal could use a link that another person has asked for. */
 function isTerminal(): boolean {
   return process.stdout.isTTY === true
 }

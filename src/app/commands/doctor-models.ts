@@ -17,7 +17,7 @@ import { isOwnServer } from './own-server.ts'
 /** Longest name of a model or a role that is printed, in characters. */
 const MAX_CHARS = 80
 
-/** Asks each model of each role one tiny question in the role's own form, and says what came of it. */
+/** Asks each model of each role one tiny question in the role's own form, and reports the outcome. */
 export async function modelFindings(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   const unasked = modelsWithoutKey(settings)
   if (unasked.length > 0)

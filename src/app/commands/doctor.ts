@@ -342,7 +342,7 @@ function paperFindings(settings: Settings): Finding[] {
 }
 
 function broken(what: string, error: unknown, todo: string): Finding {
-  // Its message says what to do.
+  // The message already names the remedy.
   if (error instanceof OperatorError) return { what, state: 'broken', detail: error.message }
   const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
   return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }

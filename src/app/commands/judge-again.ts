@@ -118,7 +118,7 @@ export async function runAgain(
 /** Most reasons that are named. */
 const MOST_REASONS = 10
 
-/** Says what a run would ask for, or why it is nothing. */
+/** Prints what a run would ask for, or why it would ask for nothing. */
 export function tellPlan(
   plan: AgainPlan,
   { rate, filter }: { rate: number; filter: AgainFilter },

@@ -137,7 +137,7 @@ type JudgeIo = Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>
 
 /**
  * Runs the whole pipeline over a file in this process: judges every subject's final snapshot, and prints its verdict.
- * If the settings name no model, the understudy answers, and a line says so. With `out`, every answer is kept in that
+ * If the settings name no model, the understudy answers, and a line reports that. With `out`, every answer is kept in that
  * folder, and no question is asked again whose answer is there.
  */
 export async function judgeFile(
@@ -172,7 +172,7 @@ export async function judgeFile(
           const library = await preparedLibrary(reachable, protocol)
           const messages = (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options))
           const judging = { ...options, file, protocol, library, messages, model }
-          // Each reads the whole file; what is wrong with its lines is told once.
+          // Each protocol reads the whole file; faults of its lines are reported once.
           const once = (tell: () => void) => {
             if (nth === 0) tell()
           }

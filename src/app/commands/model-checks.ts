@@ -44,9 +44,9 @@ export interface ModelCheck {
   readonly roles: readonly RoleCheck[]
   readonly lessons: readonly DialectLesson[]
   readonly priced: boolean
-  /** The date on which its endpoint switches it off, where its list of models says so. */
+  /** The date on which its endpoint switches it off, if its list of models has one. */
   readonly shutdown: string | null
-  /** How many tokens its questions and answers have room in, where its server says so. */
+  /** How many tokens its questions and answers have room in, if its server reports that. */
   readonly context: ContextLength | null
   /** Whether it stops thinking, and takes a temperature, with the effort `none`; null where that was not tried. */
   readonly stopsThinking: boolean | null
@@ -164,7 +164,7 @@ export function hasThought({ reply, room }: RoleCheck): boolean {
   return reply?.thoughts !== undefined || (reply?.thinkingTokens ?? 0) > 0 || room !== null
 }
 
-/** Whether it may be worth telling a model to think less: it thinks or takes no temperature, and nobody has told it anything. */
+/** Whether a setting to think less may help: the model thinks or takes no temperature, and no setting limits its thinking. */
 function wouldThinkLess(settings: Settings, name: string, role: RoleCheck | undefined): boolean {
   if (role === undefined || role.why !== null) return false
   const { effort, temperature, thinkingTokens } = dialectLookup(settings)(name)
@@ -188,7 +188,7 @@ async function stopsThinking(
   return role.why === null && !hasThought(role) && !refused.has('effort') && !refused.has('temperature')
 }
 
-/** Of each model what its endpoint's list says, and at a server of one's own how much room it has. */
+/** Each model's entry in its endpoint's list, and on an own server the size of its context. */
 async function listedOf(
   settings: Settings,
   checks: readonly Pick<ModelCheck, 'model' | 'roles'>[],
@@ -208,7 +208,7 @@ async function listedOf(
   return new Map(await Promise.all(found))
 }
 
-/** Whether an error says that somebody has to mend the account, the key or the settings. */
+/** Whether an error means that somebody has to mend the account, the key or the settings. */
 export function operatorActionOf(error: Error | null): PermanentError['operatorAction'] {
   return error instanceof PermanentError ? error.operatorAction : undefined
 }

@@ -22,7 +22,7 @@ interface RecoverOptions {
   readonly dryRun?: boolean
 }
 
-/** `gavel recover`: restores what Redis has lost, and says what that was. */
+/** `gavel recover`: restores what Redis has lost, and reports what that was. */
 export const command: Command<RecoverOptions, RecoverResult> = {
   options: [
     new Option(

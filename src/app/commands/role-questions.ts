@@ -46,7 +46,7 @@ const SNAPSHOT: Snapshot = {
 /** Most rounds that a script is followed. */
 const MOST_ROUNDS = 30
 
-/** One question for each role that the settings' protocols ask, one for whoever scores texts at the door, and for each other role that has a chain of its own. */
+/** One question for each role that the settings' protocols ask, one for the role that scores texts at the door, and for each other role that has a chain of its own. */
 export function roleQuestions(settings: Settings): RoleQuestion[] {
   const protocols = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor'))
   const { roles } = settings.models

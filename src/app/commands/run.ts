@@ -52,7 +52,7 @@ function ownFolders({ protocols }: Settings): string[] {
   )
 }
 
-/** The service in these roles, until it is told to stop; a hangup has it read its settings again. Resolves when everything is closed. */
+/** The service in these roles, until it is asked to stop; a hangup has it read its settings again. Resolves when everything is closed. */
 export async function runService(
   roles: readonly ProcessRole[],
   { waitForDependencies: waits, watch }: { waitForDependencies?: true | undefined; watch?: true | undefined },
@@ -104,7 +104,7 @@ async function untilStopped(
 /** Tells that settings may have changed; what nobody has heard yet is kept. */
 interface Changes {
   tell(): void
-  /** From now on it is told there, and at once what is kept; null: nobody hears it. */
+  /** From now on changes go to this listener, and pending ones at once; null: no listener. */
   goTo(listener: (() => void) | null): void
 }
 

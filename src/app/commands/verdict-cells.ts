@@ -1,7 +1,7 @@
 import { counted } from '../../cli/terminal.ts'
 import type { Verdict } from '../../contracts/facts/verdict.ts'
 
-// What a table of verdicts says of one.
+// The cells of a verdict in a table.
 
 /** The label, or the unified score if the protocol gives no label. */
 export function outcome({ label, scores, decidedBy }: Pick<Verdict, 'label' | 'scores' | 'decidedBy'>): string {

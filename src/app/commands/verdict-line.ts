@@ -14,7 +14,7 @@ export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<V
 /** What a verdict without a label is called, where nothing was decided. */
 const WITHOUT_LABEL: Readonly<Record<string, string>> = { none: 'undecided', deleted: 'deleted' }
 
-/** What a verdict's label asks for: a look where it says harm, or nothing could be decided. */
+/** How much attention a verdict's label needs: some if it names harm, or if nothing could be decided. */
 export function toneOf({
   protocol,
   label,

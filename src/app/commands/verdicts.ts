@@ -133,7 +133,7 @@ export const command: Command<VerdictsOptions, Found> = {
   },
 }
 
-/** Most verdicts of the record that are printed, unless `--last` says. */
+/** Most verdicts of the record that are printed, unless `--last` sets another number. */
 const FROM_RECORD = 50
 
 /** Prints the newest verdicts of the record that fit, the newest last. */

@@ -3,7 +3,7 @@ import type { Settings } from '../../../config/schema.ts'
 import type { Invocation } from '../../cli/command.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 
-/** Runs `work` with the settings' model. If none is set, the stand-in answers, and a line says so. */
+/** Runs `work` with the settings' model. If none is set, the stand-in answers, and a line reports that. */
 export async function withModel<Result>(
   settings: Settings,
   { terminal, startStandIn }: Pick<Invocation, 'terminal' | 'startStandIn'>,

@@ -2,7 +2,7 @@ import { counted, type Terminal } from '../../cli/terminal.ts'
 import { openRecording, type Recording } from '../../data-files/recordings.ts'
 
 /**
- * Runs `work` with the recording in `folder`, and says what it contains and how many calls were cut off; without a folder
+ * Runs `work` with the recording in `folder`, and prints what it contains and how many calls were cut off; without a folder
  * there is no recording.
  */
 export async function withRecording<Result>(
@@ -20,7 +20,7 @@ export async function withRecording<Result>(
   }
 }
 
-/** Says what a recording holds, and what was lost when an earlier run was stopped or killed. */
+/** Prints what a recording holds, and what was lost when an earlier run was stopped or killed. */
 export function sayRecorded(
   recording: Pick<Recording, 'answers' | 'lost'>,
   folder: string,

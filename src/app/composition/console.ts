@@ -56,7 +56,7 @@ export function consolePart(
     audit: Audit | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
     link: Link | null
-    /** Models' answers are the understudy's, as whoever has started it knows. */
+    /** The models' answers are the understudy's, as the person who started it knows. */
     isUnderstudy?: boolean
     loops: Loops
     clock: Clock

@@ -17,7 +17,7 @@ import type { Loops } from '../../operations/loop.ts'
 import type { KafkaClient } from '../../stream/client.ts'
 import type { RedisPart } from './redis.ts'
 
-/** What a service is made of: each part says which of the others it is given. */
+/** What a service is made of: each part names the others that it is given. */
 export interface ServiceParts {
   readonly redis: RedisPart
   readonly kafka: KafkaClient

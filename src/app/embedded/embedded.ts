@@ -37,7 +37,7 @@ const MARKS_MS = 1_000
 
 /**
  * The door and all behind it in this process, over the memory twins of Kafka and Redis: every protocol that the settings have on,
- * by their routes. All ends with it. Whoever reaches its port, on loopback alone, needs no key.
+ * by their routes. All ends with it. Clients of its port, which is on loopback alone, need no key.
  */
 export function startEmbedded(
   given: Settings,

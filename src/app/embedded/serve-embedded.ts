@@ -3,7 +3,7 @@ import type { Invocation } from '../../cli/command.ts'
 import { withModel } from '../commands/with-model.ts'
 import { startEmbedded } from './embedded.ts'
 
-/** `gavel serve --embedded`: until it is told to stop. If no model is set the understudy answers, and a line says so. */
+/** `gavel serve --embedded`: until it is asked to stop. If no model is set, the understudy answers, and a line reports that. */
 export async function serveEmbedded(
   settings: Settings,
   io: Pick<Invocation, 'terminal' | 'startStandIn' | 'stopped'>,

@@ -37,7 +37,7 @@ function copying() {
 const MOST_ROWS = 200
 /** How many rows are shown in a second at most; the others wait. */
 const ROWS_A_SECOND = 20
-/** Within how long a page loads itself anew, in ms: those that are told so at once do it at different times. */
+/** Within how long a page loads itself anew, in ms: pages that are notified together do it at different times. */
 const ANEW_WITHIN_MS = 5_000
 
 function live(list) {
@@ -216,7 +216,7 @@ function keys() {
 /** How often a verdict's page asks whether something has come, in ms. */
 const NEWS_MS = 5_000
 
-/** Says that something has come since the page was drawn; the page stays as it is, for somebody may be writing in it. */
+/** Shows that something has come since the page was drawn; the page stays as it is, for somebody may be writing in it. */
 function news(place) {
   setInterval(async () => {
     if (document.hidden || !place.hidden) return

@@ -37,7 +37,7 @@ export type ApiKeys = z.infer<typeof apiKeys>
 const WRITTEN = /^gavel_([a-z0-9]{8})_[A-Za-z0-9_-]{43}$/
 const ID_CHARS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** A new key, as its owner is told it once, and as it is kept. */
+/** A new key, as its owner gets it once, and as it is kept. */
 export function newApiKey(of: Omit<ApiKey, 'id' | 'hash' | 'revokedAt'>): {
   readonly key: string
   readonly kept: ApiKey

@@ -17,9 +17,9 @@ export interface Ask<Answer = unknown> {
   readonly messages: readonly ChatMessage[]
   /** The schema of a readable answer. Reasoning comes before the label, so that a model reasons first. */
   readonly answer: z.ZodType<Answer>
-  /** Its form is shown with all that strict servers are told, as the papers' questions were measured; see `shownForm`. */
+  /** Its form is shown with all that strict servers get, as the papers' questions were measured; see `shownForm`. */
   readonly wholeForm?: true
-  /** Set if the gateway adds to the answer: the schema of what is kept, which the model is not told of. */
+  /** Set if the gateway adds to the answer: the schema of what is kept, which is not shown to the model. */
   readonly kept?: z.ZodType<Answer>
   /**
    * Set if the mean of a number by the probabilities of what the model might have said is wanted: the answer then has `expected`
@@ -65,7 +65,7 @@ export interface AskBatch<Answer> {
   readonly single: z.ZodType<Answer>
   /** The same question about these items alone, in this order. */
   subset(items: readonly number[]): Ask<Answer>
-  /** What an answer says about the nth item, as if it had been asked alone; undefined if the answer leaves it out. */
+  /** The answer's part for the nth item, as if it had been asked alone; undefined if the answer leaves it out. */
   pick(answer: Answer, nth: number): Answer | undefined
   /** The answer to the whole question, merged from answers about single items; items may be missing. */
   merge(answers: ReadonlyMap<number, Answer>): Answer

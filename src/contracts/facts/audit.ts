@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** Most verdicts that one entry names; of more it says how many. */
+/** Most verdicts that one entry names; of more it gives the number. */
 export const MOST_AUDITED = 200
 
 /**

@@ -66,7 +66,7 @@ export const call = z.object({
   ms: z.number(),
   /** Absent if nothing came back that could be charged for. */
   spent: usage.omit({ calls: true, memoHits: true }).optional(),
-  /** Set if an endpoint's filter ended it: the model's name in the settings, and what the filter found, if it says so. */
+  /** Set if an endpoint's filter ended it: the model's name in the settings, and the filter's findings, if it reports any. */
   filtered: z.object({ model: z.string(), found: z.array(filtered) }).optional(),
 })
 export type ModelCall = z.infer<typeof call>

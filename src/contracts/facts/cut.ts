@@ -77,7 +77,7 @@ function mark(characters: number): string {
 
 const MOST_EQUAL = 16
 
-/** Whether there may be such a run. Most texts have none, and a plain loop over units says so twenty times as fast as a pattern. */
+/** Whether there may be such a run. Most texts have none, and a plain loop over units finds that twenty times as fast as a pattern. */
 function isPadded(text: string): boolean {
   let [white, equal, pairs, before, beforeThat] = [0, 1, 0, -1, -1]
   for (let at = 0; at < text.length; at++) {

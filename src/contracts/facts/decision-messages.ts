@@ -100,8 +100,8 @@ export const proposal = z.object({
 export type VerdictProposal = z.infer<typeof proposal>
 
 /**
- * `differs`: a machine now says another label than the human verdict; `edited`: the post was edited after the human verdict, or came
- * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion says another label.
+ * `differs`: a machine's label now differs from the human verdict; `edited`: the post was edited after the human verdict, or came
+ * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion has another label.
  */
 const REVIEW_REASONS = ['differs', 'edited', 'refused', 'disputed'] as const
 

@@ -50,8 +50,8 @@ export const dialect = z.strictObject({
   /** Whether a tier may be asked for. */
   tiers: z.boolean(),
   /**
-   * How it is told up to where a prompt is worth keeping: by OpenAI's `prompt_cache_breakpoint`, with nothing else kept, or by
-   * Anthropic's `cache_control`; null: it is not told.
+   * How a request marks the end of the part of a prompt that is worth caching: by OpenAI's `prompt_cache_breakpoint`, with nothing else kept, or by
+   * Anthropic's `cache_control`; null: it marks none.
    */
   breakpoints: z.enum(['prompt_cache_breakpoint', 'cache_control']).nullable(),
 })

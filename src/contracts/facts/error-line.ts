@@ -1,7 +1,7 @@
 import { entryOf } from './entry-of.ts'
 
 /**
- * Describes a bug to a person in one line: what may be told of the error, and the place in our code that it came from;
+ * Describes a bug to a person in one line: the part of the error that may be shown, and the place in our code that it came from;
  * with `stack` the whole stack. Nothing from its causes is included.
  */
 export function unexpected(error: unknown, { stack }: { stack: boolean }): string {

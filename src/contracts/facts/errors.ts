@@ -37,7 +37,7 @@ export class PermanentError extends Error {
   readonly code: FailureCode
   /** Set if another model may do better: with this question, or because this model, or its endpoint, answers none at all. */
   readonly elsewhere: 'question' | 'model' | 'endpoint' | undefined
-  /** Of a `content-filter`: what the filter found, if it says so. */
+  /** Of a `content-filter`: the filter's findings, if it reports any. */
   readonly filtered: readonly FilterRefusal[]
   /** Set if the question has nothing to do with it: the account, the key or the settings are refused. */
   readonly operatorAction: OperatorAction | undefined
@@ -64,8 +64,8 @@ export interface Trial {
 }
 
 /**
- * A server refuses how it was asked, not what: asked in another way, the same question may be answered. Whoever makes calls
- * makes one more by `again`, as a call of its own; whoever does not has an error like any other.
+ * A server refuses the form of a request, not its question: in another form the same question may be answered. A caller may
+ * make one more call by `again`, as a call of its own; otherwise this is an error like any other.
  */
 export class ParameterRefused extends PermanentError {
   /** Has the question asked once more, in its turn: one call at a time finds out what a model takes. */
@@ -102,7 +102,7 @@ export class RetryLaterError extends Error {
   }
 }
 
-/** A person has to change something: settings, arguments, a server that is down. The message says what. */
+/** A person has to change something: settings, arguments, a server that is down. The message names the change. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
 }

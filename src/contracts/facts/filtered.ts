@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What an endpoint's filter says that it found in a question or an answer; lower case, in the endpoint's own words. */
+/** The categories that an endpoint's filter reports for a question or an answer; lower case, in the endpoint's own words. */
 export const filtered = z.object({
   /** `hate`, `sexual`, `violence`, `self_harm`, `jailbreak`, … */
   category: z.string(),

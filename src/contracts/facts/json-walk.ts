@@ -86,7 +86,7 @@ export function writtenFields(
 type Excess = 'depth' | 'parts' | null
 
 /**
- * Whether JSON has more than it may, told before it is parsed: a megabyte of brackets takes V8 a hundred times as long as a
+ * Whether JSON has more than it may, checked before it is parsed: a megabyte of brackets takes V8 a hundred times as long as a
  * megabyte of text. `fields` counts every field of an object as a part, too: each name of its own costs as much as a list.
  * Linear in the text, and not beyond the first excess; any result for what is not JSON.
  */

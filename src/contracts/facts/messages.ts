@@ -43,7 +43,7 @@ const deleted = z
   .literal(true)
   .describe('It was deleted: its words are erased, and other fields of the message are ignored.')
 
-/** Every field of a message that is read, and those that an envelope is told by. */
+/** Every field of a message that is read, and those that identify an envelope. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
   against why withdraw force opinion kind type specversion payload schema op after before`.split(/\s+/),

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { entryOf } from './entry-of.ts'
 
-/** An optional field of a message that was not what it should be: it was left out, or read as `why` says. */
+/** An optional field of a message that was not what it should be: it was left out, or read in the way that `why` describes. */
 export const oddField = z.object({
   /** Its path: `author`, `media.2.url`. */
   field: z.string(),
@@ -18,7 +18,7 @@ export function isContent({ field }: OddField): boolean {
   return /^(text|hateSpeech|media)(\.|$)/.test(field)
 }
 
-/** The words alone, those that an author says of an image among them. */
+/** The words alone, an author's words about an image among them. */
 export function isWords({ field }: OddField): boolean {
   return /^(text|hateSpeech)$|\.alt$/.test(field)
 }
@@ -194,7 +194,7 @@ function hasWords(given: unknown): boolean {
   if (typeof given === 'string') return !/^([a-z]{2,10}:\/\/|data:)\S*$/i.test(given.trim()) && given.trim() !== ''
   if (typeof given !== 'object' || given === null) return false
   if ('alt' in given) return given.alt !== null && given.alt !== ''
-  // An entry of another kind, such as a video, says nothing. Whatever is no entry at all may.
+  // An entry of another kind, such as a video, holds no words. A value that is no entry at all may hold some.
   return !('kind' in given && typeof given.kind === 'string')
 }
 

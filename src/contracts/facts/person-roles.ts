@@ -21,7 +21,7 @@ export interface Grant {
   readonly tenants?: readonly string[] | undefined
 }
 
-/** A person, as whoever signed them in names them. */
+/** A person, by the name that their sign-in gives. */
 export interface Person {
   readonly by: string
   readonly groups: readonly string[]

@@ -9,7 +9,7 @@ export interface ReadLimits {
   readonly maxAhead: number
 }
 
-/** What a value says, and its JSON, without fields that are nested too deep; or why it can't be read. */
+/** A value as parsed, and its JSON, without fields that are nested too deep; or why it can't be read. */
 export type ReadValue<Message> =
   | { readonly ok: true; readonly message: Message; readonly json: unknown }
   | { readonly ok: false; readonly reason: DeadLetterReason; readonly detail: string }

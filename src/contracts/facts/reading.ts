@@ -21,7 +21,7 @@ export interface ReadingGuide {
     readonly opening?: string
     /** Each side was shown the comments that are evidence for it. */
     readonly showsComments?: true
-    /** By side the score that says how many comments are on it, also those that nobody was shown. */
+    /** By side the score that counts the comments on it, also those that nobody was shown. */
     readonly counts?: readonly [string, string]
   }
   /** The stage that decides. */

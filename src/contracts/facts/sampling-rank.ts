@@ -3,7 +3,7 @@ import { hmac } from './hmac.ts'
 /**
  * An item's fixed rank in a random sample: an integer below {@link RANK_LIMIT}, the same on every machine that has the
  * key. A sample is the items with the smallest ranks. Senders choose their own ids; without the key they can't tell
- * which ids rank low, and a low rank in one scope says nothing about another scope.
+ * which ids rank low, and a low rank in one scope reveals nothing about another scope.
  */
 export type SamplingRank = (scope: string, id: string) => number
 

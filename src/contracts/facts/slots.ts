@@ -53,7 +53,7 @@ export function slots(limit: () => number): Slots {
 /** A limited number of slots, shared out by name, and within a name by part, so that nobody's work takes them all. */
 export interface FairSlots {
   /**
-   * Waits for a slot, runs `task`, frees the slot; `waited` says whether it had to wait. Rejects with the signal's reason
+   * Waits for a slot, runs `task`, frees the slot; `waited`: whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
    */
   run<Result>(whose: SlotOwner, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /**
  * Where the evaluation steps of an aspect come from. `shipped`: with Gavel, for no model in particular; `calibrated`: found by
- * `gavel calibrate`, as their file says; `own`: somebody's, with nothing said of them; `model-written`: by the model, for this
+ * `gavel calibrate`, as their file states; `own`: the operator's, of unknown origin; `model-written`: by the model, for this
  * one verdict (G-EVAL); `none`: the scorer is given no steps.
  */
 export const stepsUsed = z.object({
@@ -20,7 +20,7 @@ export const stepsUsed = z.object({
 })
 export type UsedSteps = z.infer<typeof stepsUsed>
 
-/** What the comment at the beginning of a file of calibrated steps says, by name and in order. */
+/** The fields of the comment at the beginning of a file of calibrated steps, by name and in order. */
 export type StepsHeader = readonly (readonly [name: string, value: string])[]
 
 const OPENING = '<!-- Calibrated by Gavel (Auto-CSEval, Algorithm 1).\n'
@@ -43,7 +43,7 @@ function plain(value: string): string {
     .replace(/-{2,}/g, '-')
 }
 
-/** A file's steps without the comment at its beginning, and what that says; null where it is not that of a calibration. */
+/** A file's steps without the comment at its beginning, and that comment's fields; null where it is not that of a calibration. */
 export function readSteps(written: string): {
   readonly text: string
   readonly header: ReadonlyMap<string, string> | null

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto'
 const [TRACE_BYTES, SPAN_BYTES] = [16, 8]
 
 /**
- * The id of a case's trace, by the deployment's name and the id of its verdict: whoever knows both finds the trace, and a case
- * that is told of twice has one.
+ * The id of a case's trace, by the deployment's name and the id of its verdict: with both one finds the trace, and a case
+ * that is reported twice has one.
  */
 export function traceIdOf(gavel: string, verdictId: string): string {
   return hashed(TRACE_BYTES, gavel, verdictId)
@@ -16,7 +16,7 @@ export function spanIdOf(traceId: string, place: string): string {
   return hashed(SPAN_BYTES, traceId, place)
 }
 
-/** The trace context of a case, as W3C Trace Context writes it; sampled, since whoever collects traces decides on that. */
+/** The trace context of a case, as W3C Trace Context writes it; sampled, since the collector of traces decides on that. */
 export function traceparentOf(gavel: string, verdictId: string): string {
   const traceId = traceIdOf(gavel, verdictId)
   return `00-${traceId}-${spanIdOf(traceId, 'case')}-01`

@@ -258,7 +258,7 @@ const turn = z.object({
 })
 export type Turn = z.infer<typeof turn>
 
-/** What a transcript says of its verdict, for those who read the one without the other. */
+/** The fields of a verdict that its transcript repeats, for readers of the transcript alone. */
 export const ruled = z.object({
   protocol: z.string(),
   tenant: z.string(),

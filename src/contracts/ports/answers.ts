@@ -65,7 +65,7 @@ export interface Answers {
   changed(request: string, signal: AbortSignal): Promise<void>
   /** Tells every process that the request was dropped. May be lost, and is never waited for. */
   tellDropped(request: string): Promise<void>
-  /** Calls `listener` at most once, if it is told that the request was dropped, until the returned function is called. */
+  /** Calls `listener` at most once, if the request is reported as dropped, until the returned function is called. */
   onDropped(request: string, listener: () => void): () => void
   close(): Promise<void>
 }

@@ -44,7 +44,7 @@ export type LimitReply =
  */
 export interface CallLimits {
   /**
-   * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` says when to try again. It
+   * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` is the time until the next try. It
    * is never more than a minute, and shorter while calls are in flight, since those may free capacity early.
    *
    * `asker` names the call, the same at each try. A refused call waits in line until it is granted, or tries again too
@@ -69,11 +69,11 @@ export interface LimitSettings {
   /** A place in flight whose call was not ended expires after this long, in ms: later than any call ends. */
   readonly leaseMs: number
   /**
-   * While calls are in flight the first in line is told to try again after at most this many ms, and those behind it
+   * While calls are in flight the first in line gets a wait of at most this many ms, and those behind it
    * less and less often, so that a long line costs little.
    */
   readonly recheckMs: number
-  /** A call that tries again later than told, by more than this many ms, loses its place in line. */
+  /** A call that tries again more than this many ms after its wait, loses its place in line. */
   readonly lateMs: number
 }
 

@@ -108,7 +108,7 @@ export interface LabelledVerdict extends VerdictTexts {
   readonly label: string | null
 }
 
-/** Carries out a decision as it was read from its place, or says why it can't be one. */
+/** Carries out a decision as it was read from its place, or returns why it can't be one. */
 export type DecisionHandler = (message: DecisionMessage, place: MessagePlace) => Promise<DecisionResult>
 
 /** A decision's name: its place on its topic. */
@@ -127,7 +127,7 @@ export interface DecisionReceipt {
 /** Decides in a person's name: sends a decision, and waits for what comes of it. */
 export interface DecisionDesk {
   /**
-   * Whoever calls this has checked the message by its schema, and who `by` is. Rejects if it is not known whether the decision
+   * The caller has checked the message by its schema, and who `by` is. Rejects if it is not known whether the decision
    * stands on its topic; the same message may be sent again, and counts once.
    */
   decide(message: DecisionMessage, signal: AbortSignal): Promise<DecisionReceipt>

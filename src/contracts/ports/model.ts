@@ -13,7 +13,7 @@ export interface ModelRequest {
   readonly maxTokens: number
   /** Tokens beside `maxTokens` that are set aside for thoughts; none if it is left out. */
   readonly thinkingTokens?: number
-  /** How much the model is told to think, where its dialect says so: a part of what is asked. */
+  /** The requested amount of thinking, if its dialect has such a parameter: a part of what is asked. */
   readonly effort?: string
   /** Only if a call is made again because a parameter was refused: the data of `ParameterRefused`. */
   readonly trial?: Trial | undefined
@@ -63,7 +63,7 @@ export interface ModelReply {
   readonly probabilities?: NumberProbabilities | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
-  /** How long the call took when it was made, in ms; a recording says it. */
+  /** How long the call took when it was made, in ms; a recording keeps it. */
   readonly tookMs?: number
   /** All of the prompt's tokens, and those of them that were read from a cache or written to one. */
   readonly promptTokens: number

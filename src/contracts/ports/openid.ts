@@ -6,7 +6,7 @@ export interface SignInChecks {
   readonly verifier: string
 }
 
-/** Who a provider says somebody is. */
+/** A person as a provider identifies them. */
 export interface ProvidedPerson {
   readonly by: string
   readonly groups: readonly string[]
@@ -16,6 +16,6 @@ export interface ProvidedPerson {
 export interface OpenIdProvider {
   /** Where a browser is sent to sign in; the provider sends it back to `back`. Rejects if the provider does not answer. */
   begin(checks: SignInChecks, back: string): Promise<string>
-  /** Who came back to this address. Rejects if the provider does not say so, or says it to another browser's question. */
+  /** Who came back to this address. Rejects if the provider names nobody, or answers the question of another browser. */
   finish(address: URL, checks: SignInChecks): Promise<ProvidedPerson>
 }

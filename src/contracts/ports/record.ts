@@ -32,7 +32,7 @@ export interface RulingEntry {
   readonly confidence: number | null
   /** Comments that its thread had accepted. */
   readonly accepted: number
-  /** The id of the ruling or proposal whose words it says again; null but for a withdrawn human verdict's place. */
+  /** The id of the ruling or proposal whose words it repeats; null but for a withdrawn human verdict's place. */
   readonly restores: string | null
   /** The words by which it can be found, beside its columns. */
   readonly marks: readonly RulingMark[]
@@ -47,7 +47,7 @@ export interface RulingMark {
   readonly value: string
 }
 
-/** Who wrote a subject, in which language, as its message says, and how it begins, at most `ROW_WORDS` characters. */
+/** Who wrote a subject, in which language, as its message states it, and how it begins, at most `ROW_WORDS` characters. */
 export interface SubjectPreview {
   readonly author: string | null
   readonly lang: string | null
@@ -187,11 +187,11 @@ export interface RecordedVerdict {
   readonly standing: boolean
   /** It was a near thing, by its protocol's rule. */
   readonly contested: boolean
-  /** Another message has its id, and says something else. */
+  /** Another message has the same id and other content. */
   readonly conflicting: boolean
   /** Its words are erased, with a comment that it rested on. */
   readonly erased: boolean
-  /** A machine's, drawn for people to audit, whatever it says. */
+  /** A machine's, drawn for people to audit, whatever its label. */
   readonly sampled: boolean
 }
 
@@ -213,7 +213,7 @@ export const MOST_ERASED = 200
 export interface Arrivals {
   /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
   readonly rows: readonly RecordedRow[]
-  /** Subjects that were deleted; null if they are more than `MOST_ERASED`: whoever shows rows reads them anew. */
+  /** Subjects that were deleted; null if they are more than `MOST_ERASED`: a page that shows rows reads them anew. */
   readonly erased: readonly ThreadRef[] | null
   /** Where to go on. */
   readonly at: string
@@ -270,7 +270,7 @@ export type RecordedRows = (typeof RECORDED_ROWS)[number]
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
   name(): Promise<string>
-  /** All of one subject, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` says which. null if there is nothing. */
+  /** All of one subject, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` names one. null if there is nothing. */
   subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] | undefined }): Promise<SubjectRecord | null>
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>

@@ -188,7 +188,7 @@ export interface Events {
   'intake:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
-  /** A worker found that another has taken its case over; its result was discarded, which `why` says in words. */
+  /** A worker found that another has taken its case over; its result was discarded, and `why` is the reason in words. */
   'case:fenced': { caseId: string; why: string }
   /** An open case had no live job and got one. */
   'case:revived': { caseId: string }
@@ -223,8 +223,8 @@ export interface Events {
     unmetered?: UnmeteredReason
   }
   /**
-   * An endpoint does not say what its calls to this model use, or says what can't be: budgets book the most that each can use,
-   * and verdicts an estimate. Said once an hour.
+   * An endpoint does not report the usage of its calls to this model, or reports an impossible one: budgets book the most that each can use,
+   * and verdicts an estimate. Reported once an hour.
    */
   'model:unmetered': { model: string; why: UnmeteredReason }
   /** A shelf of the library was searched for a case; `found`: it had something to show. */

@@ -2,7 +2,7 @@ import type { ThreadRef } from '../facts/thread.ts'
 
 /**
  * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `degraded`: made from less than its protocol
- * wants; `refused`, `disputed`, `differs`, `edited`: a request for review of this verdict says so; `sampled`: drawn for audit;
+ * wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `sampled`: drawn for audit;
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
@@ -62,7 +62,7 @@ export const MOST_CLAIMS = 20
 /** How the queue stands, and how people's verdicts compare, by protocol. */
 export interface ReviewState {
   readonly queue: readonly { readonly protocol: string; readonly waiting: number; readonly oldest: number }[]
-  /** Standing human verdicts by whether the machine's last ruling beneath, or a blind second opinion, says the same. */
+  /** Standing human verdicts by whether the machine's last ruling beneath, or a blind second opinion, has the same label. */
   readonly agreement: readonly {
     readonly protocol: string
     readonly beside: 'machine' | 'person'

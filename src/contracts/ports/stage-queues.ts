@@ -90,7 +90,7 @@ export interface StageBacklog {
 
 /**
  * One queue for cases and one for each stage of each protocol. A case's job only advances it: the groups of asks that
- * this returns are queued at their stages. Whichever worker is told `advance` by the answer that ends a round advances
+ * this returns are queued at their stages. The worker that gets `advance` for the answer that ends a round advances
  * the case in its place, before its own job ends. The jobs of a dead worker are started again elsewhere.
  */
 export interface StageQueues {

@@ -44,7 +44,7 @@ export interface Position {
  */
 export type BackgroundRunner = (work: () => Promise<unknown>) => void
 
-/** Says that work on messages goes on: one may mean any amount of it. Rejects if this reader is no longer the one to do it. */
+/** Reports that work on messages continues: one message may mean any amount of it. Rejects if this reader is no longer the one to do it. */
 export type Heartbeat = () => Promise<void>
 
 /** Handles a batch; sends a heartbeat between the steps of a long one. */

@@ -35,7 +35,7 @@ export interface LeasedDelivery {
   readonly tries: number
 }
 
-/** How a try ended. `again`: at this time, ms since 1970; `park`: nobody tries it again unless told to, and why. */
+/** How a try ended. `again`: at this time, ms since 1970; `park`: it is tried again only by `retry`, and why. */
 export type TryEnd = 'sent' | { readonly again: number } | { readonly park: string }
 
 export interface ParkedDelivery {

@@ -50,7 +50,7 @@ export interface TextToScore {
   readonly part: string
   /** False: nothing of the answer is kept. */
   readonly remember: boolean
-  /** Aborts when whoever asks has gone: the call is stopped, unless others wait for the same score. */
+  /** Aborts when the client has gone: the call is stopped, unless others wait for the same score. */
   readonly gone: AbortSignal
   /** Aborts when no score is waited for any more. */
   readonly signal: AbortSignal

@@ -145,7 +145,7 @@ export async function serveDoor(
 /** A name or an address, perhaps with a port. */
 const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
-/** A segment that whoever reads the address resolves: before this port it may mean another path than behind it. */
+/** A segment that readers of the address resolve: in front of this port it may mean another path than behind it. */
 const DOT_SEGMENT = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i
 
 const FAULTS: ReadonlyMap<string, UnreadableReason> = new Map([

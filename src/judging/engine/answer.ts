@@ -190,7 +190,7 @@ async function journal(
   return {
     end: 'done',
     outcome: outcome !== 'stored' ? 'stale' : entry.failed === undefined ? 'answered' : 'failed',
-    // A case that has restarted meanwhile is not current: whoever restarted it gave it a job.
+    // A case that has restarted meanwhile is not current: the process that restarted it gave it a job.
     advance: outcome !== 'stale' && answers >= answersInRound,
   }
 }

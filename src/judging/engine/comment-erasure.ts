@@ -41,7 +41,7 @@ const MOST_TAKEN_BACK = 3
 const [RESTARTS_AT_ONCE, FIRST_WAIT_MS] = [3, 2_000]
 /**
  * With the next restart a case ends without a label, and its thread is due again. The waits come first, some minutes in all:
- * otherwise whoever has a few accounts could put an empty verdict in the place of one that stands within seconds, and an
+ * otherwise somebody with a few accounts could put an empty verdict in the place of one that stands within seconds, and an
  * honest thread that is being cleared of many comments would be given one, too.
  */
 const MOST_RESTARTS = 12
@@ -49,7 +49,7 @@ const MOST_RESTARTS = 12
 /**
  * Erases deleted comments from what the engine keeps, and what was asked about their post from the memo. Cases that are
  * open, or whose verdict waits for Kafka, restart on their own snapshot without these comments and keep the answers that are
- * unrelated to them, so that whoever comments and deletes again and again brings nothing new into a case; of published cases
+ * unrelated to them, so that an author who comments and deletes again and again brings nothing new into a case; of published cases
  * nothing is kept. The comments must already be gone from the thread itself.
  * Repeatable.
  */

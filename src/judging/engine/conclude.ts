@@ -89,7 +89,7 @@ export function verdictOf(ended: EndedCase): Verdict {
   }
 }
 
-/** Bounds that keep a verdict far below the size limit of a broker's records, however much a script says. */
+/** Bounds that keep a verdict far below the size limit of a broker's records, however long a script's texts are. */
 const MAX_RATIONALE_CHARS = 16_000
 const MAX_DEGRADED = { count: 50, chars: 500 }
 const MAX_EVIDENCE = 200
@@ -211,7 +211,7 @@ export function endOf(
 
 /**
  * The whole argument, with each distinct message text once (a repetition refers to the first), at most `maxBytes` long:
- * if it would be longer, the longest texts are shortened, and `cut` says so.
+ * if it would be longer, the longest texts are shortened, and `cut` is set.
  */
 export function transcriptOf(
   ended: EndedCase,
@@ -252,7 +252,7 @@ export function transcriptOf(
 /** Most calls that a transcript names beside those of its turns. */
 const MAX_LOST_CALLS = 500
 
-/** What a transcript says of its verdict. */
+/** The fields of its verdict that a transcript repeats. */
 function ruledOf(ended: EndedCase, ruled: Verdict): RulingSummary {
   const { protocol, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = ruled
   const inTurns = new Set(ended.asked.map(({ key }) => key))

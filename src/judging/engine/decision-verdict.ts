@@ -115,7 +115,7 @@ function rulingIn(json: string): Verdict | VerdictProposal | null {
   return ruled.success ? ruled.data : proposed.success ? proposed.data : null
 }
 
-/** A verdict with nothing in it. All its times are the decision's own, so that it is the same whoever writes it. */
+/** A verdict with nothing in it. All its times are the decision's own, so that every process writes the same. */
 function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict {
   const at = new Date(place.timestamp).toISOString()
   return {
@@ -160,7 +160,7 @@ export function decisionOf(message: DecisionMessage, place: HumanDecision['place
   return { ref: { tenant, postId, kind }, protocol, place, same, withdraw, label, against, force, opinion, by, why }
 }
 
-/** Whether a decision says another label than the machines' last ruling does, if one is kept. */
+/** Whether a decision's label differs from that of the machines' last ruling, if one is kept. */
 export function overrules({ label, withdraw }: HumanDecision, { machine }: DecisionBasis): boolean {
   const ruled = machine === null ? null : rulingIn(machine)
   return !withdraw && ruled !== null && ruled.label !== label

@@ -24,7 +24,7 @@ const OWNERS_AT_ONCE = 1_000
 /** Owners, and cases of one owner, whose cases are cleaned in parallel. */
 const [CASE_OWNERS_AT_ONCE, CASES_AT_ONCE] = [20, 50]
 /**
- * How often a process looks whether its own library holds anything of whoever was erased lately, in ms, and when it starts: its
+ * How often a process looks whether its own library holds anything from subjects that were erased lately, in ms, and when it starts: its
  * folder may be a copy, or one that was put back.
  */
 const COPIES_EVERY_MS = 3_600_000

@@ -85,7 +85,7 @@ export function shownCaseCleaner(deps: {
 }
 
 /**
- * The answers, each lookup's without all that is anybody's content, so that a case goes back once, whoever else is deleted while
+ * The answers, each lookup's without all that is anybody's content, so that a case goes back once, whichever other account is deleted while
  * it is judged: were the others kept, each account whose content it was shown could send it back once more.
  */
 function withoutOwned(journal: Journal): Journal {

@@ -9,7 +9,7 @@ const MOST_EARLIER = 4
 
 /** Protocols of which prompts and settings can be replaced while cases are open. */
 export interface Generations {
-  /** Each always as it is now, to whoever holds it; `earlier` knows how it was. */
+  /** Each is always current for its holders; `earlier` knows how it was. */
   readonly protocols: readonly Protocol[]
   /** Replaces them; there must be one of each name, with the same stages, labels and shelves (`otherShape`). */
   replace(next: readonly Protocol[]): void

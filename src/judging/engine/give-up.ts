@@ -12,9 +12,9 @@ interface GiveUpParts {
 }
 
 /**
- * Takes an open case over and ends it without a label: its verdict's `degraded` says `why`, and by whose fault: ours. The
+ * Takes an open case over and ends it without a label: its verdict's `degraded` holds `why`, with the fault `ours`. The
  * transcript has no turns, but the calls that were made are on the bill. False, with nothing ended, if the case is not open,
- * if `mayEnd` says no, or if another worker was faster.
+ * if `mayEnd` returns false, or if another worker was faster.
  */
 export async function giveUp(
   { cases, clock, transcriptBytes }: GiveUpParts,

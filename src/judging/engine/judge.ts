@@ -57,7 +57,7 @@ interface JudgeContext extends JudgeParts {
 
 /**
  * The engine's work on cases: `advance` replays a case's script over its journal, to the next round or the end;
- * `answer` answers one ask of a round and journals the result; `pending` says what a case waits for. Every step may be
+ * `answer` answers one ask of a round and journals the result; `pending` returns what a case waits for. Every step may be
  * repeated, in any process, at any time.
  */
 export function judge(parts: JudgeParts): Work & { readonly pending: PendingAsks } {

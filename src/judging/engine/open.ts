@@ -51,7 +51,7 @@ const LARGE = 100
 const LARGE_IN_A_PASS = 2
 /** Most large ones that are put off to later passes: the opener reads this many more due threads, so that it gets past them. */
 const MOST_PUT_OFF = 1_000
-/** Threads of one share opened in a pass: whoever comes meanwhile waits for no more. */
+/** Threads of one share opened in a pass: a thread that becomes due meanwhile waits for no more. */
 const OF_SHARE_IN_A_PASS = 16
 /** Due threads among which shares take turns: who has so many due at once holds up others who have few. */
 const LOOKED_AT = 512
@@ -111,7 +111,7 @@ export function opener(deps: {
     const { post } = state
     const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
     const isAsked = ref.kind === 'asked'
-    // Once final, whatever the clock says: it goes back when an idle partition is written to again.
+    // Once final, always final: the clock goes back when an idle partition is written to again.
     const isFinal = isAsked || !readsThread || state.final
     const checkpoint = isFinal ? { final: true, nextDue: null } : dueAt(post.createdAt, streamNow, settings.checkpoints)
     const judgedAgain = (protocol: Protocol) =>
@@ -171,7 +171,7 @@ export function opener(deps: {
     async openDue(): Promise<number> {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
-      // A due time of 0 or less means "at once", whatever the stream's clock says.
+      // A due time of 0 or less means "at once", whatever the stream's time is.
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
       const mine = settings.onlyAsked === true ? due.filter(({ kind }) => kind === 'asked') : due
       const weighed = await weighAll(mine.filter((ref) => !backoff.has(ref, wall)))

@@ -70,7 +70,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: Clock) {
   }
 }
 
-/** A verdict that says that its subject was deleted: the last revision, without label or content. */
+/** A verdict that reports the deletion of its subject: the last revision, without label or content. */
 function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>): {
   verdict: Verdict
   transcript: string

@@ -29,7 +29,7 @@ export interface Route {
 export const ROUTED_TOPICS = ['posts', 'counterspeech'] as const
 type Topic = (typeof ROUTED_TOPICS)[number]
 
-/** Says which protocols judge a subject. */
+/** Chooses the protocols that judge a subject. */
 export interface Router extends Routes {
   /** Names of the protocols that are switched on here. */
   readonly names: ReadonlySet<string>
@@ -91,7 +91,7 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
   return alone
 }
 
-/** Whether the protocol can judge such a post or, where it says what it answers, reply, whatever the routes say. */
+/** Whether the protocol can judge such a post or, if it names what it answers, reply, whatever the routes are. */
 export function mayBeAsked(protocol: Protocol, post: Post): boolean {
   const isReply = post.hateSpeech !== undefined
   const fits = protocol.subject === 'post' || (protocol.subject === 'reply') === isReply

@@ -10,7 +10,7 @@ const AT_ONCE = 50
 /**
  * Handles open cases whose protocol is switched off. From now on they count neither towards `cases.maxOpen` nor for
  * backpressure; workers that have the protocol on, as in a rolling restart, continue them. Those that are still open
- * `handBack` after their deadline end without a decision: `degraded` says `protocol-off`.
+ * `handBack` after their deadline end without a decision: `degraded` holds `protocol-off`.
  */
 export function attendCases(deps: {
   /** Names of those that this process works on. */

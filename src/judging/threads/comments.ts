@@ -135,7 +135,7 @@ function addToSample(batch: Batch, comment: Comment): boolean {
 }
 
 /**
- * Comments ranked under another key keep their ranks, which are just as random; the verdict says that there were two
+ * Comments ranked under another key keep their ranks, which are just as random; the verdict states that there were two
  * keys.
  */
 function noteKey(batch: Batch): void {

@@ -35,12 +35,12 @@ export interface DecisionStep {
 export interface DecisionEffects {
   readonly decided: DecisionResult | { readonly outcome: 'changed'; readonly on: DecisionBasis }
   /** What a review is asked for, of this verdict. */
-  /** What its writer is told, if it was carried out before. */
+  /** The result for its writer, if it was carried out before. */
   readonly told?: DecisionResult
   readonly review?: { readonly why: 'refused' | 'disputed'; readonly verdict: string }
 }
 
-/** The numbers of the verdicts that people brought about, for whoever counts on. */
+/** The numbers of the verdicts that people brought about, from which the next number follows. */
 export function decidedOf(thread: Thread, protocol: string): DecidedRevision {
   return thread.decided.get(protocol) ?? NOTHING
 }
@@ -115,7 +115,7 @@ function carryOut(
   const machine = withdraw ? null : known.stands === null ? ruling : known.machine
   const verdict = id === null ? {} : { top: id, label, revision: on.number, deciding: id }
   const stands = withdraw ? null : id
-  // What machines said last, also for whoever decides again.
+  // What machines said last, also for a later decision.
   const last = withdraw ? known.machine : ruling
   const before = thread.revisions.get(protocol)
   const after = numbered(
@@ -180,7 +180,7 @@ export function overridingVerdictOf(
   return top !== null && (stands !== null || isBehind) ? { id: top, label } : null
 }
 
-/** Keeps the machines' last ruling, for whoever takes a human verdict back; null where it may quote other subjects. */
+/** Keeps the machines' last ruling, for the withdrawal of a human verdict; null where it may quote other subjects. */
 export function keepRuling(
   thread: Thread,
   { protocol, ruling, above }: { protocol: string; ruling: string | null; above: OverridingVerdict | null },

@@ -55,7 +55,7 @@ export function deletePost(
 }
 
 /**
- * Forgets the thread if its post has not arrived in time; the outcome says where each of its comments came from. A
+ * Forgets the thread if its post has not arrived in time; the outcome names the origin of each of its comments. A
  * thread whose post has arrived is kept; one that is deleted, or that nobody judges, is no longer due.
  */
 export function expireOrphans(thread: Thread): ThreadStep<{ expired: readonly Origin[] }, Thread | null> {

@@ -58,7 +58,7 @@ export interface Revision {
   readonly ruling?: string | null
 }
 
-/** The result of a rule: the thread after it, and what the caller is told. */
+/** The result of a rule: the thread after it, and the result for the caller. */
 export interface ThreadStep<Outcome, After = Thread> {
   readonly thread: After
   readonly outcome: Outcome

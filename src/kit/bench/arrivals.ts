@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// The moments at which the gateway's bench sends, told by a process of its own: a timer in a busy process is late by what it
-// is busy with, and in an idle one by up to a millisecond; only the first is the gateway's. It is told a rate and a length, and
+// The moments at which the gateway's bench sends, sent by a process of its own: a timer in a busy process is late by what it
+// is busy with, and in an idle one by up to a millisecond; only the first is the gateway's. It gets a rate and a length, and
 // tells the time (monotonic, ms) at which each call is due, then null.
 
 process.on('message', ({ perSecond, seconds }: { perSecond: number; seconds: number }) => void tell(perSecond, seconds))

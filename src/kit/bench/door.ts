@@ -198,7 +198,7 @@ function clientOf(port: number): Client {
     })
 }
 
-/** How requests are sent, and what is told of them. */
+/** How requests are sent, and the events that are reported. */
 interface Sending {
   readonly client: Client
   readonly ticks: Tick[]
@@ -315,7 +315,7 @@ function heldUpIn(ticks: readonly Tick[]): ProcessPauses {
   }
 }
 
-/** Sends one whenever the process of arrivals says so, however slow earlier ones are. */
+/** Sends one whenever the process of arrivals asks for it, however slow earlier ones are. */
 async function openLoop(
   arrivals: ChildProcess,
   perSecond: number,
@@ -369,7 +369,7 @@ async function byDoor(client: Client, comments: number, signal: AbortSignal): Pr
   return Math.round(total / ((performance.now() - began) / 1000))
 }
 
-/** What `gavel produce` says of as many comments. */
+/** The report of `gavel produce` on as many comments. */
 async function byProduce(environment: Environment, comments: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'gavel-bench-'))
   try {

@@ -99,7 +99,7 @@ export function idleTable({ cpu, redisCpu, commandsPerSecond }: IdleReport): str
   return `of a core: ${cpu.map(percent).join(', ')}, Redis ${percent(redisCpu)}; ${commandsPerSecond.toFixed(0)} commands a second`
 }
 
-/** What Redis says of the calls of each command, and of its own processor time. */
+/** Redis's figures on the calls of each command, and on its own processor time. */
 function countsOf(info: string) {
   const calls = [...info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)].map(
     ([, command = '', count]): [string, number] => [command, Number(count)],

@@ -1,7 +1,7 @@
 import type { Transcript } from '../../contracts/facts/verdict.ts'
 import type { CallRecord } from '../understudy/call-log.ts'
 
-/** What the model's own log says against what the transcripts say, call by call. */
+/** Compares the model's own log with the transcripts, call by call. */
 export interface Ledger {
   /** Calls in the model's log: journaled, failed and orphaned together. */
   readonly logged: number

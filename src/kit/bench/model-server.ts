@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import type { ModelRequest } from '../../contracts/ports/model.ts'
 import { benchAnswer } from './model.ts'
 
-// The bench's model behind HTTP, in a process of its own, so that its work is not counted as its caller's: told its latency
+// The bench's model behind HTTP, in a process of its own, so that its work is not counted as its caller's: it gets its latency
 // by its argument, it tells its port over the channel to its parent, who may make it faulty.
 
 const latencyMs = Number(process.argv[2] ?? 0)

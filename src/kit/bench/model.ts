@@ -48,7 +48,7 @@ export function understudyModel(): Model {
 /** A rule of thumb for English. */
 const CHARACTERS_A_TOKEN = 4
 
-/** What the bench's model says to a question. */
+/** The answer of the bench's model to a question. */
 export function benchAnswer(request: Pick<ModelRequest, 'messages' | 'answer'>): string {
   const rumor = rumorAnswer(request)
   return rumor === undefined ? contentOf(questionOf(request)) : JSON.stringify(rumor)

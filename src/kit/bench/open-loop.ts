@@ -8,7 +8,7 @@ export interface Phase {
   readonly calls: number
   /** From the moment at which the call was due to its end. */
   readonly wholeMs: Percentiles
-  /** `wholeMs` less what `send` says that the model took. */
+  /** `wholeMs` less the model's time as `send` returns it. */
   readonly overheadMs: Percentiles
   /** The part of `overheadMs` before the call was sent: it was due, and the process was busy with others. */
   readonly lateMs: Percentiles
@@ -20,7 +20,7 @@ export interface Phase {
 export type CallSender = (ask: Ask) => Promise<number>
 
 /**
- * Sends an ask whenever `arrivals` says that one is due, however slow the earlier ones are, so that a slow call delays no
+ * Sends an ask whenever `arrivals` reports that one is due, however slow the earlier ones are, so that a slow call delays no
  * other. Takes the asks from the end of the list. Throws the first error of a send.
  */
 export async function openLoop(

@@ -17,7 +17,7 @@ export function opinions(environment: Readonly<Record<string, string | undefined
   return numbered(first(all, DIFFERENT))
 }
 
-/** Endlessly many questions from a few, told apart by a number: thousands of whole ones would keep the garbage collector busy. */
+/** Endlessly many questions from a few, distinguished by a number: thousands of whole ones would keep the garbage collector busy. */
 function* numbered(asks: readonly Ask[]): Generator<Ask> {
   for (let count = 0; ; count++) {
     const ask = asks[count % asks.length]

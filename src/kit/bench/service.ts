@@ -113,7 +113,7 @@ function less(after: RedisWork, before: RedisWork): RedisWork {
   }
 }
 
-/** A service in a process of its own; `ready` says when it has started. `tickMs`: how often it tells what happens. */
+/** A service in a process of its own; `ready` resolves when it has started. `tickMs`: how often it reports what happens. */
 export function forkWorker(
   environment: Readonly<Record<string, string | undefined>>,
   latencyMs: number | 'endpoint',

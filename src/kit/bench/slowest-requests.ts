@@ -18,7 +18,7 @@ export interface SlowestRequests {
   readonly ownMs: number
   /** V8 collected garbage. */
   readonly collectingMs: number
-  /** The main thread could have run, and had no processor. Linux alone says so; 0 elsewhere. */
+  /** The main thread could have run, and had no processor. Linux alone reports that; 0 elsewhere. */
   readonly noProcessorMs: number
   /** A batch had been handed to Kafka and was not acknowledged. */
   readonly kafkaMs: number

@@ -52,7 +52,7 @@ const MINUTE_MS = 60_000
 /**
  * The bench's half load for some minutes: as many verdicts a second as fill half of the model's slots where none is known.
  * Threads live short, so that what a day would bring happens within minutes: each gets a verdict when its comments have come
- * and a final one a minute later, and is gone from Redis after another, as are the answers of models. Says a row a minute.
+ * and a final one a minute later, and is gone from Redis after another, as are the answers of models. Prints a row a minute.
  */
 export async function soakBench(
   environment: Readonly<Record<string, string | undefined>>,

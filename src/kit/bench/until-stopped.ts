@@ -19,7 +19,7 @@ export async function untilStopped<Report>(
   try {
     return await measure({ say: noting, signal })
   } catch (error) {
-    // Whatever ends first when everything is stopped says nothing.
+    // After a stop the first error means nothing.
     if (!signal.aborted) throw error
     const until = measured.length === 0 ? 'nothing was measured yet' : `measured until then: ${measured.join('; ')}`
     throw new OperatorError(`Stopped before the end; ${until}`, { cause: error })

@@ -5,7 +5,7 @@ import { DEFAULT_ROLES, type ProcessRole } from '../../operations/identity.ts'
 import { benchModel } from './model.ts'
 import { type ProcessPauses, watchHeldUp } from './slowest-requests.ts'
 
-// The service under load, in a process of its own: told what to be by its arguments, it tells what happens again and
+// The service under load, in a process of its own: its arguments describe it, and it reports what happens again and
 // again over the channel to its parent.
 
 /** What happened since the last tick. */

@@ -21,7 +21,7 @@ interface Refusal {
   readonly why: string
 }
 
-/** What says nothing of which values there are. A format is told to tools; what is checked is its pattern. */
+/** Keywords that allow the same values. A format is meant for tools; its pattern is checked. */
 const ANNOTATIONS = new Set(['$schema', 'title', 'description', 'default', 'examples', 'format', 'deprecated'])
 const COMPARED = new Set([
   'type',
@@ -178,7 +178,7 @@ function alternatives(all: readonly JsonSchema[], others: readonly JsonSchema[] 
   return others === undefined ? all : all.flatMap((one) => others.flatMap((other) => forms(both(one, other))))
 }
 
-/** What fits both, where the second says more of the first's fields. */
+/** The schema for what fits both, where the second narrows fields of the first. */
 function both(one: JsonSchema, other: JsonSchema): JsonSchema {
   const known = one.properties ?? {}
   const more = Object.entries(other.properties ?? {})

@@ -142,7 +142,7 @@ const NOW_YOURS = [
   '  npx gavel judge posts.jsonl\nPlain text will do, too: npx gavel judge notes.txt --text',
 ].join('\n')
 
-/** Says how other commands meet the demo's service. */
+/** Prints how other commands reach the demo's service. */
 async function sayHowToMeet(own: Readonly<Record<string, string>>, folder: string, terminal: Terminal): Promise<void> {
   const file = join(folder, 'demo.env')
   const lines = Object.entries(own).map(([name, value]) => `${name}=${value}\n`)
@@ -172,7 +172,7 @@ async function answeringModel(
   return endpoint
 }
 
-/** Serves the console over the demo's record, and says first how to look in. */
+/** Serves the console over the demo's record, and prints the address first. */
 async function consoleOf(
   settings: Settings,
   { app, isUnderstudy }: { app: { readonly httpPort: number }; isUnderstudy: boolean },
@@ -183,7 +183,7 @@ async function consoleOf(
     link: {
       person: userInfo().username,
       print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),
-      // What it shows is the demo's own: whoever reads its output may see it.
+      // What it shows is the demo's own: readers of its output may see it.
       isUnseen: true,
     },
     places: { replicas: [`http://127.0.0.1:${app.httpPort}`], prometheus: undefined },

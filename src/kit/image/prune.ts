@@ -21,7 +21,7 @@ export function prune(packages: string, { shelves }: { readonly shelves: boolean
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       const path = join(folder, entry.name)
       if (entry.isDirectory()) {
-        // A package may be called test; within one it is what its name says.
+        // A package may be called test; within one the name has its usual meaning.
         if (!holdsPackages && UNREAD_FOLDERS.test(entry.name)) remove(path)
         else
           visit(path, { holdsPackages: entry.name === 'node_modules' || (holdsPackages && entry.name.startsWith('@')) })

@@ -8,14 +8,14 @@ import { BadRequest, bodyOf, send, sendError, sendEvents, sendJson } from './htt
 /** By how much the fault `slow` lengthens an answer's time. */
 const SLOW = 10
 
-/** What OpenAI says where an account, a key or a model is refused. */
+/** OpenAI's errors where an account, a key or a model is refused. */
 const REFUSED = {
   quota: { status: 429, type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your quota.' },
   key: { status: 401, type: 'invalid_request_error', code: 'invalid_api_key', message: 'Incorrect API key provided.' },
   'no-model': { status: 404, type: 'invalid_request_error', code: 'model_not_found', message: 'No such model.' },
 } as const
 
-/** Answers calls, or fails them as `behaviour` says when they arrive, and notes both ends of each in the log. */
+/** Answers calls, or fails them by the `behaviour` at their arrival, and notes both ends of each in the log. */
 export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: () => Behaviour) {
   const open = new Set<() => void>()
 
@@ -48,7 +48,7 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
     const reply = () => {
       if (response.destroyed) return
       const { completionTokens, value } = asked.answer(fault, seq)
-      // Noted before it is sent: whoever has the answer finds the call ended.
+      // Noted before it is sent: a client with the answer finds the call ended.
       end('answered', completionTokens)
       const headers = { 'x-request-id': `understudy-${seq}` }
       if (asked.streams) sendEvents(response, value, headers)

@@ -26,7 +26,7 @@ export const CONDUCT = {
     de: 'raus mit, raus aus, geht zurück, abschieben, gehören nicht hierher, haben hier nichts verloren, nicht willkommen',
     ko: '꺼져, 나가라',
   },
-  /** Says the same of all of them. */
+  /** The text calls all of them the same. */
   stereotype: {
     en: 'they all, all of them, they re all, they are all, are all the same, every one of them, these people, those people, that lot, that sort, their kind, your kind, you people, typical of, always steal, always lie, can t be trusted, cannot be trusted, never trust, nothing but trouble, only want, only good for, so lazy, are lazy, are stupid, are thieves, are criminals, are liars, are dirty, are ruining, bring nothing, it s in their blood, hate all, i hate, we hate, disgust me, disgusting, disgusted by, make me sick, make me furious, i despise, i loathe, contempt, worse than, worth nothing, absolutely nothing, a threat to',
     es: 'esa gente, son todos, todos ellos, siempre roban, siempre mienten, no se puede confiar, odio a, dan asco, son ladrones, son vagos',

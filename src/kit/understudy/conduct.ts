@@ -3,7 +3,7 @@ import { type Cue, type CueReading, readerOf } from './cues.ts'
 
 /** How a text treats people, as far as the word lists go. */
 export type ConductReading = {
-  /** What its author says. */
+  /** The author's own stance in it. */
   readonly own: CueReading<Conduct>
   /** What its author puts in quotation marks. */
   readonly quoted: CueReading<Conduct>

@@ -15,7 +15,7 @@ export type Cue<Of extends string = CueKind> = {
   readonly official: boolean
 }
 
-/** What a text says, as far as the word lists go. */
+/** The cues of a text, as far as the word lists go. */
 export type CueReading<Of extends string = CueKind> = {
   readonly cues: readonly Cue<Of>[]
   readonly digits: boolean

@@ -12,7 +12,7 @@ export const embeddingRequest = z.looseObject({
   model: z.string().optional(),
   input: z.union([z.string(), z.array(z.string()).min(1).max(2048)], { error: 'must be a text or a list of texts' }),
   dimensions: z.int().min(1).max(4096).default(DIMENSIONS),
-  // The openai package asks for base64 unless told otherwise.
+  // The openai package asks for base64 unless it is configured otherwise.
   encoding_format: z.enum(['float', 'base64']).default('float'),
 })
 

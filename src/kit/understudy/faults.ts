@@ -31,7 +31,7 @@ const faults = z.strictObject({
   kinds: z.array(z.enum([...FAULTS, ...REFUSALS])).default([]),
   /** Only calls to these models go wrong; all calls when none is named. */
   models: z.array(z.string()).default([]),
-  /** What a 429 says in its Retry-After header. */
+  /** The Retry-After header of a 429. */
   retryAfterSeconds: z.int().min(0).max(3600).default(1),
 })
 

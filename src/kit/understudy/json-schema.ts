@@ -7,7 +7,7 @@ export type LooseSchema = { readonly [keyword: string]: unknown }
 type Filling = { readonly seed: number; readonly known?: unknown }
 
 const DEEPEST = 24
-/** What it says where none of its parts has anything to say. */
+/** Its answer where none of its parts has one. */
 const DRAWN = 'The understudy has no word list for this question: a hash of the text chose the answer.'
 
 /**

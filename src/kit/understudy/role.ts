@@ -2,7 +2,7 @@ import type { FencedText } from './fences.ts'
 import { type LooseSchema, property } from './json-schema.ts'
 import type { ReceivedQuestion } from './question.ts'
 
-/** What the understudy says in one of its parts, by the answer's property; undefined where the part is not this one. */
+/** The understudy's answer in one of its parts, by the answer's property; undefined where the part is not this one. */
 export type UnderstudyRole = (question: ReceivedQuestion, schema: LooseSchema) => PlayedAnswer | undefined
 export type PlayedAnswer = Readonly<Record<string, unknown>>
 

@@ -63,7 +63,7 @@ function riskOf(text: string): Risk {
   return { strict: clamp(0.1 + harm - excuse * 0.2), loose: clamp(harm * 0.8 - excuse), harmful, benign }
 }
 
-/** An image's description. The understudy has no eyes: it repeats what the author says of the image, and says so. */
+/** An image's description. The understudy has no eyes: it repeats the author's words about the image, and marks them as such. */
 function description({ sections, images }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
   const told = ofKind(sections().fences, /alt|caption|image/)
     .map(({ text }) => text.trim())

@@ -20,7 +20,7 @@ export type UnderstudyOptions = BehaviourChange & {
   readonly dialect?: DialectName | ServerDialect | undefined
   /** Where its dialect has a model that thinks: tokens of thought for each token of an answer, at medium effort. */
   readonly thoughts?: number
-  /** More models that it lists, with its context: it answers to any name. Of a dialect, the row says which. */
+  /** More models that it lists, with its context: it answers to any name. A dialect's row names them. */
   readonly models?: readonly string[]
   /** Is given one line: the understudy's URL, and what it is. */
   readonly say?: (line: string) => void

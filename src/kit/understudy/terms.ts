@@ -10,7 +10,7 @@ export function termsOf(text: string): string[] {
   return text.toLowerCase().match(TERM) ?? []
 }
 
-/** A word that says little of what a text is about. */
+/** A word that reveals little about the topic of a text. */
 export function isPlain(term: string): boolean {
   return PLAIN.has(term) || (term.length === 1 && term.charCodeAt(0) < 0x250)
 }

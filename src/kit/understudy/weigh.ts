@@ -97,7 +97,7 @@ function isDenial(claim: CueReading): boolean {
   return claim.cues.some(({ kind, negated, asked }) => kind === 'denial' && !negated && !asked)
 }
 
-/** A cue that says outright whether the claim holds. */
+/** A cue that states outright whether the claim holds. */
 function assertion(cue: Cue, claim: CueReading, denying: boolean): number {
   const weighty = cue.official ? 2.2 : 1
   switch (cue.kind) {
@@ -115,7 +115,7 @@ function assertion(cue: Cue, claim: CueReading, denying: boolean): number {
   }
 }
 
-/** A cue that brings something for what its comment says. */
+/** A cue that gives evidence for its comment. */
 function testimony({ kind, asked }: Cue): number {
   if (asked) return 0
   return kind === 'eyewitness' ? 0.8 : kind === 'source' ? 0.6 : 0

@@ -7,7 +7,7 @@ export type CueKind = keyof typeof WORDS
 type Lists = { readonly [language: string]: string }
 
 export const WORDS = {
-  /** Says that the claim holds. */
+  /** The text states that the claim holds. */
   confirmation: {
     en: 'confirmed, confirm, confirms, can confirm, is true, it s true, this is true, true story, is real, it s real, this is real, for real, verified, is correct, this is correct, is accurate, is right, they are right, she s right, he s right, checks out, is legit, legit, same here, as well here, here too, also here',
     es: 'confirmado, confirmada, confirma, confirman, confirmo, es verdad, es cierto, es real, verificado, verificada, aquí también, acá también, lo mismo aquí, tal cual',
@@ -62,7 +62,7 @@ export const WORDS = {
     ja: 'らしい, だそうです, 友達が, 知り合いが, 聞いた話, という噂',
     ar: 'قال لي, صديقي, ابن عمي, سمعت أن, يقولون, يقال',
   },
-  /** Says that the claim does not hold. */
+  /** The text states that the claim does not hold. */
   denial: {
     en: 'fake, false, untrue, not true, isn t true, wasn t true, wrong, hoax, debunked, deny, denies, denied, rumour, rumours, rumor, rumors, misinformation, disinformation, fake news, made up, made that up, bullshit, bs, nonsense, rubbish, bogus, lie, lies, a lie, lying, refuted, misleading, inaccurate, no evidence, unfounded, baseless, no such thing, not happening, mistaken, invented, fabricated',
     es: 'falso, falsa, es falso, mentira, mentiras, bulo, bulos, no es verdad, no es cierto, desmentido, desmentida, desmiente, desmienten, desmintió, inventado, inventada, rumor, rumores, desinformación, engañoso, sin pruebas, montaje, tontería, se equivoca',

@@ -134,7 +134,7 @@ function textOf(messages: readonly { readonly content: string }[]): string {
   return messages.map(({ content }) => content).join('\n\n')
 }
 
-/** What a post says, and what its images are said to show. */
+/** A post's words, and the descriptions of its images. */
 function seenIn({ text, media = [] }: Post): string[] {
   return [text, ...media.flatMap((medium) => shownIn(medium) ?? [])]
 }

@@ -8,7 +8,7 @@ export interface RatingParts {
   readonly development: readonly RatedItem[]
   /** Candidates are chosen, and the worst cases taken, from here. */
   readonly selection: readonly RatedItem[]
-  /** The gain is told on this part alone: nothing of it is ever chosen by. */
+  /** The gain is reported on this part alone: no choice ever rests on it. */
   readonly test: readonly RatedItem[]
 }
 

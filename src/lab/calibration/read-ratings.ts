@@ -36,7 +36,7 @@ export interface Ratings {
 /**
  * Reads ratings: `hateSpeech`, the reply's `text`, and `ratings` with one or several numbers for the aspect, or a column of its name; as
  * `gavel eval` reads them. Lines without the aspect are counted, and so are ratings that are missing or outside the scale; lines that
- * can't be read are told to `bad`. Throws an `OperatorError` at an id that is rated twice, and where nothing is rated.
+ * can't be read are reported to `bad`. Throws an `OperatorError` at an id that is rated twice, and where nothing is rated.
  */
 export async function readRatings(
   file: string,

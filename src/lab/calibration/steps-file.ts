@@ -2,7 +2,7 @@ import { withStepsHeader } from '../../contracts/facts/steps.ts'
 import type { CalibrationCourse } from './calibrate.ts'
 import type { Gain } from './gain.ts'
 
-/** Where steps come from, as the comment at the beginning of their file says. */
+/** Where steps come from, from the comment at the beginning of their file. */
 export interface StepsProvenance {
   readonly aspect: string
   readonly scale: readonly [number, number]
@@ -18,7 +18,7 @@ export interface StepsProvenance {
   readonly version: string
 }
 
-/** A file of calibrated steps: a comment that says where they come from and how well they do, then the steps. */
+/** A file of calibrated steps: a comment with their origin and their agreement, then the steps. */
 export function stepsFile(provenance: StepsProvenance, { best }: CalibrationCourse, gain: Gain | null): string {
   const told = (value: number | null) => (value === null ? 'none' : value.toFixed(4))
   return withStepsHeader(

@@ -71,7 +71,7 @@ function sumsOf(outcomes: readonly ItemOutcome[], labels: readonly string[], see
   return resampledSums(labels, matrices, { random: seededRandom(`${seed} cost curve`), resamples: RESAMPLES })
 }
 
-/** The wider of both intervals; where too few units were sampled for a bootstrap, the sample says nothing. */
+/** The wider of both intervals; where too few units were sampled for a bootstrap, the sample shows nothing. */
 function boundsOf(
   difference: number,
   [row, best]: readonly [readonly Confusion[], readonly Confusion[]],
@@ -126,7 +126,7 @@ function moreItems(cheaper: readonly CurveRow[], items: number): CostCurve['more
   return Number.isFinite(all) ? { row: null, items: all } : null
 }
 
-/** What a curve says, in a sentence. */
+/** The finding of a curve, in a sentence. */
 export function curveSays({ data, rows, cheapest, more }: CostCurve, many: boolean): string {
   const best = rows.find(({ is }) => is === 'best')
   const named = rows.find(({ row }) => row === cheapest)

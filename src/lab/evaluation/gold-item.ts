@@ -8,9 +8,9 @@ export interface GoldItem {
   readonly id: string
   /** What is judged, in words. */
   readonly text?: string
-  /** Equal for items with the same words; left out where a data set says nothing twice. */
+  /** Equal for items with the same words; left out where a data set has no text twice. */
   readonly textKey?: string
-  /** Null where the item is left out, and `why` says for which reason; or where it is rated, and has no label. */
+  /** Null where the item is left out, and `why` is the reason; or where it is rated, and has no label. */
   readonly label: string | null
   readonly why?: string
   /**
@@ -26,7 +26,7 @@ export interface GoldItem {
   readonly unit: string
   /** The data set's own split, such as `train`, where it is said in the file. */
   readonly split?: string | undefined
-  /** By which results can be told apart: the `length` of what is judged, and what the data set says of it. */
+  /** The groups by which results can be split: the `length` of the judged text, and the data set's own. */
   readonly slices: Readonly<Record<string, string>>
 }
 

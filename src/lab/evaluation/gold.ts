@@ -64,8 +64,8 @@ function harmful(label: string): string {
 const VERACITY: Record<Exclude<Veracity, 'unverified'>, string> = { false: 'rumor', true: 'non-rumor' }
 
 /**
- * The gold labels and ratings of a file, for a protocol. Lines that can't be read are told to `bad` and left out. Throws an
- * `OperatorError` where the data set says nothing of what the protocol judges, where an id is labelled or rated twice and
+ * The gold labels and ratings of a file, for a protocol. Lines that can't be read are reported to `bad` and left out. Throws an
+ * `OperatorError` where the data set labels nothing that the protocol judges, where an id is labelled or rated twice and
  * differently, and where the file can't be read.
  */
 export async function goldOf(

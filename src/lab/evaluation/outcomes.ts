@@ -13,7 +13,7 @@ export interface ItemOutcome {
   readonly slices: Readonly<Record<string, string>>
   /** What people say; null for items that have ratings and no label. */
   readonly gold: string | null
-  /** What the verdict says; null where it does not decide. */
+  /** The verdict's label; null where it does not decide. */
   readonly label: string | null
   readonly annotations?: readonly string[] | undefined
   /** The mean of people's ratings, and the verdict's score, by aspect. */
@@ -179,7 +179,7 @@ export function isWithoutExamples({ shelves: { searched, bare } }: Pick<ItemOutc
   return searched > 0 && Object.keys(bare).length >= searched
 }
 
-/** What `degraded` says of an item that got no verdict. */
+/** The `degraded` entry of an item that got no verdict. */
 export const NO_VERDICT = 'no verdict'
 
 /** The outcome of an item that got no verdict: refused, left out by the protocol, or not reached. */

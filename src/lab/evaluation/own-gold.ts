@@ -36,7 +36,7 @@ export interface LabelReading {
 }
 
 /**
- * The gold labels that stand beside the messages of somebody's own file. Lines that can't be read are told to `bad`, and so is a rating
+ * The gold labels that stand beside the messages of somebody's own file. Lines that can't be read are reported to `bad`, and so is a rating
  * that is missing or outside its scale, which is left out. Throws an `OperatorError` at an aspect that the protocol lacks, and at the
  * end where it lacks labels: they are named together.
  */

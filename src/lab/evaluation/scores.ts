@@ -84,7 +84,7 @@ export interface PeopleScores {
   readonly items: number
   /** Krippendorff's alpha over labels; null where all agree on one. */
   readonly alpha: number | null
-  /** How often one annotator says what most of the others say. */
+  /** How often one annotator agrees with most of the others. */
   readonly oneAgainstOthers: number
   /** The greatest share of annotators that any labels could agree with on average. */
   readonly best: number
@@ -93,7 +93,7 @@ export interface PeopleScores {
 }
 
 export interface SliceScores {
-  /** By what the items are told apart: `language`, `event`, … */
+  /** The property by which the items are grouped: `language`, `event`, … */
   readonly by: string
   readonly value: string
   readonly items: number

@@ -22,9 +22,9 @@ export function pText(pValue: number): string {
 }
 
 /**
- * What the numbers say and what they can't, a sentence each. In a paper's table the first says which model stood in for which;
- * else the first says whether the debate earns its cost; before it stands how many calls were not answered, where verdicts rest on
- * none. The second says what the judges lacked. Then come the other data sets,
+ * The findings and their limits, a sentence each. In a paper's table the first names which model stood in for which;
+ * else the first states whether the debate earns its cost; before it stands how many calls were not answered, where verdicts rest on
+ * none. The second states what the judges lacked. Then come the other data sets,
  * what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows stand
  * in the paper's order, it is the dearest.
  */

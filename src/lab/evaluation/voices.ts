@@ -8,7 +8,7 @@ export interface VoiceAgreement {
   readonly of: number
 }
 
-/** How often each voice of a row says what it says in another; empty where they have none in common. */
+/** How often each voice of a row gives the same answer in another; empty where they have none in common. */
 export function agreementOfVoices(
   row: Pick<EvaluationCell, 'outcomes'>,
   other: Pick<EvaluationCell, 'outcomes'>,

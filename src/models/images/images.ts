@@ -131,7 +131,7 @@ function asDataUrl(bytes: Buffer): string {
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 
-/** Says which kind of failure it is, without repeating the URL. */
+/** The kind of the failure in words, without the URL. */
 function translated(error: unknown, how: { stopped: boolean; timedOut: boolean; settings: ImageSettings }): Error {
   if (error instanceof PermanentError || error instanceof RetryLaterError) return error
   if (how.stopped)

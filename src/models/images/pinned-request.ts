@@ -76,7 +76,7 @@ const RESOLVING = { timeout: 2_500, tries: 2 }
 
 /**
  * Asks the name servers itself: `dns.lookup` takes one of the few threads of the process for as long as a server is silent,
- * whoever has stopped waiting, and the name of a model's endpoint would wait behind a stranger's.
+ * even if the caller has stopped waiting, and the name of a model's endpoint would wait behind a stranger's.
  */
 const allAddresses = (nameServers?: readonly string[]) => async (host: string, signal: AbortSignal) => {
   // Not for name servers to say (RFC 6761, section 6.3).
@@ -89,7 +89,7 @@ const allAddresses = (nameServers?: readonly string[]) => async (host: string, s
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     const found = [v4, v6].flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
     if (found.length > 0 || v4.status === 'fulfilled') return found
-    // That there is no address of one kind says nothing where the other could not be asked for.
+    // The lack of an address of one kind means nothing if the other kind could not be asked for.
     throw [v4, v6].map((answer) => (answer.status === 'rejected' ? answer.reason : null)).find(isSilence) ?? v4.reason
   } finally {
     signal.removeEventListener('abort', cancel)

@@ -135,7 +135,7 @@ export const DIALECTS: readonly DialectRow[] = [
     source: 'ai.google.dev/gemini-api/docs/openai: no logprobs named (mscraftsman/generative-ai#135: not enabled)',
   },
 
-  // Models that think in the answer itself, or beside it, and can't be told not to.
+  // Models that think in the answer itself, or beside it, and have no parameter against that.
   {
     model: '*deepseek-r1*',
     takes: { thinkingTokens: 4_096 },

@@ -11,7 +11,7 @@ export interface DialectLesson {
   readonly setting: string
 }
 
-/** Prepared for one call: how it is asked, and how it has to be told how that went. */
+/** Prepared for one call: the form of its request, and the callbacks for its outcome. */
 export interface PreparedCall {
   readonly dialect: Dialect
   /** The call was answered; with images, if it showed some. */
@@ -37,12 +37,12 @@ interface Known {
   at: number
   /** When it last answered a call with images, in ms since 1970. */
   tookImages: number
-  /** Ends when the call that is finding something out has ended; with an error where that says nothing of the question. */
+  /** Ends when the call that is finding something out has ended; with an error where that answers nothing. */
   finding: Promise<RetryLaterError | null> | null
 }
 
 /**
- * What models take beside what they are told to: a call whose parameter is refused is made once more without it, and if
+ * Learns what models take beside their dialects: a call whose parameter is refused is made once more without it, and if
  * that is answered, the others are made so from then on. One call at a time finds out about a model; those that were
  * refused meanwhile wait for it. After an hour one call tries again what was refused. Images are no parameter: without them it
  * would be another question. So their refusal alone is learnt from, and the model is shown none, unless it was answering calls with
@@ -51,7 +51,7 @@ interface Known {
 export function learning(deps: {
   told: (model: string) => Dialect
   now: () => number
-  /** Told once of each lesson. */
+  /** Called once for each lesson. */
   learnt: (lesson: DialectLesson) => void
 }) {
   const { told, now, learnt } = deps

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import type { OpenAiSettings } from './model.ts'
 
-/** The programs that one runs models with oneself, of which the one is told by how it says a model's context. */
+/** The programs with which one runs models oneself; each is recognized by the form in which it lists a model's context. */
 export type LocalServerProgram = 'vLLM' | 'llama.cpp' | 'Ollama' | 'LM Studio'
 
-/** How many tokens a question and its answer have room in, and who serves it, where that can be told. */
+/** How many tokens a question and its answer have room in, and the program that serves it, if that can be recognized. */
 export interface ContextLength {
   readonly tokens: number
   readonly server: LocalServerProgram | null
 }
 
-/** A model of an endpoint's list, and what the list says of it. */
+/** A model of an endpoint's list, and its entry there. */
 export interface ListedModel {
   readonly id: string
   /** The date on which it is switched off. */

@@ -23,9 +23,9 @@ export interface OpenAiSettings {
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
 }
 
-/** What is known of models before they are asked, and who is told what they show. */
+/** The knowledge of models before they are asked, and the listener for what they show. */
 export interface DialectParts {
-  /** What a model is told to take, by its name in the settings. */
+  /** A model's dialect, by its name in the settings. */
   readonly told?: (model: string) => Dialect
   readonly learnt?: (lesson: DialectLesson) => void
   readonly now?: () => number
@@ -156,7 +156,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
   }
 }
 
-/** What a message says, and what was thought before, wherever it stands. */
+/** The text of a message, and the thoughts before it, wherever they stand. */
 function saidIn(said: z.infer<typeof message> | null): { text: string | null; thoughts: string } {
   const { content: written = null, reasoning_content: beside, reasoning } = said ?? {}
   const parts = typeof written === 'string' || written === null ? [] : written
@@ -191,7 +191,7 @@ function finished(
   return { finish: isCut ? 'length' : finish }
 }
 
-/** Bedrock says only here that its guardrail has put a text of its own in place of the answer. */
+/** Bedrock reports only here that its guardrail has put a text of its own in place of the answer. */
 function isGuarded(data: Readonly<Record<string, unknown>>): boolean {
   return data['amazon-bedrock-guardrailAction'] === 'INTERVENED'
 }
@@ -199,7 +199,7 @@ function isGuarded(data: Readonly<Record<string, unknown>>): boolean {
 /** Most questions of a request of which a filter tells. */
 const MAX_PROMPTS = 20
 
-/** What Azure's and Gemini's filters found; null if the response says nothing of filters. */
+/** What Azure's and Gemini's filters found; null if the response names no filter. */
 function filteredIn(
   data: Readonly<Record<string, unknown>>,
   choice: Readonly<Record<string, unknown>> = {},
@@ -220,7 +220,7 @@ function resultsOf(one: unknown): unknown {
 /** Longest model name that a verdict repeats, in characters. */
 const MAX_NAME_CHARS = 128
 
-/** Throws what the call has failed with, if the server says in its reason that it could not answer. */
+/** Throws what the call has failed with, if the server's reason is that it could not answer. */
 function finishOf(reason: string | null, refusal: string | null | undefined): ModelReply['finish'] {
   // LiteLLM and others add words behind a colon.
   const finish = entryOf(FINISHES, (reason ?? 'stop').toLowerCase().split(':', 1)[0]?.trim() ?? '')

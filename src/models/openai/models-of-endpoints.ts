@@ -19,7 +19,7 @@ export interface AllEndpointSettings {
 }
 
 /**
- * The models of all endpoints, each asked at its own, by its name there. `learnt` is told once of each thing that a model's
+ * The models of all endpoints, each asked at its own, by its name there. `learnt` gets once each thing that a model's
  * refusals have shown.
  */
 export function modelsOfEndpoints(
@@ -65,12 +65,12 @@ export function endpointOf(
   return { baseUrl, ...namesOf(endpoint) }
 }
 
-/** What each model is told to take, by its name in the settings. */
+/** Looks up the dialect of each model, by its name in the settings. */
 export function dialectLookup(settings: AllEndpointSettings): (model: string) => Dialect {
   return ofEach((model) => dialectOf(model, settings))
 }
 
-/** What a model is told to take, by its name in the settings. */
+/** The dialect of a model, by its name in the settings. */
 export function dialectOf(name: string, settings: AllEndpointSettings): Dialect {
   const { endpoint, model } = placeOf(name, settings.endpoints)
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
@@ -81,7 +81,7 @@ export function dialectOf(name: string, settings: AllEndpointSettings): Dialect 
 /** Weaker ways to ask for an answer's form come later. */
 const FORMS = ['json_schema', 'json_object', 'text'] as const
 
-/** What a model is told to take: by the shipped rows, then by the settings' patterns, in their order. */
+/** A model's dialect: by the shipped rows, then by the settings' patterns, in their order. */
 function toldDialect(
   at: {
     /** The model's name at its endpoint. */

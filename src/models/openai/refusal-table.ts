@@ -9,7 +9,7 @@ import type { OperatorAction } from '../../contracts/facts/errors.ts'
 export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'operator' | 'no-images' | 'question'
 
 /**
- * How a server says it: by a code, in any of the places where servers put one, or in the words of its message. `status`
+ * The sign of a refusal: a code, in any of the places where servers put one, or in the words of its message. `status`
  * restricts the row; without it the row holds at every status, also in a response of status 200.
  */
 export interface RefusalRow {
@@ -285,7 +285,7 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
 ]
 
-/** What a status says where no row fits. */
+/** The meaning of a status where no row fits. */
 export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'operatorAction'> {
   if (status === 401) return { kind: 'operator', operatorAction: 'key' }
   if (status === 402 || status === 412) return { kind: 'operator', operatorAction: 'quota' }

@@ -4,7 +4,7 @@ import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 
-/** What an error response says, wherever the server has put it. */
+/** The content of an error response, wherever the server has put it. */
 interface Said {
   readonly status: number
   /** Lower case. */
@@ -175,7 +175,7 @@ function saidIn(status: number, body: unknown): Said {
       else if (key === 'reasons' || key === 'categories') {
         const found = Array.isArray(one) ? one.slice(0, 20).flatMap((category) => named(category)) : []
         filtered.push(...found)
-        // OpenRouter says by this alone that its moderation, and not a permission, is behind a 403.
+        // OpenRouter shows by this alone that its moderation, and not a permission, is behind a 403.
         if (found.length > 0 && field === 'metadata' && status === 403) codes.add('content_filter')
       } else see(one, key, depth + 1)
     }
@@ -185,7 +185,7 @@ function saidIn(status: number, body: unknown): Said {
     .map((text) => /Failed check: (\w{1,60})/.exec(text)?.[1])
     .find((check) => check !== undefined)
   if (failedCheck !== undefined) filtered.push(...named(failedCheck))
-  // A gateway that answers 200 says the status of the server behind it in the code.
+  // A gateway that answers 200 gives the status of the server behind it in the code.
   return {
     status: status >= 200 && status < 300 ? (inner ?? status) : status,
     codes,

@@ -33,7 +33,7 @@ const BEFORE = 120
 const AFTER = 240
 
 /**
- * The first parameter that an error names: as the parameter itself, or in words that refuse it. `isEchoed` says whether
+ * The first parameter that an error names: as the parameter itself, or in words that refuse it. `isEchoed`: whether
  * words are only the question's own.
  */
 export function refusedParameter(
@@ -83,7 +83,7 @@ export function isOfValue(words: string): boolean {
   return /unsupported value|invalid value|\btype\b|json_schema|json_object|\bvalues?\b/i.test(words)
 }
 
-/** The most that a server takes where it says so, if that is less than what was sent. */
+/** The most that a server takes, if it names that, if that is less than what was sent. */
 export function mostIn(words: string, sent: number): number | undefined {
   if (!/at most|maximum|less than|too (?:large|high)|range|exceed|up to|must be|<=|≤|\d\s*>\s*\d/i.test(words))
     return undefined

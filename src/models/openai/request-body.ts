@@ -77,7 +77,7 @@ function breakpointsOf({ breakpoints = [] }: ModelRequest, dialect: Dialect): Re
   return new Map(breakpoints.map(({ message, characters }) => [message, characters]))
 }
 
-/** A server that keeps what it is told to keep alone; all calls of one conversation go to the machine that kept it. */
+/** A server that keeps only what it is asked to keep; all calls of one conversation go to the machine that kept it. */
 function cacheFields(request: ModelRequest, dialect: Dialect): object {
   if (dialect.breakpoints !== 'prompt_cache_breakpoint') return {}
   const options = { prompt_cache_options: { mode: 'explicit' } }

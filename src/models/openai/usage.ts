@@ -12,7 +12,7 @@ const MAX_TOKENS = 10_000_000
 const count = z.int().min(0).max(MAX_TOKENS)
 const detail = count.nullish()
 
-/** The names under which servers write the same numbers; docs/models.md says whose each is. */
+/** The names under which servers write the same numbers; docs/models.md names the server of each. */
 const usage = z.object({
   prompt_tokens: count,
   completion_tokens: count,
@@ -30,7 +30,7 @@ const usage = z.object({
 const tier = z.object({ service_tier: z.string().regex(/^[a-z_-]{1,32}$/) })
 
 /**
- * Reads what an answer says of its usage. One number that is no number of tokens makes all of it `unreported`, and so does an
+ * Reads the usage in an answer. One number that is no number of tokens makes all of it `unreported`, and so does an
  * answer that used nothing. Two habits are put right: thoughts, and what a cache had, count as written and as sent, also where a
  * server leaves them out of those sums.
  */

@@ -10,7 +10,7 @@ export interface ProcessLabels {
   readonly roles: readonly string[]
 }
 
-/** With what the process judges now: replicas that differ in it are told apart, also after a reload. */
+/** The versions with which the process judges now: they distinguish replicas that differ, also after a reload. */
 export function buildMetrics(
   registry: Registry,
   {

@@ -88,7 +88,7 @@ const HEAD = /^# (?:HELP|TYPE) (\S+)/
 
 /**
  * A page of Prometheus' text format in OpenMetrics' form, in which a counter's family is named without `_total`, no line
- * is empty, and the last line says that it is. prom-client's own writer renames the counters of its registry for good, so
+ * is empty, and the last line marks the end. prom-client's own writer renames the counters of its registry for good, so
  * that no page in the other form can follow.
  */
 function openMetricsOf(page: string): string {
@@ -103,7 +103,7 @@ function openMetricsOf(page: string): string {
   return `${lines.join('\n')}\n# EOF\n`
 }
 
-/** The metrics of a process that waits for what it needs: otherwise nobody would be told of it. */
+/** The metrics of a process that waits for what it needs: otherwise nobody would learn of it. */
 export function waitingMetrics(told: {
   readonly identity: ProcessLabels
   readonly prompts: string

@@ -134,7 +134,7 @@ export const gatewayMetrics: MetricGroup = (registry, { models, roles, bounds })
   }
 }
 
-/** Attributes that the OpenTelemetry conventions ask for; the provider is whoever speaks OpenAI's interface there. */
+/** Attributes that the OpenTelemetry conventions ask for; the provider is any server with OpenAI's interface. */
 const GEN_AI_LABELS = [
   'gen_ai_operation_name',
   'gen_ai_provider_name',

@@ -12,7 +12,7 @@ const OVERHEAD_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 10, 600]
 const DEGRADED = [['true', 'none'], ...FAULTS.map((fault) => ['true', fault] as const)] as const
 const WHOLE = ['false', 'none'] as const
 
-/** The series that verdicts of a protocol can have. One without a label says why; a retraction is degraded by nobody's fault. */
+/** The series that verdicts of a protocol can have. One without a label has a reason; a retraction is degraded by nobody's fault. */
 function verdictsOf({ name: protocol, labels, decides = REACHED }: MeasuredDeployment['protocols'][number]) {
   const series = (label: string, decided_by: VerdictSource, [degraded, fault]: readonly [string, string]) => ({
     protocol,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { samplesOf, sumOf } from '../metrics/samples.ts'
 import { type PublishedCounts, publishedOn } from './pace.ts'
 
-/** What one process says of itself on its `/metrics`; null if it does not answer. */
+/** One process's own figures from its `/metrics`; null if it does not answer. */
 export interface ShownReplica {
   readonly url: string
   readonly says: {
@@ -19,7 +19,7 @@ export interface ShownReplica {
   } | null
 }
 
-/** An alert that Prometheus says fires. */
+/** An alert that Prometheus reports as firing. */
 export interface FiringAlert {
   readonly name: string
   readonly severity: string
@@ -32,7 +32,7 @@ const PAGE_MS = 1_500
 const CONSUMER_SECONDS = 30
 const MOST_FIRING = 20
 
-/** What one process says on its `/metrics`. */
+/** The figures of one process from its `/metrics`. */
 export async function replicaAt(url: string, token: string): Promise<ShownReplica> {
   try {
     const headers: Record<string, string> = token === '' ? {} : { authorization: `Bearer ${token}` }

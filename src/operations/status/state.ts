@@ -82,7 +82,7 @@ export function serviceStatus(of: {
   readonly redis: () => Promise<StateStores>
   readonly lag: () => Promise<{ poll(): Promise<readonly PartitionLag[]> }>
   readonly streamNow: (marks: readonly StreamMark[], at: number) => number
-  /** The service's time, once Redis has told it. */
+  /** The service's time, once Redis has given it. */
   readonly clock: Clock
   readonly places: Places
   /** What opens `/metrics` of a process. */

@@ -15,7 +15,7 @@ export interface SinkSettings {
 
 /** What OTLP has tried again; 408 as well, since a request that was slow is none that is wrong. */
 const AGAIN: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
-/** Of an answer so much is read, in characters: it says how many spans were rejected, and why. */
+/** Of an answer so much is read, in characters: it has the number of rejected spans, and the reason. */
 const READ_CHARS = 4_096
 /** A reason is no longer: a collector may answer with a page. */
 const WHY_CHARS = 200
@@ -52,13 +52,13 @@ function sentBy(response: Response, text: string): ExportOutcome {
   if (ok) return accepted(text)
   const why = `status ${status}`
   if (AGAIN.has(status)) return { end: 'again', delayMs: retryAfterMs(headers.get('retry-after')), why }
-  // What a proxy says in place of a collector, or a wrong key, is mended by people: nothing is thrown away for it.
+  // The answer of a proxy in place of a collector, or a wrong key, is mended by people: nothing is thrown away for it.
   if (status === 401 || status === 403 || status === 404 || status >= 500 || status < 400)
     return { end: 'again', delayMs: 0, why }
   return { end: 'refused', why }
 }
 
-/** `partialSuccess` says what the collector leaves out for good. */
+/** `partialSuccess` names what the collector leaves out for good. */
 function accepted(text: string): ExportOutcome {
   const read = jsonOf({ value: text }) as { partialSuccess?: Record<string, unknown> } | null | undefined
   const { rejectedSpans = 0, rejectedLogRecords = 0, errorMessage = '' } = read?.partialSuccess ?? {}
@@ -101,7 +101,7 @@ const KINDS = { internal: 1, client: 3 } as const
 const FAILED = 2
 /** Of `SeverityNumber`: information. */
 const INFO = 9
-/** Bit 0: sampled; whoever collects decides what is kept. */
+/** Bit 0: sampled; the collector decides what is kept. */
 const SAMPLED = 1
 
 /** Who tells. */

@@ -15,7 +15,7 @@ const RESULT = 'gen_ai.evaluation.result'
 
 /** A collector that is away is tried again after this, in ms: doubles up to `max`. */
 const AGAIN_MS = { first: 1_000, max: 30_000 }
-/** The group is told this often that its reader is at work, in ms: well within its session time-out. */
+/** The reader reports this often to its group that it is at work, in ms: well within its session time-out. */
 const BEAT_MS = 1_500
 /** Most that a request holds: collectors take 4 MiB, of which a span takes up to a kilobyte. */
 const AT_ONCE = 500
@@ -72,7 +72,7 @@ export function tracing(deps: TracingDeps): HandleBatch {
         await heartbeat()
       }
     } finally {
-      // Whoever reads them next tells of them.
+      // The next reader of the partitions reports them.
       waiting.delete(partition)
       tellWaiting()
     }
@@ -164,7 +164,7 @@ function parts<Item>(groups: readonly (readonly Item[])[]): (readonly Item[])[] 
   return found
 }
 
-/** Tries again for as long as the collector is away; the group is told meanwhile that the reader is at work. */
+/** Tries again for as long as the collector is away; meanwhile the reader reports to its group that it is at work. */
 async function untilAnswered(
   { stopping, wait = realWait }: TracingDeps,
   request: (signal: AbortSignal) => Promise<ExportOutcome>,
@@ -205,7 +205,7 @@ async function beating<Result>(work: Promise<Result>, heartbeat: Heartbeat, wait
   }
 }
 
-/** What a verdict says, as evaluation results beside its case: its label, and each of its scores. */
+/** A verdict as evaluation results beside its case: its label, and each of its scores. */
 export function evaluationsOf(gavel: string, { verdictId, verdict }: TraceableTranscript): TraceEvent[] {
   const { protocol, label, scores, decidedBy, timing } = verdict
   const traceId = traceIdOf(gavel, verdictId)

@@ -2,11 +2,11 @@ import { contextIn, readTraceparent, spanIdOf, traceIdOf } from '../../contracts
 import type { RulingSummary, Transcript, Turn } from '../../contracts/facts/verdict.ts'
 import type { TraceSpan, TraceValue } from '../../contracts/ports/traces.ts'
 
-/** A transcript that says of its verdict what a trace is made of; older ones do not. */
+/** A transcript with the fields of its verdict that a trace is made of; older ones lack them. */
 export type TraceableTranscript = Transcript & { readonly verdict: RulingSummary }
 
 /**
- * The trace of a case, out of its transcript: the case; in it opening, rounds, their asks with their calls, and publication. It says how
+ * The trace of a case, out of its transcript: the case; in it opening, rounds, their asks with their calls, and publication. It shows how
  * long everything took and what it cost, and nothing of what was judged or said.
  *
  * Opening, judging and publication fill the case. Of each round the ask with the longest time and delay together is the slowest: these
@@ -41,7 +41,7 @@ export function spansOf(gavel: string, transcript: TraceableTranscript, publishe
     calls.flatMap((call, nth) => {
       if (call.startedAt === undefined || call.ms === undefined) return []
       const startMs = Date.parse(call.startedAt)
-      // A call that was told of twice, as a repeated one can be, is one span for each.
+      // A call that was reported twice, as a repeated one can be, is one span for each.
       return [span(`call/${place}/${nth}/${call.id}`, parentId, callSpan(call, stage, startMs))]
     })
   const judging = spanIdOf(traceId, 'judging')

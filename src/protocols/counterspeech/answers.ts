@@ -7,7 +7,7 @@ export function scoreOn(lowest: number, highest: number) {
   return z.object({ reasoning: said, score: wholeScore(lowest, highest) })
 }
 
-/** The same with the mean by probabilities, which the gateway adds and no model is told of. */
+/** The same with the mean by probabilities, which the gateway adds and no model sees. */
 export function keptScoreOn(lowest: number, highest: number) {
   return scoreOn(lowest, highest).extend({ expected: z.number().min(lowest).max(highest).optional() })
 }

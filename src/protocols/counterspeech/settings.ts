@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '../preset.ts'
 
-/** Every switch of the counterspeech protocol. `config/gavel.yaml` says what each is for. */
+/** Every switch of the counterspeech protocol. `config/gavel.yaml` explains each. */
 export const counterspeechSettings = defineSettings({
   aspects: asSet(z.array(z.string().min(1)).min(1, 'names no aspect')),
   // Steps that nobody calibrated are no row of the paper; zero-shot and model-written (G-EVAL) are rows of Table 1.

@@ -17,7 +17,7 @@ export interface Steps {
 }
 
 /**
- * The steps that `settings` asks for: those of `stepsFor`, or else the shipped ones; `degraded` says so if calibrated ones were
+ * The steps that `settings` asks for: those of `stepsFor`, or else the shipped ones; `degraded` names it if calibrated ones were
  * asked for, and where an aspect has none at all. None if the scorer gets no steps, or writes its own. Throws one error
  * that names every fault in the files: no steps in one, or steps that were found for another aspect or scale.
  */

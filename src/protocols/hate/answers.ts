@@ -31,7 +31,7 @@ export function labelIn(answer: unknown): string | undefined {
   return labelled.safeParse(answer).data?.label
 }
 
-/** What the nth annotator, from 0, says in an answer of several. */
+/** The answer of the nth annotator, from 0, in an answer of several. */
 export function nthIn(answer: unknown, nth: number): unknown {
   return entryOf(z.record(z.string(), z.unknown()).safeParse(answer).data ?? {}, annotator(nth))
 }

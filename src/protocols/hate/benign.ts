@@ -6,7 +6,7 @@ import type { HateSettings } from './settings.ts'
  * What the label `non-hate` needs and this case lacks, in words; `hate` needs none of it. It needs every word read
  * (`partlyRead`), and, by `unheard`: every word that came with the post; a stance of more than `minPerspectives` of the
  * perspectives; every turn that the settings ask for; and no question refused by an endpoint's filter
- * (`withheldIfFiltered`). Pictures are no words: the verdict says that they were left out.
+ * (`withheldIfFiltered`). Pictures are no words: the verdict states that they were left out.
  */
 export function missingForNonHate(
   settings: HateSettings,

@@ -47,7 +47,7 @@ function examplesFor(perspective: Perspective, { shelves }: SearchResult, degrad
   return shown
 }
 
-/** What the library says went wrong, in words. */
+/** The library's failure, in words. */
 function troubles({ shelves, weak }: SearchResult, wanted: readonly string[]): string[] {
   const bare = wanted.flatMap((name) => {
     const shelf = shelves.find((one) => one.shelf === name)

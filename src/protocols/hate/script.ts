@@ -37,7 +37,7 @@ function* pre(context: HateContext): SubScript<PerspectiveRound> {
   const similar = yield* similarContexts(context)
   // Lines 7–11: each agent's stance S and reason R. None waits for another.
   const answers = yield* answersOf(context, similar)
-  // Lines 12–17: R goes to h_Ref or to nh_Ref, as S says.
+  // Lines 12–17: R goes to h_Ref or to nh_Ref, by S.
   const stances = perspectives.flatMap((one) => stanceOf(context, one, answers.get(one)))
   return { asked: perspectives.length, sided: stances.length, stances, examples: [...similar.values()].flat() }
 }

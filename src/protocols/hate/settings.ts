@@ -6,7 +6,7 @@ const PLATFORM_PERSPECTIVES: readonly string[] = ['council-of-europe', 'platform
 /** The perspectives of the paper, its data sets A to E. */
 const PAPER_PERSPECTIVES: readonly string[] = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile']
 
-/** Every switch of the hate protocol. `config/gavel.yaml` says what each is for. */
+/** Every switch of the hate protocol. `config/gavel.yaml` explains each. */
 export const hateSettings = defineSettings({
   decide: asSet(z.enum(['debate', 'majority', 'zero-shot'])),
   perspectives: departure(

@@ -60,7 +60,7 @@ export function* answersOf(
       ? alone(only)
       : ask.perspectives(batch.map((perspective) => ({ perspective, similar: shown(perspective) })))
   })
-  // Of the asks one kind answers by itself and the other by number: which it was, the batch's length says.
+  // An ask of one perspective has a plain answer, and a batch has answers by number: the batch's length decides.
   const replies: readonly AnswerOrFailure<unknown>[] = yield* round(asks)
   const again: Perspective[] = []
   for (const [at, batch] of batches.entries()) {
@@ -80,7 +80,7 @@ export function* answersOf(
   return answers
 }
 
-/** Without criteria there is nothing by which annotators in one question are told apart. */
+/** Without criteria there is nothing that distinguishes annotators in one question. */
 function batchSizeIn({ show, batchSize }: HateSettings): number {
   return show === 'examples' ? 1 : batchSize
 }

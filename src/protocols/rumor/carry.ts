@@ -100,7 +100,7 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
 }
 
 /**
- * With folding, a score belongs to the words and to those that they answer, whoever wrote them; without, to the comment
+ * With folding, a score belongs to the words and to those that they answer, by whichever author; without, to the comment
  * as it was written, and an edit loses it.
  */
 function keyOf(comment: Comment, folded: boolean, parentOf: ParentOf): string {

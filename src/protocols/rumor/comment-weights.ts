@@ -58,7 +58,7 @@ export function capsOf(comments: readonly Comment[], { perAuthor, unnamed }: Cap
 
 /**
  * Keeps repetition from adding weight: near-identical comments of one side count once, and of one author's comments the
- * strongest, as many as `capsOf` says, so that a few empty words don't displace what the author has to say. A group is
+ * strongest, as many as `capsOf` allows, so that a few empty words don't displace what the author has to say. A group is
  * represented by its first comment whose author is not yet at the cap, the strongest first, then the earliest.
  */
 export function weighComments(

@@ -24,7 +24,7 @@ export class RumorDebate {
   readonly unopened: string[] = []
   readonly #ask: RumorQuestions
   readonly #debaters: Both<Debater>
-  /** What each was told of the other before the turn that is asked for. */
+  /** The words of the other that each has seen before the turn that is asked for. */
   #told: Both<readonly ChatMessage[]> = [[], []]
 
   constructor(ask: RumorQuestions, openings: Readonly<Record<RumorSide, ChatMessage[]>>) {

@@ -8,12 +8,12 @@ import type { RumorQuestions, RumorSide } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 
-/** What debaters and judge are told of the thread. */
+/** The parts of the thread that debaters and judge see. */
 interface DebaterPrompts extends Readonly<Record<RumorSide | 'both', ChatMessage[]>> {
   readonly judge: Parameters<RumorQuestions['judge']>[2]
 }
 
-/** Equation 3: each debater's opening, over one side's comments; and what a single agent and the judge are told. */
+/** Equation 3: each debater's opening, over one side's comments; and what a single agent and the judge see. */
 export function debaterPrompts(
   context: RumorContext,
   { kind }: ScoredThread,
@@ -35,7 +35,7 @@ export function debaterPrompts(
   }
 }
 
-/** What no comment says, where they all take one side. */
+/** The side that no comment takes, where they all take the other. */
 function lackingIn({ support, oppose }: Sides): string {
   if (oppose.length === 0) return 'raises doubt'
   return support.length === 0 ? 'speaks for the claim' : ''
@@ -83,7 +83,7 @@ function heading(side: RumorSide, { stance, preset, counts }: RumorSettings, sho
   if (!stance) return 'Comments'
   const sided = side === 'support' ? 'support the claim' : 'oppose the claim'
   if (preset === 'paper') return `Comments that ${sided}`
-  // Who is told how many there are would take those that it sees for all of them.
+  // A debater who knows how many there are would take those that it sees for all of them.
   const some = counts && shown < all ? `the ${shown} strongest of ${all}, ` : ''
   return `Comments that ${sided}, as a model sorted them, perhaps wrongly, ${some}strongest first`
 }

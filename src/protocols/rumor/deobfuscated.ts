@@ -2,14 +2,14 @@ import { normalized } from '../../contracts/facts/normalized.ts'
 import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
 
 /**
- * What a text says beneath what hides it from a comparison and not from a reader: HTML's entities and tags, piled
+ * A text without what hides it from a comparison and not from a reader: HTML's entities and tags, piled
  * accents, Arabic and Hebrew points; in a long text also every accent, hashtags, digits and signs in the place of letters,
  * and where spaces stand. All of it can carry a meaning, so it is for texts that take one side.
  */
 export interface DeobfuscatedText {
   /** Texts that share one differ in nothing else: what looks like a random string may be a word written with digits. */
   readonly keys: readonly string[]
-  /** Its words, from which misspellings are told; empty if it is short. */
+  /** Its words, by which misspellings are recognized; empty if it is short. */
   readonly words: readonly string[]
 }
 

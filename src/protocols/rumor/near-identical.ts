@@ -34,7 +34,7 @@ export interface Utterance {
 
 /**
  * Groups comments with the same words that answer the same words, in order of time, then id, whatever their given order:
- * what "no" says depends on what it answers. Texts have the same words
+ * the meaning of "no" depends on what it answers. Texts have the same words
  * if they differ only in case, spaces, invisible characters, look-alike letters, stretched letters, punctuation other
  * than question marks, and mentions; long ones also in decoration. Any other word, letter, number, sign or question
  * mark makes them distinct, in any language: shingle similarity alone would not distinguish "it is true" from "it is
@@ -64,7 +64,7 @@ export function sameWords(comments: readonly Comment[], parentOf: ParentOf = noP
 
 /**
  * Groups utterances that differ only in what they answer, in disguise ({@link deobfuscatedd}) or in a few misspelt words;
- * groups and members keep the given order. A letter, an accent or a hashtag can decide what a text says (geliyor, gelmiyor), so this is for
+ * groups and members keep the given order. A letter, an accent or a hashtag can decide a text's meaning (geliyor, gelmiyor), so this is for
  * utterances that take the same side.
  */
 export function misspeltAlike(utterances: readonly Utterance[]): Utterance[][] {
@@ -186,7 +186,7 @@ const KEPT = 8_000_000
 /** What a reading takes beside its text, in characters. */
 const BESIDE = 100
 
-/** Makes something of a text, and keeps what it made of the latest longer ones, under what `keyOf` says of them. */
+/** Makes something of a text, and keeps what it made of the latest longer ones, under the key that `keyOf` returns. */
 function remembering<Made>(keyOf: (text: string) => string, make: (text: string) => Made): { of(text: string): Made } {
   const made = new Map<string, { readonly reading: Made; readonly size: number }>()
   let kept = 0

@@ -69,8 +69,8 @@ export interface RumorQuestions {
   subjectivity(how?: { readonly beside: boolean }): Ask<z.infer<ReturnType<typeof subjectivityIn>>>
   /**
    * The first messages of a debater's conversation: the claim and its comments, under the prompt for its kind.
-   * Without comments (an empty string) the prompt says so itself. `oneSided`: another debater is shown the other side's;
-   * `lacking`: what nobody says, where the other side has none.
+   * Without comments (an empty string) the prompt states that itself. `oneSided`: another debater is shown the other side's;
+   * `lacking`: what no comment states, where the other side has none.
    */
   opening(
     kind: PromptKind,
@@ -88,7 +88,7 @@ export interface RumorQuestions {
   ): Ask<View>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
-  /** A side's comments as text for its prompt; the text says so if there are none. */
+  /** A side's comments as text for its prompt; the text states it if there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
 

@@ -42,7 +42,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   while (debate.rounds < depth.rounds && !isOver(context, debate))
     debate.hear(yield* round(debate.turns({ last: debate.rounds + 1 === depth.rounds })))
 
-  // Lines 17–21, equation 5: what both say, or else what the judge J says.
+  // Lines 17–21, equation 5: what both debaters answer, or else what the judge J answers.
   const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))
   return conclude(debated(context, debate, reached))
 }

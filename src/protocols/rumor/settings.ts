@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '../preset.ts'
 
-/** Every switch of the rumor protocol. `config/gavel.yaml` says what each is for. */
+/** Every switch of the rumor protocol. `config/gavel.yaml` explains each. */
 export const rumorSettings = defineSettings({
   k: asSet(z.int().min(1).max(200)),
   rounds: asSet(z.int().min(0).max(10)),

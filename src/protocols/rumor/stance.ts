@@ -212,7 +212,7 @@ function countsOf(models: readonly string[]): [string, number][] {
   return [...counts].sort(([a, more], [b, less]) => less - more || (a < b ? -1 : 1))
 }
 
-/** Without a readable answer, uses the prompt for factual claims, which covers all comments; `degraded` says so. */
+/** Without a readable answer, uses the prompt for factual claims, which covers all comments; `degraded` names that. */
 export function kindIn(
   subjectivity: AnswerOrFailure<{ answer: 'Yes' | 'No' }>,
   degraded: string[],

@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
 /**
- * The times of a snapshot's comments, never counted from now, so that a replay says the same. Undefined for all of them
+ * The times of a snapshot's comments, never counted from now, so that a replay gives the same. Undefined for all of them
  * where none is a second after the post: a file without times has put them there.
  */
 export function timesIn({ post, comments }: Snapshot): TimeOf {

@@ -11,7 +11,7 @@ export const DECORATED_WORDS = 6
  */
 export const MOST_READ = 2_000
 
-/** What a text says that is too short to have decoration. */
+/** The words of a text that is too short to have decoration. */
 export function shortKey(plain: string): string {
   const short = plain
     .replace(MENTION, ' ')

@@ -10,7 +10,7 @@ export interface Picture {
   /** From 1, in the post's order. */
   readonly number: number
   readonly url: string | null
-  /** What the author says that it shows: a claim, like the text. */
+  /** The author's description of it: a claim, like the text. */
   readonly alt: string | null
   /** What the vision model saw; null if it has not looked, or could not. */
   readonly description: string | null

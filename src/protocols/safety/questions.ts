@@ -50,13 +50,13 @@ export interface SafetyTurn {
   readonly standIn: number | null
 }
 
-/** What a debater is told of the other, and whether that is anything that the other said. */
+/** The text that a debater sees of the other, and whether it holds words of the other. */
 export interface Opponent {
   readonly words: string
   readonly spoken: boolean
 }
 
-/** What the arbiter and the debaters are told about the case: input and brief, as in the prompts. */
+/** The parts of the case that the arbiter and the debaters see: input and brief, as in the prompts. */
 export interface Grounds {
   readonly input: string
   readonly brief: string
@@ -110,7 +110,7 @@ export function questions(
         trajectories: trajectories(log, settings),
         both: settings.strict && settings.loose ? YES : '',
         debated: log.length > 0 ? YES : '',
-        // Of a single round nothing can be told beyond what it says.
+        // A single round shows nothing beyond its own words.
         moved: log.some(({ round }) => round > 1) ? YES : '',
         missing: log.some(({ said }) => said === null) ? YES : '',
       }),
@@ -237,13 +237,13 @@ export function briefIn(brief: Brief, precedents: readonly Neighbour[], fence: F
   return fence('brief', [`Summary: ${brief.summary}`, ...compared, `Patterns: ${brief.patterns}`].join('\n'))
 }
 
-/** What a debater is told about the other's last turn; `isKnown`: it was told of it before, since a later one was lost. */
+/** The text that a debater sees of the other's last turn; `isKnown`: it has seen it before, since a later one was lost. */
 export function opponentIn(side: SafetySide, said: Assessment, fence: Fence, isKnown = false): string {
   const who = isKnown ? `The ${side} debater's new turn did not arrive. Before, it` : `The ${side} debater`
   return `${who} said, with a risk score of ${said.score}:\n${fence('argument', said.reasoning)}`
 }
 
-/** What a debater is told if there is no other. */
+/** The text for a debater without another. */
 export function aloneIn(other: SafetySide, settings: SafetySettings): string {
   return unlessPaper(
     settings,

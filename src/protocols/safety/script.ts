@@ -191,7 +191,7 @@ function* debated(grounds: Grounds, ask: SafetyQuestions, parts: Parts, degraded
 
 /**
  * The arbiter's ruling. With `imageArbiter: small-first`, a post with images is first ruled on by a small arbiter, if the last
- * round left both debaters on one side. Its ruling stands if it is certain; otherwise the arbiter rules, and is not told of it.
+ * round left both debaters on one side. Its ruling stands if it is certain; otherwise the arbiter rules, and does not see it.
  */
 function* arbitrated(
   grounds: Grounds,

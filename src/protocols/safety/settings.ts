@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '../preset.ts'
 
-/** Every switch of the safety protocol. `config/gavel.yaml` says what each is for. */
+/** Every switch of the safety protocol. `config/gavel.yaml` explains each. */
 export const safetySettings = defineSettings({
   rounds: asSet(z.int().min(1).max(3)),
   shelf: asSet(z.string().min(1)),

@@ -36,7 +36,7 @@ const CONNECT_MS = 10_000
 /** A question that takes longer is given up with its connection: the database may be gone without a word. */
 const ANSWER_MS = 120_000
 /**
- * Whoever writes holds up all others who do: a machine that is gone in mid-step does so for as long only. Rules that hold by what
+ * A writer holds up all other writers: a machine that is gone in mid-step does so for as long only. Rules that hold by what
  * was committed before, whatever the database's own default is.
  */
 const SESSION = {
@@ -62,7 +62,7 @@ const LOCKED = '55P03'
 
 /**
  * Connections to the record's database, at most so many. Each question fails by itself: with `RecordFull` where its disk is full, with
- * `RecordDamaged` where the server says that what it has is damaged.
+ * `RecordDamaged` where the server reports that its data are damaged.
  */
 export function database(
   { url, password, schema, tls }: DatabaseAddress,

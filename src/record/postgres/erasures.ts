@@ -42,7 +42,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
   counters.add('unread', -unread.length)
   await seals.shred(unread.map(({ k }) => k))
-  // What was judged since stays in the queue, whoever has claimed it.
+  // What was judged since stays in the queue, whichever person has claimed it.
   const queued = await sql.rows<{ protocol: string }>(
     'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
     s,
@@ -141,7 +141,7 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
   await indexed(writing, others)
 }
 
-/** A verdict, or a proposal, without what it says in words. */
+/** A verdict, or a proposal, without its free texts. */
 export async function strip(writing: WritingStep, id: string): Promise<void> {
   const { sql, counters, seals } = writing
   await seals.save()
@@ -161,7 +161,7 @@ export async function strip(writing: WritingStep, id: string): Promise<void> {
     id,
     id,
   )
-  // What a withdrawal published again says the same words.
+  // A verdict that a withdrawal published again has the same words.
   const rulings = await sql.rows<{ doc: number; id: string }>(
     'SELECT doc, id FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR restores = ?)',
     of?.s ?? null,

@@ -22,7 +22,7 @@ export interface PreparedTranscript {
   readonly words: SearchableText
 }
 
-/** How long it is worked at a time, in ms: whoever has the turn waits for this thread with each answer of the server. */
+/** The longest work at a time, in ms: the writer with the turn waits for this thread with each answer of the server. */
 const WORKED_MS = 2
 
 /** What of a batch can be made before its step begins: the most work of all, for which nothing of the tables is needed. */

@@ -94,7 +94,7 @@ async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {
 /**
  * Writes the keys anew once some of deleted words have waited for half of `within` (ms). The last bytes of these are gone then, and
  * nothing that was sealed under them can be read, wherever its own bytes still lie. Copied row by row: VACUUM keeps deleted rows for
- * whoever might still see them, another user's transaction, a replica or a prepared one, and does not say so.
+ * anything that might still see them, another user's transaction, a replica or a prepared one, and does not report that.
  */
 async function vacuumed(db: Database, within: number, now: number): Promise<void> {
   const [waiting] = await db.rows<{ since: number; last: number }>('SELECT since, last FROM erasing')
@@ -111,7 +111,7 @@ async function vacuumed(db: Database, within: number, now: number): Promise<void
       await sql.run(`INSERT INTO ${name} SELECT * FROM keys_before`)
       await sql.run('DROP TABLE keys_before')
     })
-    // Whoever else reads the keys waits behind it: it does not wait for long itself, and begins again.
+    // Any other reader of the keys waits behind it: it does not wait for long itself, and begins again.
     if (!isDone) return
   }
   const done = await db.run('DELETE FROM erasing WHERE last = ?', waiting.last)

@@ -99,7 +99,7 @@ function deciderOf({ decidedBy, json }: RulingEntry): string | null {
   return decision?.by ?? null
 }
 
-/** Whose transcripts have come, and what rests on a comment that is deleted, or says again what another did that rests on one. */
+/** Verdicts whose transcripts have come, and verdicts that rest on a deleted comment, or repeat one that does. */
 async function restsOf({ sql }: WritingStep, fresh: readonly Open[]) {
   const ids = fresh.flatMap(({ id, restores }) => (restores === null ? [id] : [id, restores]))
   const rows = await sql.rows<{ id: string; erased: boolean }>(
@@ -115,7 +115,7 @@ async function restsOf({ sql }: WritingStep, fresh: readonly Open[]) {
   return { heard: new Set(rows.map(({ id }) => id)), erased: ({ id }: Open) => gone.has(id) }
 }
 
-/** Without what is there, or comes twice; what says something else under an id that is there is marked. */
+/** Without what is there, or comes twice; a verdict with other content under an id that is there is marked. */
 async function notYetThere({ sql }: WritingStep, open: readonly Open[]): Promise<Open[]> {
   const rows = await sql.rows<{ id: string; hash: string }>(
     'SELECT id, hash FROM rulings WHERE id = ANY (?::text[])',

@@ -61,7 +61,7 @@ export class RecordErasures {
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
     )
-    // What was judged since stays in the queue, whoever has claimed it.
+    // What was judged since stays in the queue, whichever person has claimed it.
     this.#queue.requeueAll(s)
     if (of.kind === 'post')
       for (const { reply } of this.#sql.all<{ reply: string }>(
@@ -124,7 +124,7 @@ export class RecordErasures {
     return new Set(gone.map(({ comment }) => comment))
   }
 
-  /** A verdict, or a proposal, without what it says in words. */
+  /** A verdict, or a proposal, without its free texts. */
   strip(id: string): void {
     const said = this.#sql.get<{ n: number; json: string }>(
       "SELECT n, json FROM said WHERE id = ? AND said = 'proposal'",
@@ -135,7 +135,7 @@ export class RecordErasures {
       id,
       id,
     )?.s
-    // What a withdrawal published again says the same words.
+    // A verdict that a withdrawal published again has the same words.
     for (const { doc, id: own, json } of this.#sql.all<{ doc: number; id: string; json: string }>(
       `SELECT doc, id, json FROM rulings WHERE s = ? AND erased = 0 AND (id = ? OR json_extract(json, '$.restored.from') = ?)`,
       s ?? null,
@@ -184,7 +184,7 @@ export class RecordErasures {
     if (done.some(({ changes }) => Number(changes) > 0)) this.#mustTruncate = true
   }
 
-  /** Empties the log of what was erased. Whoever still reads an older state of the file holds it up: it is tried again. */
+  /** Empties the log of what was erased. A reader of an older state of the file holds it up: it is tried again. */
   truncate(): void {
     if (!this.#mustTruncate) return
     this.#since ??= Date.now()

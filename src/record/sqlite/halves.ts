@@ -89,7 +89,7 @@ export const threadHalf: StartHalf = (served) => {
   }
 }
 
-/** The same without a thread: whoever asks waits for it. */
+/** The same without a thread: the caller waits for it. */
 export const sameThreadHalf: StartHalf = (served) => {
   const answer = answering(served)
   const ask = async (asked: MethodCall) => {

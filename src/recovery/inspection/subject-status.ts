@@ -26,7 +26,7 @@ function dormantStanding(thread: Inspection['thread']): string {
   return dormantFor.length === 0 ? '' : ` It waits for ${dormantFor.join(', ')} to be resumed.`
 }
 
-/** What each protocol has said last: `rumor~p~r1 says rumor`. */
+/** The last verdict of each protocol: `rumor~p~r1 says rumor`. */
 function lastSaid(verdicts: readonly Verdict[]): string {
   return verdicts.map(saidBy).join(', ')
 }

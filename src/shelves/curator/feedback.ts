@@ -9,7 +9,7 @@ export type FeedbackOutcome =
   | { readonly outcome: 'proposed'; readonly proposal: Proposal; readonly was: string | null }
   /** The library has the proposal already, in whatever state. */
   | { readonly outcome: 'already-proposed' }
-  /** The verdict says the same. */
+  /** The verdict has the same label. */
   | { readonly outcome: 'agreed' }
   /** The same person has said something else since. */
   | { readonly outcome: 'superseded' }
@@ -19,7 +19,7 @@ export type FeedbackOutcome =
   /** There is nothing to learn from: no verdict, or no argument. */
   | { readonly outcome: 'unjudgeable'; readonly why: string }
   | { readonly outcome: 'curator-failed'; readonly why: string }
-  /** Learning was told to stop before this message's turn. */
+  /** Learning was stopped before this message's turn. */
   | { readonly outcome: 'left' }
 
 /** The part of a verdict that feedback is compared with. */

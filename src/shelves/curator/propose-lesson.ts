@@ -17,8 +17,8 @@ export interface CaseToCurate {
 }
 
 /**
- * Asks the curator for the lesson of a case and proposes it to the library. `earlier` are the proposals made before: whoever
- * says the same of the same verdict costs no second question, neither across runs nor within one.
+ * Asks the curator for the lesson of a case and proposes it to the library. `earlier` are the proposals made before: another reviewer who
+ * gives the same label to the same verdict costs no second question, neither across runs nor within one.
  */
 export function proposingLessons(
   {
@@ -37,7 +37,7 @@ export function proposingLessons(
 
   /**
    * `argument`: null where the transcript holds no post, undefined where there is no transcript. Resolves to null if it was
-   * told to stop meanwhile.
+   * stopped meanwhile.
    */
   return async (
     { feedback, shelf, verdict, kind }: CaseToCurate,

@@ -22,7 +22,7 @@ export interface LearningTally extends CuratorCost {
   /** No verdict, or no argument. */
   readonly unjudgeable: number
   readonly curatorFailed: number
-  /** Not finished, because learning was told to stop. */
+  /** Not finished, because learning was stopped. */
   readonly left: number
   /** Why some were refused or put aside, the most frequent first. */
   readonly reasons: readonly { readonly why: string; readonly messages: number; readonly first: string }[]

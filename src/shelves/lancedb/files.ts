@@ -44,7 +44,7 @@ export function watchedJsonFiles<Kept>(folder: string, schema: z.ZodType<Kept>) 
 
   return {
     ...files,
-    /** Null if there is none (any more). Those who ask at the same time are told the same. */
+    /** Null if there is none (any more). Callers at the same time get the same result. */
     read(name: string): Promise<Kept | null> {
       const under = reading.get(name)
       if (under !== undefined) return under

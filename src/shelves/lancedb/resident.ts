@@ -78,7 +78,7 @@ export function residentTables(
       const under = loading.get(name)
       if (under !== undefined) return under
       const mine = load(name).then((one) => {
-        // What was changed or dropped meanwhile is read again by whoever asks next.
+        // What was changed or dropped meanwhile is read again for the next caller.
         if (loading.get(name) === mine) keep(name, one)
         return one.rows
       })

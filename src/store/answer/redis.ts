@@ -33,7 +33,7 @@ export function redisAnswers(
     await announced(() => subscriber?.subscribe(channel, dropped))
   }
 
-  /** Announcements save waiting: where they are refused, whoever waits looks each second. */
+  /** Announcements save waiting: where they are refused, waiting clients poll each second. */
   const announced = async (step: () => Promise<unknown> | undefined) => {
     try {
       await step()

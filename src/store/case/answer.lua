@@ -10,7 +10,7 @@
 --@arg entry             JSON
 --@arg now               wall time, ms
 --@arg keep_shown        how long it is known which cases were shown something, ms
---@arg shown_to          the case, as whoever erases finds it
+--@arg shown_to          the case, as the eraser finds it
 --@arg shown[]           the owners of what a lookup found
 local status, latest = unpack(redis.call('HMGET', case, 'status', 'run'))
 if status ~= 'open' or latest ~= run then return { 'stale', 0 } end

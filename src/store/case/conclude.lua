@@ -49,7 +49,7 @@ local entry = redis.call('XADD', outbox, '*', unpack(fields))
 redis.call('HSET', case, 'status', 'concluded', 'entry', entry)
 if redis.call('ZREM', open, id) == 1 then count_open(open, member, -1) end
 redis.call('ZREM', unworked, id)
--- The machines' last ruling, for whoever takes a human verdict back. What may quote other subjects is not kept.
+-- The machines' last ruling, for the withdrawal of a human verdict. What may quote other subjects is not kept.
 local kept = redis.call('HEXISTS', case, 'shown') == 0 and verdict or nil
 if is_beneath then
   -- It is never a verdict's, nor another proposal's, also when the thread is forgotten.

@@ -43,7 +43,7 @@ const decide = script('thread/decide', {
   ],
 })
 
-/** How long it is told what came of a decision, in ms: whoever made it waits some seconds. */
+/** How long the outcome of a decision can be read, in ms: its sender waits some seconds. */
 const KEEP_TOLD_MS = 3_600_000
 /** A decision is written again if its subject changes meanwhile; after this many tries something else is wrong. */
 const TRIES = 100

@@ -22,7 +22,7 @@ import { type Turns, turns } from './turns.ts'
 /** How long a worker pauses after an error of its own, in ms. */
 const REST_MS = 1_000
 /**
- * Longest wait for a job, in s. Jobs wake a worker at once; but whoever was killed just as it woke leaves its job to those
+ * Longest wait for a job, in s. Jobs wake a worker at once; but a worker that was killed just as it woke leaves its job to those
  * that look again.
  */
 const LONGEST_WAIT_S = 5

@@ -1,4 +1,4 @@
--- Raises the watermark, and notes which offsets are durable. Returns the same as incarnation/begin, which says that data were
+-- Raises the watermark, and notes which offsets are durable. Returns the same as incarnation/begin, which reports that data were
 -- lost if the caller's token does not hold for them; and those of the entries that are handed to this publisher here.
 --@include server-run
 --@key incarnation

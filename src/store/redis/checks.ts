@@ -52,7 +52,7 @@ export async function redisFindings(client: Redis, settings: CheckSettings): Pro
 }
 
 /**
- * The rest of what is promised only under some settings, which a server tells only whoever may read its configuration: warnings,
+ * The rest of what is promised only under some settings, which a server reveals only to users who may read its configuration: warnings,
  * for `gavel doctor` alone.
  */
 export async function configurationFindings(client: Redis, settings: CheckSettings): Promise<RedisFinding[]> {

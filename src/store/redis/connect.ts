@@ -290,7 +290,7 @@ export async function checkRedis(client: Redis, settings: RedisSettings): Promis
   }
 }
 
-/** What ioredis says of a server, of sentinels and of a cluster's nodes that took a connection and were silent. */
+/** ioredis's messages about a server, of sentinels and of a cluster's nodes that took a connection and were silent. */
 const SILENT = /Socket timeout|Command timed out|^timeout$/m
 const ANYTHING_ELSE = 'Set REDIS_URL, or start local servers with "gavel stack".'
 

@@ -63,8 +63,8 @@ export async function checkSchema(client: Redis, { incarnation }: Keys): Promise
 
 /**
  * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
- * knows of a loss if the id is gone (emptied; forgotten, if only the verdicts topic tells so), or if the data began the server's current run with a lower watermark than
- * the process was once told (an older dump, a replica that was behind). For 3 s after each start of a server nothing is
+ * knows of a loss if the id is gone (emptied; forgotten, if only the verdicts topic shows that), or if the data began the server's current run with a lower watermark than
+ * the process has once read (an older dump, a replica that was behind). For 3 s after each start of a server nothing is
  * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
 export function redisIncarnation(client: Redis, keys: Keys) {

@@ -98,7 +98,7 @@ export interface Keys {
   revisions(member: string): string
   /** Hash: what people decided of a subject (include/decided.lua). It outlives the thread. */
   decided(member: string): string
-  /** String: what came of a decision, by its PARTITION@OFFSET, for whoever waits for that. */
+  /** String: what came of a decision, by its PARTITION@OFFSET, for clients that wait for that. */
   told(of: string): string
   /** Set: the runs that read a forgotten thread's messages, to judge it again; nothing was said or deleted in it since. */
   watched(member: string): string

@@ -7,7 +7,7 @@ for _, command in ipairs(commands) do
   for word in string.gmatch(command, '%S+') do words[#words + 1] = word == 'KEY' and probe or word end
   local reply = redis.pcall(unpack(words))
   local said = type(reply) == 'table' and reply.err or ''
-  -- Redis 7.2 says that there is an ACL failure, older ones name the user.
+  -- Redis 7.2 reports an ACL failure, older ones name the user.
   if string.find(said, 'NOPERM') or string.find(said, 'ACL failure') or string.find(said, 'The user executing the script') then
     denied[#denied + 1] = command
   end

@@ -51,7 +51,7 @@ const REFUSALS: Readonly<Record<string, RedisRefusal>> = {
   },
 }
 
-/** What Redis 6 says of an error inside a script stands before the reply's own word. */
+/** Redis 6 puts words about a script's error before the reply's own word. */
 const WORD = /^(?:ERR Error running script .*?: -?)?([A-Z]+) /
 
 /** How a script's command is refused to its user: without the word, by Redis 7 and before it. */

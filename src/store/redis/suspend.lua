@@ -1,5 +1,5 @@
 -- Ends the incarnation, so that no process's fencing token is valid until a new one is created; returns 1 if it had already
--- ended, and the server's run. Whoever suspends last is the one to create it.
+-- ended, and the server's run. The process that suspends last creates it.
 --@include server-run
 --@key incarnation
 --@arg recovery          the caller's name

@@ -28,9 +28,9 @@
 --@arg at                when it arrived, ms
 --@arg now               wall time, ms
 --@arg keep              how long is kept what people decided of which nothing stands, ms
---@arg keep_told         how long it is told what came of a decision, ms
+--@arg keep_told         how long the outcome of a decision can be read, ms
 --@arg scope             what the ids of the subject's verdicts have before their number
---@arg number            the verdict's, as the caller was told; empty at first
+--@arg number            the verdict's, as the caller has read it; empty at first
 --@arg machine           the machines' last ruling, likewise; beneath the human verdict, if one stands
 --@arg verdict           JSON; empty to have the subject judged anew
 --@arg transcript        JSON
@@ -94,7 +94,7 @@ end
 local id, outcome = scope .. number, withdraw == '1' and 'withdrawn' or 'stands'
 if withdraw == '1' then
   for _, name in ipairs({ 'id:', 'machine:' }) do redis.call('HDEL', decided, name .. protocol) end
-  -- What machines said last, also for whoever decides again.
+  -- What machines said last, also for a later decision.
   if post and kept ~= '' then redis.call('HSET', thread, 'ruling:' .. protocol, kept)
   else redis.call('HDEL', thread, 'ruling:' .. protocol) end
 else

@@ -54,7 +54,7 @@ local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
 local final, gone, unread, last_place = stored[4], stored[5], stored[6] or stored[7], stored[8]
 local expired = stored[9] or not (at or gone or unread) and is_forgotten(thread, revisions, decided)
--- Whoever has read its messages, to judge it again, lacks these.
+-- A run that has read its messages, to judge it again, lacks these.
 if expired then redis.call('DEL', watched) end
 if with_origins == '0' and not (at or gone or unread or expired) then return 'origins' end
 local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11]

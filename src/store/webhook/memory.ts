@@ -25,7 +25,7 @@ interface Kept {
 
 /**
  * Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. What may still be
- * sent of a verdict `leftOf` says.
+ * sent of a verdict `leftOf` returns.
  */
 export function memoryWebhooks(
   clock: Clock,

@@ -1,4 +1,4 @@
--- Queues a parked delivery again, unless its lane has something newer or its content is gone; says which.
+-- Queues a parked delivery again, unless its lane has something newer or its content is gone; returns which.
 --@include time
 --@key root              what the keys of all deliveries begin with
 --@arg id

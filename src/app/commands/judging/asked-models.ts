@@ -7,7 +7,7 @@ const WAIT_MS = 10_000
 
 /**
  * Those of the models that their endpoint does not have, by one tiny question to each. An endpoint that does not answer, or
- * refuses for another reason, says nothing of its models: that is found out by the first real question.
+ * refuses for another reason, reveals nothing about its models: the first real question finds that out.
  */
 export async function missingModels(model: Model, names: readonly string[], signal: AbortSignal): Promise<string[]> {
   const missing = await Promise.all(
@@ -29,7 +29,7 @@ const MOST_TRIES = 10
 
 /**
  * Asks the first model of each chain one tiny question, before anything is started for them. Rejects with why an endpoint is
- * given up, if one is: nobody answers, or what it says is the operator's to mend and the chain has no other model.
+ * given up, if one is: nobody answers, or the operator has to mend what it reports and the chain has no other model.
  */
 export async function untilAnswered(
   { model, dead }: WatchedEndpoint,

@@ -50,7 +50,7 @@ export interface FileJudging {
   readonly secret?: string
 }
 
-/** Told what happens to the file's subjects, as it happens. */
+/** Listeners to what happens to the file's subjects, as it happens. */
 export interface FileJudgingIo {
   readonly signal: AbortSignal
   /** `json`: both records as they would be on their topics. */
@@ -63,7 +63,7 @@ export interface FileJudgingIo {
   unrouted(count: number): void
   /** An error that did not end the run, in words. */
   failed(why: string): void
-  /** So many subjects wait to be judged, or are; told now and then. */
+  /** So many subjects wait to be judged, or are being judged; reported now and then. */
   left?(count: number): void
 }
 
@@ -159,7 +159,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   if (dead !== null && !io.signal.aborted) throw dead
 }
 
-/** How often it is told how much is left, in ms. */
+/** How often the remaining work is reported, in ms. */
 const TOLD_EVERY_MS = 500
 
 function reportingTo(io: FileJudgingIo): Report {

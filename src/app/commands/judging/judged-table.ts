@@ -25,7 +25,7 @@ interface Row {
   readonly verdicts: Map<string, Verdict>
 }
 
-/** Gathers verdicts, to show them as a table by subject: what it says, and what each protocol says of it. */
+/** Gathers verdicts, to show them as a table by subject: its text, and each protocol's label. */
 export function judgedTable() {
   const rows = new Map<string, Row>()
   const protocols = new Set<string>()
@@ -39,7 +39,7 @@ export function judgedTable() {
       row.comments = Math.max(row.comments, subject.safeParse(snapshot).data?.comments?.length ?? 0)
       row.verdicts.set(verdict.protocol, verdict)
     },
-    /** Null where there is nothing to show; in place of a table that is too long, a line that says so. */
+    /** Null where there is nothing to show; in place of a table that is too long, a line about that. */
     drawing(): Drawing | string | null {
       if (rows.size === 0) return null
       if (rows.size > MOST_SUBJECTS)

@@ -6,7 +6,7 @@ import type { Settings } from '../../../../config/schema.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { userOf } from '../../../data-files/in-use.ts'
 
-/** Where a run's answers are kept unless the command says where, in the folder in which it is run. */
+/** Where a run's answers are kept unless the command names a folder, in the folder in which it is run. */
 export const RUNS = join('.gavel', 'runs')
 /** Runs that are kept, and what they may take together: when another begins, those that were used longest ago go. */
 const MOST_RUNS = 20

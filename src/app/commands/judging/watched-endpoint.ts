@@ -17,7 +17,7 @@ export interface WatchedEndpoint {
 const NEVER_ANSWERED = { calls: 4, ms: 2_000 }
 /** …and after the usual tries where it has. */
 const ANSWERED_BEFORE = { calls: 20, ms: 30_000 }
-/** What the gateway is told of a question that is not answered any more: it ends with the command. */
+/** The error that the gateway gets for a question that is not answered any more: it ends with the command. */
 const WAIT_MS = 600_000
 
 /**
@@ -70,7 +70,7 @@ export function watchedEndpoint(
                 remedyFor(error.operatorAction, endpointOf(name)),
               )
           } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(request.model, error)
-          // Whatever else it says, it answers.
+          // Any other error is an answer.
           else if (
             error instanceof PermanentError ||
             (error instanceof RetryLaterError && error.code === 'rate-limited')

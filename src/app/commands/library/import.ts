@@ -52,7 +52,7 @@ const NAMED = 20
 const TRIES = 6
 const PAUSE_MS = 1_000
 
-/** `gavel library import`: fills a shelf, and says what was done and who will be shown it. */
+/** `gavel library import`: fills a shelf, and reports what was done and who will be shown it. */
 export const command: Command<ImportOptions, ImportResult> = {
   options: [
     new Option('--shelf <name>', 'shelf to import to; created if missing').makeOptionMandatory(),
@@ -100,7 +100,7 @@ Example:
 
 /**
  * Imports a file's labelled texts to a shelf, as one change. Items that are already there are not embedded again: to
- * continue a broken import, simply run it again. Throws an `OperatorError` that says how far it got.
+ * continue a broken import, simply run it again. Throws an `OperatorError` with the progress so far.
  */
 export async function importShelf(
   settings: LibraryCommandSettings,
@@ -149,7 +149,7 @@ export async function importShelf(
   })
 }
 
-/** The labels that whoever searches a shelf knows; undefined where nobody says. */
+/** The labels that the shelf's searchers know; undefined where no protocol names any. */
 function labelsFor(protocols: ReturnType<typeof makeProtocols>, shelf: string): readonly string[] | undefined {
   const known = protocols.flatMap(({ shelfLabels = {} }) => entryOf(shelfLabels, shelf) ?? [])
   return known.length === 0 ? undefined : [...new Set(known)]

@@ -17,7 +17,7 @@ interface SearchOptions {
 
 /**
  * `gavel library search`: the nearest items to a text, as a protocol would get them: items with the same text are left
- * out. Ends with an `OperatorError` that says why a shelf can't be searched.
+ * out. Ends with an `OperatorError` with the reason why a shelf can't be searched.
  */
 export const command: Command<SearchOptions, SearchResult> = {
   options: [

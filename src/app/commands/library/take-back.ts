@@ -17,7 +17,7 @@ interface TakenBack {
 
 /**
  * `gavel library take-back`: takes one item off its shelf, then names the verdicts that it touched. Ends with an
- * `OperatorError` that says so if the item was taken back but the verdicts can't be read.
+ * `OperatorError` if the item was taken back but the verdicts can't be read.
  */
 export const command: Command<TakeBackOptions, TakenBack> = {
   options: [

@@ -8,7 +8,7 @@ import { withLibrary } from './with-library.ts'
 
 /**
  * `gavel library touched`: prints the verdicts whose evidence names a precedent, one per line. The precedent is given
- * by its own id, its proposal's id, or the id of the change that put it on its shelf. Says on standard error where it
+ * by its own id, its proposal's id, or the id of the change that put it on its shelf. Prints on standard error where it
  * is, and whose feedback it came from. Reads the verdicts topic from its beginning to its end; verdicts are found as
  * long as the topic keeps them.
  */

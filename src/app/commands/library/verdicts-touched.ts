@@ -77,7 +77,7 @@ export function touchedLine({
   return parts.join('  ')
 }
 
-/** Says how many there are, and how many of them are current. */
+/** Prints how many there are, and how many of them are current. */
 export function tellCount(touched: readonly TouchedVerdict[], { terminal }: Pick<Invocation, 'terminal'>): void {
   const subjects = new Set(touched.map(subjectKey)).size
   const standing = touched.filter(({ stands }) => stands).length

@@ -42,7 +42,7 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
       if (claimed.outcome !== 'claimed')
         throw new OperatorError('No such item waits. To decide all the same: "gavel decide".')
       const { subject, protocol, revision, reasons } = claimed.item
-      // Not told by the item's reasons alone: they may have changed since it was shown, and then a blind word would overrule.
+      // Not decided by the item's reasons alone: they may have changed since it was shown, and then a blind word would overrule.
       if (reasons.includes('second-opinion') && options.opinion !== true)
         throw new OperatorError('It is a second opinion, which changes no verdict: send it with --opinion.')
       const asked: DecideOptions = {

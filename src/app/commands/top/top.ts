@@ -96,7 +96,7 @@ function openScreen(out: NodeJS.WriteStream): Screen | null {
   process.on('exit', close)
   out.write(OPEN)
   return {
-    // A terminal that does not know its size says 0.
+    // A terminal that does not know its size reports 0.
     look: () => ({ columns: out.columns || 80, colours: out.hasColors?.() ?? false }),
     draw(lines) {
       const shown = lines.slice(0, Math.max(1, (out.rows || 24) - 1))

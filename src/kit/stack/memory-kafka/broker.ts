@@ -19,7 +19,7 @@ interface Api {
 
 /**
  * Kafka's protocol over memory, one node: of each kind of request the one version that is named beside it. `address` is where
- * clients are told to connect.
+ * clients are to connect.
  */
 export function memoryBroker(address: BrokerAddress) {
   const logs = logRequests(address)

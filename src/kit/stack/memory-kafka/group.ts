@@ -11,7 +11,7 @@ import {
 
 /**
  * One consumer group, by the classic protocol (KIP-62): when a member joins, leaves or misses its heartbeats, all others have
- * to join again; when they have, or the time for it is up, the leader assigns the partitions and each member is told its own.
+ * to join again; when they have, or the time for it is up, the leader assigns the partitions and each member gets its own.
  */
 export function consumerGroup() {
   const group = groupMembership()

@@ -6,7 +6,7 @@ export interface JoinRequest {
   readonly clientId: string
   readonly sessionMs: number
   readonly rebalanceMs: number
-  /** What it says of itself to each of the assignment protocols that it knows, the preferred one first. */
+  /** Its metadata for each of the assignment protocols that it knows, the preferred one first. */
   readonly protocols: ReadonlyMap<string, Buffer>
 }
 

@@ -7,7 +7,7 @@ export interface Request {
 }
 /** Reads one kind of request and answers it; null where the client wants no answer. */
 export type Handler = (request: Request) => Wire | null | Promise<Wire | null>
-/** Where clients are told to connect. */
+/** The address to which clients are to connect. */
 export type BrokerAddress = () => { host: string; port: number }
 
 /** The id of the one node. */
@@ -19,12 +19,12 @@ interface OfTopic<Part> {
   readonly partitions: readonly Part[]
 }
 
-/** What a request says of partitions, grouped by topic; `part` reads what it says of one. */
+/** The partitions of a request, grouped by topic; `part` reads one. */
 export function byTopic<Part>(body: WireReader, part: () => Part): OfTopic<Part>[] {
   return body.list(() => ({ topic: body.text(), partitions: body.list(part) }))
 }
 
-/** An answer grouped by topic as the request was; `answer` writes what it says of one partition. */
+/** An answer grouped by topic as the request was; `answer` writes one partition. */
 export function answerByTopic<Part>(of: readonly OfTopic<Part>[], answer: (topic: string, part: Part) => Wire): Wire {
   return list(of, ({ topic, partitions }) => [...text(topic), ...list(partitions, (part) => answer(topic, part))])
 }

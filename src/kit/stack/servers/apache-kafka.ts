@@ -20,7 +20,7 @@ export interface ApacheKafkaOptions {
   readonly say: SayLine
   /** Where the jars are kept for the next time. Default: .cache in the project. */
   readonly cacheDirectory?: string
-  /** Addresses of proxies: for each the broker opens a listener of its own, and tells whoever comes there to use the proxy. */
+  /** Addresses of proxies: for each the broker opens a listener of its own, and refers its clients to the proxy. */
   readonly proxies?: readonly string[]
   /** A second listener, which asks for TLS and a user and password: `settings` then lead to it. */
   readonly secured?: SecuredListener
@@ -62,7 +62,7 @@ export interface ApacheKafka extends RestartableServer {
 /**
  * Apache Kafka itself: one node in KRaft mode on 127.0.0.1, of the version that config/kafka/pom.xml names, without
  * automatic topics. The first start takes Maven and its registry; later ones only Java. Fails with UnavailableError,
- * which says what is missing, where Java 17, Maven or the registry can't be had.
+ * which names what is missing, where Java 17, Maven or the registry can't be had.
  */
 export async function startApacheKafka(options: ApacheKafkaOptions): Promise<ApacheKafka> {
   const { say, cacheDirectory = defaultCacheDirectory(), proxies = [], secured } = options
@@ -117,7 +117,7 @@ interface Installation {
 // A short-lived broker on a busy machine: quick to start matters more than top speed or a small pause.
 const JVM = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
 const ERRORS_ONLY = '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'
-// By its full name, so that Maven's message says why it could not be fetched.
+// By its full name, so that Maven's message explains why it could not be fetched.
 const COPY_JARS = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies'
 const POM = join(root, 'config', 'kafka', 'pom.xml')
 

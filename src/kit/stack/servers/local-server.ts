@@ -31,7 +31,7 @@ export interface RestartableServer extends LocalServer {
   restart(): Promise<void>
 }
 
-/** This machine has not what the server takes. The message says what is missing and which ways lead on. */
+/** This machine lacks something that the server needs. The message names it, and the ways to get it. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
@@ -133,7 +133,7 @@ async function isFree(port: number): Promise<boolean> {
 }
 
 // The shell becomes the server, so that its process id is the server's. Before that it leaves a watch behind, which
-// reads from a pipe that only our process holds: the word `done` says that the server has ended, an end of file that our
+// reads from a pipe that only our process holds: the word `done` means that the server has ended, an end of file that our
 // process is gone.
 const WATCHED = `
 folder=$1; server=$$; shift

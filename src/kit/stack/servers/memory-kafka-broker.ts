@@ -1,4 +1,4 @@
-// A process of its own for the in-memory broker, which says where it listens.
+// A process of its own for the in-memory broker, which reports where it listens.
 import { writeSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { memoryBroker } from '../memory-kafka/broker.ts'

@@ -25,7 +25,7 @@ export type ServerDialect = {
   /** What becomes of messages with these roles. Roles that are not named are read. */
   readonly roles?: Readonly<Record<string, { readonly lost: true } | { readonly says: string }>>
   readonly form: Form
-  /** What it says to an image; null: it is seen. One that is lost is left out, and nothing said. */
+  /** Its error for an image; null: it is seen. One that is lost is left out without an error. */
   readonly images: string | null | { readonly lost: true }
   /** Gives log probabilities where they are asked for. */
   readonly logprobs: boolean
@@ -43,7 +43,7 @@ export type ServerDialect = {
   readonly strips?: readonly string[]
   readonly embeddings: boolean
   readonly models: readonly ListedModel[]
-  /** By path what it says at an interface of its own. */
+  /** By path its answers at an interface of its own. */
   readonly own?: Readonly<Record<string, unknown>>
 }
 
@@ -70,9 +70,9 @@ type Form = {
   /** What becomes of each kind of `response_format`. */
   readonly json_schema: 'kept' | 'ignored'
   readonly json_object: 'kept' | 'ignored'
-  /** What it says to `json_object` where no message has the word; null: nothing. */
+  /** Its error for `json_object` where no message has the word; null: none. */
   readonly jsonWord: string | null
-  /** Keywords that a schema may not hold, with what it says; `{value}` stands for the keyword. */
+  /** Keywords that a schema may not hold, with its error; `{value}` stands for the keyword. */
   readonly keywords?: { readonly refused: readonly string[]; readonly says: string }
   /** How an answer looks that no form holds. */
   readonly loose: 'bare' | 'fenced' | 'chatty'
@@ -96,9 +96,9 @@ type Thinking = {
 
 type ListedModel = {
   readonly id: string
-  /** When it is switched off, as OpenAI's list says it: a date, or null; left out where a list has no such field. */
+  /** When it is switched off, as OpenAI's list gives it: a date, or null; left out where a list has no such field. */
   readonly shutdown_date?: string | null
-  /** The room for a question and its answer, in tokens: as vLLM says it, and as llama.cpp does. */
+  /** The room for a question and its answer, in tokens: in vLLM's form, and in llama.cpp's. */
   readonly max_model_len?: number
   readonly meta?: { readonly n_ctx: number; readonly n_ctx_train: number }
 }

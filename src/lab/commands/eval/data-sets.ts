@@ -20,7 +20,7 @@ const RATINGS = 'A column with the name of an aspect holds its ratings (docs/dat
 const NAMED_RATINGS = 10
 
 /**
- * Reads a labelled file and draws the sample. Lines that can't be read are told to `bad`. Throws an `OperatorError` where
+ * Reads a labelled file and draws the sample. Lines that can't be read are reported to `bad`. Throws an `OperatorError` where
  * nothing is left to judge, or there are fewer items than were asked for.
  */
 export async function dataSet(

@@ -191,7 +191,7 @@ function wantedOf({ given, sample, batch }: FilePlan, options: EvalOptions) {
   }
 }
 
-/** Prints an evaluation: as JSON whole, else what it says and its tables. */
+/** Prints an evaluation: as JSON whole, else its findings and its tables. */
 function printEvaluation(
   evaluation: Evaluation,
   compared: readonly DataComparison[],
@@ -235,7 +235,7 @@ function printEvaluation(
 
 /**
  * Writes the evaluation into the folder, which is there: whole as JSON, as pages in Markdown and HTML, its main table as CSV and LaTeX,
- * and a page of all items. A kill leaves no half of one. `texts` are shown where they are given. Says what was written.
+ * and a page of all items. A kill leaves no half of one. `texts` are shown where they are given. Prints what was written.
  */
 async function writeReports(
   folder: string,

@@ -24,7 +24,7 @@ import type { EvalOptions } from './options.ts'
 import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
 
-/** Judges the table. Null where `--what-if` only told what it would cost. */
+/** Judges the table. Null where `--what-if` only estimated the cost. */
 export async function judgeTable(
   settings: Settings,
   table: PlannedTable,

@@ -23,7 +23,7 @@ export interface JudgedCase {
 /** The shelf of a row that learns: empty at first, and filled with the lessons of each batch after it was judged. */
 interface LearningRow {
   readonly library: Library
-  /** Asks the curator about every case, and shelves what it says. Resolves to the number of cases of which it made nothing. */
+  /** Asks the curator about every case, and shelves its lessons. Resolves to the number of cases of which it made nothing. */
   learn(cases: readonly JudgedCase[], io: { signal: AbortSignal; progress: (line: string) => void }): Promise<number>
   close(): Promise<void>
 }

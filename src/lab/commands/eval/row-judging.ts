@@ -26,7 +26,7 @@ export interface ItemsToJudge {
 
 /** What a row's judging has brought. */
 export interface JudgedRow {
-  /** Of every item, in the items' order; an item without a verdict has no label, and says why. */
+  /** Of every item, in the items' order; an item without a verdict has no label, and a reason. */
   readonly outcomes: readonly ItemOutcome[]
   /** What could not be read or judged, in words. */
   readonly refused: readonly string[]
@@ -136,7 +136,7 @@ function kindOf(kind: ProtocolKind, { how }: RowPlan, draws: number): ProtocolKi
   return kind
 }
 
-/** What a verdict says beside its label: how sure it is, and how its voters voted. */
+/** The parts of a verdict beside its label: how sure it is, and how its voters voted. */
 function saidBeside(kind: ProtocolKind, { how }: RowPlan, verdict: ConfidenceBasis): Parameters<typeof outcomeOf>[3] {
   if (how.by === 'self-consistency') return { confidence: verdict.scores.agreement ?? null, votes: null }
   if (how.by !== 'protocol') return { confidence: null, votes: null }

@@ -7,7 +7,7 @@ import { CHAIN_OF_THOUGHT } from './evaluation.ts'
 export type ExtraRows = 'none' | 'baselines' | 'all' | 'thrifty'
 export const BESIDE = ['none', 'baselines', 'all', 'thrifty'] as const satisfies readonly ExtraRows[]
 
-/** What a protocol judges, and how it says so. */
+/** The subject that a protocol judges, and the form of its labels. */
 export type Judges = Pick<Protocol, 'labels' | 'scales' | 'subject' | 'learns'>
 
 /**

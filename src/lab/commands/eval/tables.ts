@@ -124,7 +124,7 @@ export function paperTable(
   }
 }
 
-/** The row, or one that nothing judges and that says why, where an aspect's steps were not calibrated, or for another model. */
+/** The row, or one that nothing judges and that has a reason, where an aspect's steps were not calibrated, or for another model. */
 function withCalibratedSteps(settings: Settings, kind: ProtocolKind, row: RowPlan): RowPlan {
   if (row.how.by !== 'protocol') return row
   const own = entryOf(settings.protocols, kind.name)

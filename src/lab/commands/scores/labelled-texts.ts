@@ -24,7 +24,7 @@ export interface TextFields extends FileReading {
 const MOST_BYTES = 20_480
 
 /**
- * The texts of a table or of JSON Lines, with their labels. Lines that can't be read are told to `bad` and left out. Throws an `OperatorError`
+ * The texts of a table or of JSON Lines, with their labels. Lines that can't be read are reported to `bad` and left out. Throws an `OperatorError`
  * where none can be read, or all have one label: such a file tells nothing of thresholds.
  */
 export async function readTexts(

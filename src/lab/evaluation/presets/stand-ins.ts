@@ -31,7 +31,7 @@ type Answered = Pick<EvaluationCell, 'row' | 'why' | 'answered'>
 
 /**
  * The cells with the names of their rows. A row that the paper calls by a model keeps its name only where that model answered;
- * else it says who did, and for whom: `[mine for GPT3.5] + S2MAD`.
+ * else it names the model that did, and the one in whose place: `[mine for GPT3.5] + S2MAD`.
  */
 export function namedByAnswers<Of extends Answered>(
   cells: readonly Of[],

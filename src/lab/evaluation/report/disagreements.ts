@@ -2,7 +2,7 @@ import type { EvaluationCell } from '../evaluation.ts'
 import type { ItemOutcome } from '../outcomes.ts'
 import { foreign, html, type Markup } from './markup.ts'
 
-/** A verdict that says it is so sure, and is wrong, is worth a look. */
+/** A wrong verdict of at least this confidence is worth a look. */
 const SURE = 0.8
 /** So many items are shown. */
 const MOST = 20
@@ -10,13 +10,13 @@ const MOST = 20
 /** An item that is judged other than people say, and why it is worth a look. */
 export interface Disagreement {
   readonly outcome: ItemOutcome
-  /** The same item in the row that is compared with, where that row says something else. */
+  /** The same item in the row that is compared with, where that row has another label. */
   readonly other: ItemOutcome | null
   readonly sure: boolean
 }
 
 /**
- * What is most telling of where the verdicts of a row and people disagree: items of which `beside` says something else, and items
+ * What is most telling of where the verdicts of a row and people disagree: items for which `beside` has another label, and items
  * of which the verdict was sure; those that are both first, then the former, the surest first. Every item once, also
  * if it was judged several times. `wrong` are all disagreements.
  */

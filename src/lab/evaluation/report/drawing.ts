@@ -9,7 +9,7 @@ const { document } = parseHTML('<!doctype html><html><body></body></html>')
 
 /**
  * A drawing as SVG inside a figure, made without a browser. Colors are the page's variables, so that it is light, dark or printed
- * as the page is. `says` describes it to those who can't see it. Texts in `options` are escaped, and not cut: they must be printable.
+ * as the page is. `says` (the caption) describes it to those who can't see it. Texts in `options` are escaped, and not cut: they must be printable.
  */
 export function figure(title: string, says: string, options: PlotOptions): Markup {
   const drawn = plot({ width: WIDTH, ...options, document, className: 'drawing' })

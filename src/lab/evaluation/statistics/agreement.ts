@@ -70,7 +70,7 @@ function squaredDistance(
 
 /** What people themselves reach on labels on which they disagree. */
 export interface HumanCeiling {
-  /** How often one annotator says what most of the others say, ties of the others counted by their share. */
+  /** How often one annotator agrees with most of the others, ties of the others counted by their share. */
   readonly oneAgainstOthers: number
   /** The greatest mean share of annotators that any single label an item can have on its side. */
   readonly bestShare: number

@@ -51,7 +51,7 @@ export type StatisticKind = 'share' | 'other'
 
 /**
  * An estimate with the bootstrap interval over the units that were sampled (threads, events, authors, or single items).
- * `statistic` is null where it can't be computed of a sample, and `absent` says why of the whole one.
+ * `statistic` is null where it can't be computed of a sample, and `absent` is the reason for the whole sample.
  *
  * Of a share the interval is Wilson's for as many items as would make a share so uncertain: their number follows from the
  * deviation over resamples (Kish's effective sample size), and Student's t with a degree of freedom less than there are units

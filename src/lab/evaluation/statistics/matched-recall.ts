@@ -9,8 +9,8 @@ export interface MatchedClass {
 
 /**
  * A 95 % interval of the second judge's mean recall over classes less the first's. In each class it is Agresti and Min's adjusted
- * Wald interval for matched pairs (2005: half an item more in each of the four cells): where no item tells two judges apart, it
- * says how many might in a larger sample, which no resampling of these items can.
+ * Wald interval for matched pairs (2005: half an item more in each of the four cells): where no item distinguishes two judges, it
+ * shows how many might in a larger sample, which no resampling of these items can.
  */
 export function matchedRecallInterval(classes: readonly MatchedClass[]): {
   readonly low: number

@@ -52,7 +52,7 @@ local function all_items(frame)
   return items, #all / 2
 end
 
--- Returns each item, without a kind where the question is unknown or its answer has expired, and what `#` says.
+-- Returns each item, without a kind where the question is unknown or its answer has expired, and the fields of `#`.
 local function read_items(at, frame, items)
   local stored = redis.call('HMGET', frame, META, unpack(items))
   local meta = { next_look = NEVER, longest_ms = 0 }

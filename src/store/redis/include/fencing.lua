@@ -7,7 +7,7 @@ local function holds(incarnation, id, watermark, run)
   return not is_quiet(incarnation)
 end
 -- The same for what was read from Kafka, at the price of one command: the server's run is asked for only where the data name
--- another. Kafka still has what is refused; a loss that the caller was never told of passes.
+-- another. Kafka still has what is refused; a loss that the caller never learnt of passes.
 local function has_reached(incarnation, id, watermark, run)
   if id == '' then return true end
   local id_now, watermark_now, run_now = unpack(redis.call('HMGET', incarnation, 'id', 'watermark', 'run'))

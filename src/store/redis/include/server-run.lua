@@ -1,6 +1,6 @@
 --@include time
 -- A server's run lasts from its start to its end; Redis gives each a run id. A new run records the watermark of the data at its
--- start (the field end:RUN of the run before): a process that was told a higher watermark in an earlier run then knows of a
+-- start (the field end:RUN of the run before): a process that has read a higher watermark in an earlier run then knows of a
 -- loss, however far others have raised the watermark since.
 
 -- After a start of Redis no case is opened or concluded for this long, in ms: by then each process has compared its token.
@@ -24,7 +24,7 @@ local function is_quiet(incarnation)
   -- A clock that was set back must not extend it.
   return left > 0 and left <= QUIET_MS
 end
--- Whether the caller was told a watermark that these data have not reached.
+-- Whether the caller has read a watermark that these data have not reached.
 local function is_ahead(incarnation, watermark, run)
   local now = run_of(incarnation)
   local reached = (run == '' or run == now) and redis.call('HGET', incarnation, 'watermark')
