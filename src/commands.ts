@@ -13,7 +13,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'serve',
-    description: 'serves the HTTP door, which takes messages and returns verdicts; "gavel run" judges',
+    description: 'serves the HTTP API (the door), which takes messages and returns verdicts; "gavel run" judges',
     load: () => import('./app/commands/serve.ts'),
   },
   {
@@ -68,7 +68,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'scores',
     argument: '<file>',
     argumentIs: 'a table or JSON Lines with texts and labels',
-    description: 'scores labelled texts as the door does, to migrate old thresholds',
+    description: 'scores labelled texts as the HTTP API does, to migrate old thresholds',
     load: () => import('./lab/commands/scores/scores.ts'),
   },
 
@@ -87,7 +87,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'webhooks retry',
     argument: '<ids...>',
-    description: 'sends parked verdicts again, unless the subject has a newer one',
+    description: 'sends undelivered verdicts again, unless the subject has a newer one',
     load: () => import('./app/commands/webhooks/retry.ts'),
   },
   {
@@ -278,7 +278,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/protocols/resume.ts'),
   },
 
-  { path: 'keys', description: 'creates, lists and revokes API keys of the HTTP door' },
+  { path: 'keys', description: 'creates, lists and revokes keys of the HTTP API' },
   {
     path: 'keys create',
     description: 'creates a key, and prints it once',
@@ -294,7 +294,7 @@ export const COMMANDS: readonly ListedCommand[] = [
 
   {
     path: 'stack',
-    description: 'runs local Redis, Kafka and understudy until it is stopped',
+    description: 'runs local Redis, Kafka and a stand-in model (the understudy) until it is stopped',
     load: () => import('./kit/stack/command.ts'),
   },
   {

@@ -6,7 +6,7 @@ export const VERDICT_TEXTS = {
     judge: (rounds: number) =>
       rounds === 0 ? 'A judge decided.' : `A judge decided after ${inRounds(rounds)} of debate.`,
     arbiter: (rounds: number) => `The arbiter ruled after ${inRounds(rounds)} of debate.`,
-    majority: () => 'More than half of the perspectives said so.',
+    majority: () => 'More than half of the perspectives agreed.',
     scores: () => 'It was scored, aspect by aspect.',
     none: () => 'Nothing could be decided.',
     deleted: () => 'The subject was deleted.',
@@ -18,19 +18,20 @@ export const VERDICT_TEXTS = {
     revision: (number: number) => `revision ${number}`,
     forNow: 'for now',
     final: 'final',
-    finalMeans: 'No further look is planned. An edit, late comments or a person may still change it.',
+    finalMeans: 'No further revision is planned. An edit, late comments or a person may still change it.',
     forNowMeans: 'It is judged again when more comments have come.',
     at: 'decided',
     tenant: (tenant: string) => `tenant ${tenant}`,
     ofRevisions: (number: number, last: number) => `revision ${number} of ${last}`,
-    notStanding: 'A later revision stands.',
+    notStanding: 'A later revision is current.',
     openStanding: 'Open it',
-    contested: 'A near thing: the sides did not agree.',
-    conflicting: 'Another message has this id and says something else.',
+    contested: 'A narrow result: the sides did not agree.',
+    conflicting: 'Another message has this id and other content.',
     erased:
-      'A comment that this rested on was deleted: its words, and what was said of them, are gone. Label and numbers stay.',
+      'A comment that this rested on was deleted. Its words, and the texts about them, are gone. Label and numbers stay.',
     deleted: 'The subject was deleted. Ids and times are all that is kept.',
-    noTranscript: 'The argument of this revision is not in the record: it made room, was erased, or has not come yet.',
+    noTranscript:
+      'The argument of this revision is not in the record: it was dropped for space, was erased, or has not come yet.',
     unreadable: 'The argument was written by another version and can’t be shown.',
     cut: 'To fit into a message the argument was shortened:',
     claim: 'The post',
@@ -39,21 +40,20 @@ export const VERDICT_TEXTS = {
     image: 'Image',
     noImage: 'nobody described it',
     why: 'Why',
-    whyHuman: 'Why, in the words of who decided',
+    whyHuman: 'The person’s reason',
     whyModels: 'In the models’ own words',
     ruleSays: (rule: string, means: string) => `Rule ${rule}: ${means}`,
     carried: (revision: number) =>
-      `Little has changed since revision ${revision}: its argument stands, and is shown here.`,
-    overruled: (revision: number) =>
-      `A person decided. The machines’ argument of revision ${revision}, beneath that, is shown here.`,
-    withdrew: (name: string) => `Published again, for ${name} withdrew a human verdict:`,
+      `Little has changed since revision ${revision}: its argument still holds, and is shown here.`,
+    overruled: (revision: number) => `A person decided. The machines’ argument of revision ${revision} is shown here.`,
+    withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
     argument: 'The argument',
     round: (round: number) => (round === 0 ? 'First views' : `Round ${round}`),
     failed: (code: string) => `No answer (${code})`,
     shown: 'was shown',
     quotes: 'quotes',
     legend:
-      'The bar beside a comment: how far it supports what the post says (right, up to +1) or opposes it (left, down to −1). A model scored it, and may be wrong.',
+      'The bar beside a comment: how far it supports the post’s claim (right, up to +1) or opposes it (left, down to −1). A model scored it, and may be wrong.',
     bench: 'The decision',
     rule: 'Rule that was applied',
     perspectives: 'Perspectives',
@@ -84,20 +84,20 @@ export const VERDICT_TEXTS = {
     otherPrompts: 'Prompts or settings have changed.',
     timeline: 'What happened',
     judged: 'Judged',
-    calls: 'What it took',
+    calls: 'Calls and cost',
     callsSum: (calls: number, hits: number) =>
       calls + hits === 0
-        ? 'no model was asked anew'
+        ? 'no new call to a model'
         : `${calls === 1 ? '1 call' : `${calls} calls`} to models, ${hits} answered from memory`,
     modelSeconds: (seconds: string) => `${seconds} s in models`,
     callHeads: ['Stage', 'Who', 'Model', 'Seconds', 'US dollars', ''],
     fromMemory: 'from memory',
     took: {
-      received: 'What opened it came',
+      received: 'Message that opened it',
       opened: 'Opened',
       decided: 'Decided',
       inModels: 'In models',
-      beside: 'Beside them',
+      beside: 'Outside models',
       models: 'Models',
       script: 'Script',
       prompts: 'Hash of prompts',
@@ -108,7 +108,7 @@ export const VERDICT_TEXTS = {
     copied: 'Copied',
     print: 'Print',
     save: 'Save as a file',
-    saveNote: 'With all that was said, every decision and the messages themselves. A saved file outlives a deletion.',
+    saveNote: 'It contains all texts, every decision and the messages themselves. A saved file outlives a deletion.',
     byOthers: 'Other verdicts on it',
     proposal: 'A machine now says',
     proposalSame: 'and agrees',
@@ -125,7 +125,7 @@ export const VERDICT_TEXTS = {
     folded: (n: number) => `${n} in the same words as another, which counts once`,
     author: (n: number) => `${n} beyond what one author may contribute`,
     unscored: (n: number) => `${n} without a readable score`,
-    load: (n: number) => `${n} not asked about, as too much was going on`,
+    load: (n: number) => `${n} not asked about, because the service was overloaded`,
   },
   missing: {
     title: 'Was anything left out?',
@@ -137,7 +137,7 @@ export const VERDICT_TEXTS = {
     unread: (read: number, all: number) =>
       `The debaters read ${read} of the ${all} comments that take a side, the strongest of each. The others were only counted.`,
     comments: (judged: number, accepted: number) => `${judged} of ${accepted} comments were judged. Left out:`,
-    less: 'It was judged on less than usual, so look twice:',
+    less: 'It was judged with less than usual, so check it carefully:',
     faults: {
       ours: 'This service fell short: of time, money, room or a library.',
       model: 'A model failed, refused, or could not be read.',
@@ -173,7 +173,7 @@ export const VERDICT_TEXTS = {
     look: 'People are asked to look again:',
     feedback: 'sent feedback:',
     why: 'Why:',
-    final: 'No further look is planned.',
+    final: 'No further revision is planned.',
   },
   evidence: {
     title: 'Record of a verdict',
@@ -187,7 +187,7 @@ export const VERDICT_TEXTS = {
     protocol: 'Protocol',
     revision: 'Revision',
     label: 'Label',
-    standing: 'Stands when saved',
+    standing: 'Current when saved',
     decided: 'Decided',
     how: 'Decided by',
     models: 'Models',
@@ -196,7 +196,7 @@ export const VERDICT_TEXTS = {
     chainFacts: {
       how: 'Decided by',
       at: 'Decided',
-      supersedes: 'Takes the place of',
+      supersedes: 'Replaces',
       person: 'Person',
       of: 'Place of the decision on its topic',
       why: 'Why',
@@ -205,13 +205,13 @@ export const VERDICT_TEXTS = {
     fileTitle: (id: string, day: string) => `Record of verdict ${id}, saved ${day}`,
     people: 'Every decision, proposal and request',
     noPeople:
-      'When this was saved, the record held no decision, opinion or feedback of a person, and no request for one. Who looked at it stands in gavel.audit, where the console keeps an audit.',
+      'When this was saved, the record held no decision, opinion or feedback of a person, and no request for one. gavel.audit lists who looked at it, if the console keeps an audit.',
     turns: 'Every question that a model was asked for this revision',
     scoredEarlier: (earlier: number, all: number) =>
       `${earlier} of ${all} scores of comments were asked for in earlier revisions: their questions stand in the files of those.`,
     turn: (nth: number, stage: string, role: string) => `${nth}. ${stage}: ${role}`,
     turnFacts: {
-      model: 'Answered by, as it names itself',
+      model: 'Answering model, by its own name',
       asked: 'Model that was asked',
       began: 'Asked',
       took: 'Seconds',
@@ -226,12 +226,12 @@ export const VERDICT_TEXTS = {
     commentHeads: ['Comment', 'Author', 'When', 'In answer to', 'Score', 'Words'],
     messages: 'The messages themselves',
     messagesHow:
-      'Each message as the record had it, in Base64: decoded, its SHA-256 is the one that stands beside it. That of an unchanged message is the same on its topic.',
+      'Each message as the record had it, in Base64. The SHA-256 of the decoded message is beside it, and is the same as that of an unchanged message on its topic.',
     ofVerdict: 'Verdict',
     ofTranscript: 'Transcript',
     none: 'not in the record',
     checks:
-      'The topic gavel.audit holds the SHA-256 of this file, beside who saved it and when, where the console keeps an audit: sha256sum FILE says whether it is unchanged.',
+      'The topic gavel.audit holds the SHA-256 of this file, beside who saved it and when, if the console keeps an audit: sha256sum FILE shows whether it is unchanged.',
   },
 } as const
 

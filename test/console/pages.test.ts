@@ -248,7 +248,7 @@ it('the history, and whatever was left out, are shown in sentences', async () =>
     'Posted by lou.',
     'First judged: non-rumor (revision 1). Both sides agreed after one round. 12 comments had come.',
     'Judged again: rumor (revision 2), before non-rumor. Both sides agreed after one round. 27 comments had come, 15 more than before.',
-    'Judged again, and still rumor (revision 3). Both sides agreed after one round. 27 comments had come. No further look is planned.',
+    'Judged again, and still rumor (revision 3). Both sides agreed after one round. 27 comments had come. No further revision is planned.',
     'mia gave a second opinion: rumor. Why: me too',
   ])
   const missing = (document.querySelector('.missing')?.textContent ?? '').replace(/\s+/g, ' ')

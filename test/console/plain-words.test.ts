@@ -75,7 +75,7 @@ it('a verdict shows its earlier label; its form shows the current label and the 
   const { of, document } = await read(console, `/verdict?id=${id}`)
   expect(of('.headline')).toContain('It was non-rumor up to revision 1.')
   const labels = [...document.querySelectorAll('.decide label.box')].map(({ textContent }) => textContent ?? '')
-  expect(labels.map((one) => one.includes('as it stands now'))).toEqual([true, false])
+  expect(labels.map((one) => one.includes('(current)'))).toEqual([true, false])
   expect(of('.decide')).toContain('Recorded as anna.')
 })
 
@@ -135,7 +135,7 @@ it('a saved file names who was asked and who answered, that no person was there,
   const { document } = parseHTML(await saved.text())
   const text = (document.body.textContent ?? '').replace(/\s+/g, ' ')
   expect(document.title).toBe(`Record of verdict ${id}, saved 1970-01-01`)
-  expect(text).toContain('Answered by, as it names itselfwho-answered')
+  expect(text).toContain('Answering model, by its own namewho-answered')
   expect(text).toContain('Model that was askedasked-for')
   expect(text).toContain('the record held no decision, opinion or feedback of a person')
   expect(text).toContain('1 of 2 scores of comments were asked for in earlier revisions')

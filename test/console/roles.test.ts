@@ -184,7 +184,7 @@ it('faults and backlog of the service are shown only to its operator', async () 
   ] as const) {
     const { text } = await console.page('/health', await enter(console, 'anna', role, tenants))
     expect([role, text.includes('globex')]).toEqual([role, sees])
-    expect(text).toContain('One thing needs somebody')
+    expect(text).toContain('One problem needs attention')
   }
 })
 

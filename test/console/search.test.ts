@@ -51,7 +51,7 @@ it('more words than a search may have are not looked for, and the page says so',
   const searches = vi.spyOn(console.record, 'search')
   const ask = (q: string) => console.page(`/search?${new URLSearchParams({ q })}`, cookie)
   const { status, text } = await ask('one two three four five six seven eight nine')
-  expect([status, text.includes('At most 8 words')]).toEqual([400, true])
+  expect([status, text.includes('at most 8 words')]).toEqual([400, true])
   expect(text).toContain('seven eight nine')
   expect(searches).not.toHaveBeenCalled()
   expect((await ask('"one two three" four five six seven eight nine ten')).status).toBe(200)

@@ -162,7 +162,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   expect(shown).toMatch(/rumor~p~p\d+ says .*, beneath rumor~p~r/)
   expect(shown).toContain(`look again at ${human}: edited`)
 
-  // Withdrawn: what machines said last is published again.
+  // Withdrawn: the machines’ last ruling is published again.
   const withdrawn = await decide('p', '--withdraw')
   expect(withdrawn).toMatchObject({ code: 0, out: expect.stringContaining('last ruling') })
   await eventually(async () => (await of('p')).at(-1)?.restored !== undefined, 10_000)

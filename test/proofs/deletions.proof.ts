@@ -18,7 +18,7 @@ const PER_POST = DELETIONS / POSTS
 const POSTS_PER_SECOND = 20
 const LEAST_PER_SECOND = 2_000
 const MOST_TIMES_LATER = 2
-/** What runs at a time beside the proof, by the system's load average: with more, a ratio of times says nothing of Gavel. */
+/** Running processes at a time beside the proof, by the system's load average: with more, a ratio of times says nothing of Gavel. */
 const BUSY = cpus().length
 /** The first of them, while the service joins its group, don't count. */
 const WARM_UP = 200

@@ -33,11 +33,11 @@ export const command: Command<Options, Created> = {
       .default(['send', 'judge', 'read']),
     new Option('--by <name>', 'the person or tool that uses it, as named in decisions (default: the tenant)'),
     new Option('--rate <n>', 'messages and requests a second (default: door.rate)').argParser(positive),
-    new Option('--burst <n>', 'the burst (default: ten times the rate)').argParser(positive),
+    new Option('--burst <n>', 'most of them at once (default: ten times the rate)').argParser(positive),
     new Option('--expires <duration>', 'its lifetime, such as 90d (default: until revoked)').argParser(durationMs),
   ],
   json: true,
-  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nDoors accept it within 2 s.',
+  help: 'Example:\n  $ gavel keys create --tenant acme --scopes send,judge\nThe HTTP API accepts it within 2 s.',
   async run({ options: { tenant, scopes, by, rate, burst, expires }, settings, misused }) {
     if (!tenantName.safeParse(tenant).success)
       misused('--tenant is 1 to 64 letters, digits, dots, dashes or underscores.')

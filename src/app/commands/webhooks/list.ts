@@ -16,7 +16,7 @@ interface Listed {
 export const command: Command<object, Listed> = {
   options: [],
   json: true,
-  help: 'A verdict is parked after its last retry, after a 410, or if its address is not allowed.\n\nExample:\n  $ gavel webhooks list',
+  help: 'A verdict is parked (not tried again) after its last retry, after a 410, or if its address is not allowed.\n\nExample:\n  $ gavel webhooks list',
   async run({ settings }) {
     const redis = await commandRedis(settings())
     try {
