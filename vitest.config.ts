@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { FAST } from './vitest.files.ts'
 import { LongestFirst, WORKERS } from './vitest.order.ts'
@@ -5,6 +6,8 @@ import { SHARED } from './vitest.shared.ts'
 
 /** What several processes or a broker must do within seconds: run when all others have ended, two at a time. */
 const QUIET = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) => `test/contracts/${name}.test.ts`)
+
+const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.ts')
 
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
@@ -29,6 +32,7 @@ export default defineConfig({
         test: {
           ...SHARED,
           name: { label: 'four at a time', color: 'cyan' },
+          globalSetup: [SHARED_KAFKA],
           include: ['test/**/*.test.ts'],
           exclude: [...QUIET, ...FAST],
           maxWorkers: WORKERS,

@@ -3,25 +3,19 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { memoryBudgets } from '../../src/store/budget/memory.ts'
 import { redisBudgets } from '../../src/store/budget/redis.ts'
-import { connect } from '../../src/store/redis/connect.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { budgetSettings, budgetsContract, purchase } from './budgets.ts'
 import { T0 } from './samples.ts'
 
 let server: RestartableServer
 let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ redis, client: one }) => {
+  server = redis
+  client = one
 })
 
 const keyUnder = (prefix: string) => (name: string) => `{${prefix}}:${name}`

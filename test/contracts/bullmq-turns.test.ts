@@ -1,27 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AskGroup, StagedAsk, StageQueues, Work } from '../../src/contracts/ports/stage-queues.ts'
-import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { bullQueues } from '../../src/store/queue/workers.ts'
-import { connect } from '../../src/store/redis/connect.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { askOf, notedWork, STAGES, together } from './stage-queues.ts'
 
 const SOON = { timeout: 20_000, interval: 10 }
 const AT_WORK = 2
-let server: RestartableServer
 let client: Redis
 let queues: StageQueues
-
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ client: one }) => {
+  client = one
 })
 function queuesOf(concurrency: number): StageQueues {
   return bullQueues({

@@ -3,16 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Events, Report } from '../../src/contracts/ports/report.ts'
 import type { StageQueues } from '../../src/contracts/ports/stage-queues.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { bullJobDesk } from '../../src/store/queue/job-desk.ts'
 import type { QueueSettings } from '../../src/store/queue/stage-queues.ts'
 import { bullQueues } from '../../src/store/queue/workers.ts'
-import { connect } from '../../src/store/redis/connect.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
+import { onRedis } from '../support/on-redis.ts'
 import {
   ATTEMPTS,
   alone,
@@ -30,14 +29,9 @@ const SOON = { timeout: 10_000, interval: 10 }
 const GRACE_MS = 10_000
 let server: RestartableServer
 let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ redis, client: one }) => {
+  server = redis
+  client = one
 })
 
 const freshPrefix = () => keysUnder(`test-${randomUUID()}`).queues

@@ -1,31 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import type { Exporter } from '../../src/contracts/ports/exporter.ts'
-import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import { connect } from '../../src/store/redis/connect.ts'
 import { redisExporter } from '../../src/store/redis/exporter.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
+import { onRedis as it } from '../support/on-redis.ts'
 
 const LEASE_MS = 300
-let server: RestartableServer
-let client: Redis
 let [one, two]: [Exporter, Exporter] = [] as never
 
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
-})
-beforeEach(() => {
+it.beforeEach(({ client }) => {
   const keys = keysUnder(`test-${randomUUID()}`)
   one = redisExporter(client, keys, LEASE_MS)
   two = redisExporter(client, keys, LEASE_MS)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
 })
 
 describe('the lease of the one that exports shared state, in Redis', () => {

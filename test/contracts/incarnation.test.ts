@@ -13,6 +13,7 @@ import { checkSchema, redisIncarnation, SCHEMA } from '../../src/store/redis/inc
 import { keysUnder, memberOf, PUBLISHERS } from '../../src/store/redis/keys.ts'
 import { redisThreads } from '../../src/store/thread/redis.ts'
 import { redisMarks } from '../../src/store/thread/redis-marks.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { tell } from '../support/pipeline.ts'
 
 const KEEP = { keepTombstoneMs: 60_000, keepAfterFinalMs: 60_000 }
@@ -32,19 +33,13 @@ const RULES: ThreadRules = {
   samplingKeyVersion: 'a key',
 }
 
-let server: LocalServer
 let client: Redis
 let keys: ReturnType<typeof keysUnder>
-beforeAll(async () => {
-  server = await startRedis({ say: tell })
-  client = new Redis(server.settings.REDIS_URL ?? '')
+onRedis.beforeAll(({ client: one }) => {
+  client = one
 })
 beforeEach(() => {
   keys = keysUnder(`test-${randomUUID()}`)
-})
-afterAll(async () => {
-  client?.disconnect()
-  await server?.close()
 })
 
 const at = (offset: number) => new Map([['posts/0', String(offset)]])

@@ -1,27 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { CallLimits, LimitScope, Ticket } from '../../src/contracts/ports/call-limits.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { redisLimits } from '../../src/store/limit/redis.ts'
-import { connect } from '../../src/store/redis/connect.ts'
 import { hammerLimits } from '../support/hammer-limits.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { limitsContract, SHORT } from './limits.ts'
 
 let server: RestartableServer
 let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ redis, client: one }) => {
+  server = redis
+  client = one
 })
 
 limitsContract('in memory', (settings) => {

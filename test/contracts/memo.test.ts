@@ -5,28 +5,23 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Memo } from '../../src/contracts/ports/memo.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { memoryMemo } from '../../src/store/memo/memory.ts'
 import { redisMemo } from '../../src/store/memo/redis.ts'
-import { connect } from '../../src/store/redis/connect.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { entryOf, memoContract } from './memo.ts'
 import type { AskerEnd, AskerOptions } from './memo-asker.ts'
 import { T0, thread } from './samples.ts'
 
 let server: RestartableServer
 let client: Redis
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ redis, client: one }) => {
+  server = redis
+  client = one
 })
 
 /** A memo under a prefix that no other test has. */

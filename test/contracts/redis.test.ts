@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { publisher } from '../../producers/publisher/publisher.ts'
@@ -33,6 +33,7 @@ import { redisThreads } from '../../src/store/thread/redis.ts'
 import { redisMarks } from '../../src/store/thread/redis-marks.ts'
 import { hookContent, redisWebhooks } from '../../src/store/webhook/redis.ts'
 import { startProxy } from '../chaos/proxy.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { decisionsContract } from './decisions.ts'
@@ -67,14 +68,9 @@ const RECOVERY = { keepTombstoneMs: KEEP_TOMBSTONE, clock: () => T0, allAgain: t
 
 let server: RestartableServer
 let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ redis, client: one }) => {
+  server = redis
+  client = one
 })
 
 describe('a connection', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Ask } from '../../src/contracts/facts/ask.ts'
 import { postMessage } from '../../src/contracts/facts/messages.ts'
@@ -8,8 +8,6 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { BudgetSettings } from '../../src/contracts/ports/budgets.ts'
 import type { CaseStore } from '../../src/contracts/ports/cases.ts'
 import type { ThreadStore } from '../../src/contracts/ports/threads.ts'
-import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { askContext } from '../../src/models/context.ts'
 import { gateway } from '../../src/models/gateway.ts'
 import type { GatewayParts, GatewaySettings } from '../../src/models/parts.ts'
@@ -21,9 +19,9 @@ import { redisLimits } from '../../src/store/limit/redis.ts'
 import { memoryMemo } from '../../src/store/memo/memory.ts'
 import { redisMemo } from '../../src/store/memo/redis.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
-import { connect } from '../../src/store/redis/connect.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { redisThreads } from '../../src/store/thread/redis.ts'
+import { onRedis } from '../support/on-redis.ts'
 import { GATEWAY } from '../support/parts.ts'
 import { budgetSettings } from './budgets.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, T0, thread } from './samples.ts'
@@ -34,15 +32,9 @@ const HOSTILE = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valu
 /** Due without waiting for the stream's clock. */
 const AT_ONCE = 0
 
-let server: RestartableServer
 let client: Redis
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = connect(server.settings.REDIS_URL ?? '', () => {}, 'retrying')
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.close()
+onRedis.beforeAll(({ client: one }) => {
+  client = one
 })
 
 interface World extends Pick<GatewayParts, 'memo' | 'limits' | 'budgets'> {

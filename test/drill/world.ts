@@ -41,14 +41,11 @@ export async function startWorld(say: SayLine, closing: Closing, signal: AbortSi
   if (kafka.kind !== 'apache') throw new Error('The drills need Apache Kafka, which can be killed: install Java 17.')
   const understudy = keep(await startUnderstudy({ latencyMs: LATENCY_MS }))
   const stack = { settings: { ...redis.settings, ...kafka.settings, ...understudy.settings }, kafka, understudy }
-  const shared = environmentOn(
-    { ...stack, close: async () => {} },
-    {
-      GAVEL_LOG_LEVEL: 'info',
-      GAVEL_MODELS_ROLES_DEFAULT: MODELS.join(),
-      GAVEL_LIBRARY_PATH: join(folder, 'library'),
-    },
-  )
+  const shared = environmentOn(stack, {
+    GAVEL_LOG_LEVEL: 'info',
+    GAVEL_MODELS_ROLES_DEFAULT: MODELS.join(),
+    GAVEL_LIBRARY_PATH: join(folder, 'library'),
+  })
   const { ports, ...fleet } = await replicas(shared, folder, closing, signal)
   for (let replica = 0; replica < REPLICAS; replica++) await fleet.start(replica)
 

@@ -4,18 +4,18 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import kafkajs, { type Message } from 'kafkajs'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { type DeadLetter, type DeadLetterReason, deadLetter, type Outcome } from '../../src/contracts/facts/messages.ts'
 import { type MemoryKafka, startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { redisMarks } from '../../src/store/thread/redis-marks.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { repeats } from '../support/ledger.ts'
+import { onServers } from '../support/on-servers.ts'
 import {
   allFinal,
   clientOf,
@@ -24,8 +24,6 @@ import {
   recordsOf,
   type Service,
   settingsOf,
-  startServers,
-  startService,
   tell,
   transcriptsOf,
   verdictsOf,
@@ -40,15 +38,7 @@ const at = (ms: number) => new Date(TIME + ms).toISOString()
 const CANARY = `canary${randomBytes(8).toString('hex')}`
 const HOSTILE = '\u001b]0;mine\u0007\u009b31m\u202e\u007f'
 
-let stack: Stack
-const services: Service[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 10 })
-})
-afterAll(async () => {
-  for (const service of services) await service.kill('SIGKILL')
-  await stack?.close()
-})
+const it = onServers({ latencyMs: 10 })
 
 interface Sent {
   readonly to: 'posts' | 'comments'
@@ -84,12 +74,6 @@ const bad = (to: Sent['to'], value: Buffer | null, reason: DeadLetterReason, key
   outcome: 'dead-letter',
   reason,
 })
-
-async function start(environment: Record<string, string>, roles?: string): Promise<Service> {
-  const service = await startService(environment, roles)
-  services.push(service)
-  return service
-}
 
 async function sendAll(environment: Record<string, string>, messages: readonly Sent[]): Promise<void> {
   const topics = topicsOf(settingsOf(environment))
@@ -205,7 +189,7 @@ const IDS = [
 
 it('gives every message of a hostile stream its outcome, and every good post its verdict', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     GAVEL_LOG_LEVEL: 'debug',
     GAVEL_CLOCK_IDLE_AFTER: '6s',
@@ -383,7 +367,7 @@ it('gives every message of a hostile stream its outcome, and every good post its
 
 it('publishes dead letters that together exceed the broker’s limit, and the entries behind them', {
   timeout: 60_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
   // They gather in the outbox, as they do while Kafka is away.
   const intake = await start(environment, 'intake,judge')
@@ -407,8 +391,8 @@ it('publishes dead letters that together exceed the broker’s limit, and the en
   expect(letters.every(({ truncated, rawBytes }) => truncated && rawBytes === 300_000)).toBe(true)
 })
 
-it('is spared a text of 5 MB by Apache Kafka, which refuses it at once', async (context) => {
-  if (stack.kafka?.kind !== 'apache') return context.skip('no Apache Kafka here: the in-memory broker takes any size')
+it('is spared a text of 5 MB by Apache Kafka, which refuses it at once', async ({ stack, skip }) => {
+  if (stack.kafka?.kind !== 'apache') return skip('no Apache Kafka here: the in-memory broker takes any size')
   const environment = environmentOn(stack)
   const kafka = clientOf(environment)
   await makeTopics(kafka, settingsOf(environment))
@@ -421,14 +405,14 @@ describe('on a broker that takes everything', () => {
   let kafka: MemoryKafka
   let environment: Record<string, string>
   let service: Service
-  beforeAll(async () => {
+  it.beforeAll(async ({ stack, startForFile }) => {
     kafka = await startMemoryKafka({ say: tell })
     environment = environmentOn(stack, {
       ...kafka.settings,
       GAVEL_CLOCK_IDLE_AFTER: '1s',
       GAVEL_LOG_LEVEL: 'debug',
     })
-    service = await start(environment)
+    service = await startForFile(environment)
   })
   afterAll(async () => {
     await service?.kill('SIGKILL')

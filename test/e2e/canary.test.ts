@@ -2,20 +2,19 @@ import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import kafkajs from 'kafkajs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
@@ -23,10 +22,7 @@ import {
   eventually,
   protocolsOn,
   recordsOf,
-  type Service,
   settingsOf,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
@@ -56,23 +52,18 @@ const AT = '2026-01-01T00:00:00Z'
 const IDS = ['one', 'two']
 const folder = ownFolder('canary')
 
-let stack: Stack
 let redis: Redis
 let endpoint: Awaited<ReturnType<typeof indiscreetEndpoint>>
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
+const it = onServers({ latencyMs: 0 })
+it.beforeAll(async ({ stack }) => {
   endpoint = await indiscreetEndpoint(stack.understudy?.settings.OPENAI_BASE_URL ?? '')
   redis = new Redis(stack.settings.REDIS_URL ?? '')
   await redis.call('ACL', 'SETUSER', 'gavel', 'on', `>${SECRET.redisPassword}`, '~*', '&*', '+@all')
 })
 afterAll(async () => {
-  await service?.kill('SIGKILL')
   redis?.disconnect()
   endpoint?.server.closeAllConnections()
   endpoint?.server.close()
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /**
@@ -210,7 +201,7 @@ function leaksIn(text: string): string[] {
 
 it('texts and secrets are in no log, metric, health page or error', {
   timeout: 240_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const redisUrl = (password: string) =>
     (stack.settings.REDIS_URL ?? '').replace(/^redis:\/\//, `redis://gavel:${encodeURIComponent(password)}@`)
   const environment = environmentOn(stack, {
@@ -239,7 +230,7 @@ it('texts and secrets are in no log, metric, health page or error', {
   stack.understudy?.behave({
     faults: { rate: 0.2, kinds: ['html', 'reset', 'chatty', 'truncated', 'refusal', 'content-filter'] },
   })
-  service = await startService(environment)
+  const service = await start(environment)
   let finals = new Set<string>()
   const finalOf = (subjects: number) =>
     eventually(

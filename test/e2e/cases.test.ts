@@ -1,30 +1,24 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Stack } from '../../src/kit/stack/stack.ts'
+import { describe, expect } from 'vitest'
 import type { ListedCase } from '../../src/recovery/inspection/open-cases.ts'
 import { commandIn } from '../support/command-in.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
   eventually,
   PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
-  type Service,
   send,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-cases-'))
+const folder = ownFolder('cases')
 const HELD = { faults: { rate: 1, kinds: ['429' as const], retryAfterSeconds: 600 } }
-let stack: Stack
-let service: Service | undefined
 let environment: Record<string, string>
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5, ...HELD })
+const it = onServers({ latencyMs: 5, ...HELD })
+it.beforeAll(async ({ stack, startForFile }) => {
   environment = environmentOn(stack, {
     ...protocolsOn('hate'),
     ...PERSPECTIVES_WITH_SHELVES,
@@ -32,7 +26,7 @@ beforeAll(async () => {
     GAVEL_BREAKER_MIN_CALLS: '1000',
     GAVEL_CASES_DEADLINE: '30m',
   })
-  service = await startService(environment)
+  await startForFile(environment)
   const file = join(folder, 'posts')
   const posts = ['a', 'b', 'c'].map((id) => ({
     type: 'post',
@@ -44,11 +38,6 @@ beforeAll(async () => {
   writeFileSync(file, posts.map((line) => `${JSON.stringify(line)}\n`).join(''))
   await send(environment, file, 'gavel', { kind: 'flat-out' })
   await eventually(async () => (await list('--state', 'deferred')).length === 3, 60_000)
-}, 120_000)
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const gavel = (...args: string[]) => commandIn(folder, ['cases', ...args], environment)
@@ -100,7 +89,9 @@ describe('gavel cases', () => {
     expect(again.said).toContain('No case was ended.')
   })
 
-  it('lets what is deferred be tried now: nothing is asked twice that was answered', { timeout: 60_000 }, async () => {
+  it('lets what is deferred be tried now: nothing is asked twice that was answered', { timeout: 60_000 }, async ({
+    stack,
+  }) => {
     stack.understudy?.behave({ faults: { rate: 0 } })
     expect((await gavel('retry', 'hate~b~r1')).out).toBe('hate~b~r1: 5 asks may be tried now\n')
     await eventually(async () => (await verdictsOf(environment)).some(({ id }) => id === 'hate~b~r1'), 20_000)

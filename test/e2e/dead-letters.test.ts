@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import kafkajs, { type Message } from 'kafkajs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { readTopic, type TopicRecord } from '../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { onServers } from '../support/on-servers.ts'
 import {
   clientOf,
   environmentOn,
@@ -16,22 +16,15 @@ import {
   recordsOf,
   type Service,
   settingsOf,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
-let stack: Stack
 let environment: Record<string, string>
 let service: Service
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 10 })
+const it = onServers({ latencyMs: 10 })
+it.beforeAll(async ({ stack, startForFile }) => {
   environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_INTAKE_MAX_AHEAD: '1s' })
-  service = await startService(environment)
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
+  service = await startForFile(environment)
 })
 
 async function gavel(...args: string[]): Promise<{ code: number; out: string; said: string }> {
@@ -169,11 +162,11 @@ it('replays what is still bad once each time, however often it came back, and wh
 
 it('puts a message of 6,000 headers aside once, judges what lies behind it, and sends it again with fewer', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   // A service and topics of its own: what an older one could not get past would be in the way of others.
   await service.kill('SIGTERM')
   environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
-  service = await startService(environment)
+  service = await start(environment)
   const partition = 0
   const headers = Object.fromEntries(Array.from({ length: 6_000 }, (_, nth) => [`h${nth}`, 'v']))
   const behind = Array.from({ length: 8 }, (_, nth) => `plain-${nth}`)

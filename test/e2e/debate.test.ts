@@ -4,21 +4,13 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { newApiKey } from '../../src/contracts/facts/api-key.ts'
 import { changeKeys } from '../../src/door/server/key-file.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { commandIn } from '../support/command-in.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  environmentOn,
-  eventually,
-  protocolsOn,
-  type Service,
-  startServers,
-  startService,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { environmentOn, eventually, protocolsOn, verdictsOf } from '../support/pipeline.ts'
 
 // A debate that is ordered with a score, on real Kafka and Redis: its verdict comes to a receiver, signed.
 
@@ -34,8 +26,6 @@ interface Ordered {
   readonly gavel: { readonly debate: { readonly id: string; readonly url: string; readonly protocols: string[] } }
 }
 
-let stack: Stack
-const services: Service[] = []
 const received: Delivery[] = []
 let isRefusing = false
 const receiver = createServer(async (request, response) => {
@@ -45,20 +35,18 @@ const receiver = createServer(async (request, response) => {
   // The first try fails.
   response.writeHead(received.length === 1 || isRefusing ? 503 : 204).end()
 })
+const test = onServers({ latencyMs: 0 })
 beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
   await once(receiver.listen(0, '127.0.0.1'), 'listening')
-}, 240_000)
+})
 afterAll(async () => {
-  for (const service of services) await service.kill('SIGKILL')
   receiver.closeAllConnections()
   receiver.close()
-  await stack?.close()
 })
 
 test('a debate that is ordered with a score: its verdict comes to the receiver of its tenant, signed, and is at its address', {
   timeout: 300_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const folder = ownFolder('debate')
   const keys = join(folder, 'keys.json')
   const made = newApiKey({ tenant: 'acme', scopes: ['judge'], by: 'shop', createdAt: AT, expiresAt: null })
@@ -76,12 +64,8 @@ test('a debate that is ordered with a score: its verdict comes to the receiver o
     GAVEL_DOOR_KEYS: keys,
     GAVEL_DOOR_PORT: '0',
   })
-  const start = async (roles: string) => {
-    const service = await startService(environment, roles, undefined, ['--config', config])
-    services.push(service)
-    return service
-  }
-  const [door] = await Promise.all([start('door'), start('judge,publish')])
+  const run = (roles: string) => start(environment, roles, undefined, ['--config', config])
+  const [door] = await Promise.all([run('door'), run('judge,publish')])
   const line = door.log.find((one) => one.includes('"door:opened"'))
   const { doorPort } = JSON.parse(line ?? '{}') as { doorPort: number }
 

@@ -1,46 +1,38 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { decisionOutcome, proposal, review, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   clientOf,
   environmentOn,
   eventually,
   recordsOf,
-  type Service,
   send,
   settingsOf,
-  startServers,
-  startService,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-decide-'))
-let stack: Stack
+const folder = ownFolder('decide')
 let environment: Record<string, string>
-let service: Service
 let client: Redis
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
+const it = onServers({ latencyMs: 5 })
+it.beforeAll(async ({ stack }) => {
   client = new Redis(stack.settings.REDIS_URL ?? '')
   environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s' })
-}, 300_000)
+})
 afterAll(async () => {
-  await service?.kill('SIGKILL')
   client?.disconnect()
-  await stack?.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Ended {
@@ -99,8 +91,8 @@ const outcomesOf = async (id: string) =>
 
 it('a person has the last word, through late comments, a kill and an edit, until it is withdrawn or the subject deleted', {
   timeout: 300_000,
-}, async () => {
-  service = await startService(environment)
+}, async ({ start }) => {
+  let service = await start(environment)
   await sendLines([post('p'), comment('p', '10:01'), post('q'), comment('q', '10:01')])
   await allFinal(environment, 2, 60_000)
   const machine = (await of('p')).at(-1)
@@ -140,7 +132,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   // What machines say from then on is a proposal, also after a kill; an edit asks for a second look.
   await service.kill('SIGKILL')
   await sendLines([comment('p', '10:02'), post('p', 'The dam has burst, they say. (edited)')])
-  service = await startService(environment)
+  service = await start(environment)
   await eventually(
     async () => (await proposalsOf('p')).length > 0,
     60_000,
@@ -181,7 +173,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   await service.kill('SIGKILL')
   await client.flushall()
   expect(await gavel('recover')).toMatchObject({ code: 0, out: expect.stringContaining('1 human verdict stand again') })
-  service = await startService(environment)
+  service = await start(environment)
   await sendLines([comment('q', '10:03')])
   await eventually(
     async () => (await proposalsOf('q')).length > 0,

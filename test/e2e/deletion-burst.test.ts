@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -14,8 +13,6 @@ import {
   protocolsOn,
   type Service,
   settingsOf,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 import { filesWith } from '../support/stored.ts'
@@ -24,20 +21,8 @@ const DELETIONS = 4_000
 const POSTS = 40
 const REPLIES = 2_000
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-burst-'))
-let stack: Stack
-let services: Service[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
-})
-afterEach(async () => {
-  await Promise.all(services.map((service) => service.kill('SIGKILL')))
-  services = []
-})
-afterAll(async () => {
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('burst')
+const it = onServers({ latencyMs: 5 })
 
 const pageOf = async (service: Service) => (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()
 
@@ -45,12 +30,6 @@ const pageOf = async (service: Service) => (await fetch(`http://127.0.0.1:${serv
 function deletedOn(page: string): number {
   const counts = page.matchAll(/^gavel_messages_total\{[^}]*outcome="deleted"[^}]*\} (\d+)/gm)
   return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
-}
-
-async function start(environment: Record<string, string>, roles?: string): Promise<Service> {
-  const service = await startService(environment, roles)
-  services.push(service)
-  return service
 }
 
 const createdAt = '2026-01-01T00:00:00Z'
@@ -88,7 +67,7 @@ async function withPrecedents(environment: Record<string, string>): Promise<void
 
 it('a burst of deletions, and one of a post with many replies, stops no reader: what comes after it is judged', {
   timeout: 180_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     ...protocolsOn('rumor', 'counterspeech'),
     GAVEL_LIBRARY_PATH: join(folder, randomUUID()),
@@ -97,7 +76,7 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
   })
   await withPrecedents(environment)
   // Several readers on one library: each partition has its own.
-  await Promise.all([undefined, 'intake', 'intake'].map((roles) => start(environment, roles)))
+  const services = await Promise.all([undefined, 'intake', 'intake'].map((roles) => start(environment, roles)))
   await produce(environment, 'posts', [{ id: 'answered', text: 'They all lie.' }])
   await produce(
     environment,
@@ -133,7 +112,10 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
   expect(errors()).toEqual([])
 })
 
-it('the deletion of a reply leaves what was learnt from the post of the same id', { timeout: 150_000 }, async () => {
+it('the deletion of a reply leaves what was learnt from the post of the same id', { timeout: 150_000 }, async ({
+  stack,
+  start,
+}) => {
   const library = join(folder, randomUUID())
   const environment = environmentOn(stack, {
     ...protocolsOn('rumor', 'counterspeech'),
@@ -149,7 +131,7 @@ it('the deletion of a reply leaves what was learnt from the post of the same id'
   expect(filesWith(textOf(3), library), 'what was learnt from the post learnt-3').not.toEqual([])
 })
 
-it('a library that can’t be written stops no reader either', { timeout: 120_000 }, async () => {
+it('a library that can’t be written stops no reader either', { timeout: 120_000 }, async ({ stack, start }) => {
   const library = join(folder, randomUUID())
   const environment = environmentOn(stack, { GAVEL_LIBRARY_PATH: library, GAVEL_CLOCK_IDLE_AFTER: '1s' })
   await withPrecedents(environment)

@@ -1,49 +1,26 @@
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { newApiKey } from '../../src/contracts/facts/api-key.ts'
 import { changeKeys } from '../../src/door/server/key-file.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  allFinal,
-  environmentOn,
-  eventually,
-  type Service,
-  startServers,
-  startService,
-  tell,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { allFinal, environmentOn, eventually, type Service, tell, verdictsOf } from '../support/pipeline.ts'
 
 // The door on real Kafka and Redis: what it has acknowledged is judged, though it be killed; keys, and a stop.
 
 const POSTS = 30
 const AT = '2026-01-01T10:00:00Z'
-let stack: Stack
-const services: Service[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
-}, 240_000)
-afterAll(async () => {
-  for (const service of services) await service.kill('SIGKILL')
-  await stack?.close()
-})
+const test = onServers({ latencyMs: 0 }, 'apache')
 
 const portOf = (door: Service) => {
   const line = door.log.find((one) => one.includes('"door:opened"'))
   return (JSON.parse(line ?? '{}') as { doorPort: number }).doorPort
 }
 
-async function start(environment: Record<string, string>, roles: string): Promise<Service> {
-  const service = await startService(environment, roles)
-  services.push(service)
-  return service
-}
-
 test('answers what is asked apart from the stream; judges what the door has acknowledged, though it be killed; a revoked key is refused within 10 s; a stop answers what was asked', {
   timeout: 300_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const path = join(ownFolder('door'), 'keys.json')
   const made = newApiKey({
     tenant: 'acme',
@@ -185,7 +162,7 @@ const [SCORE_MS, PRODUCE_MS, SPARE_MS] = [2_000, 2_000, 1_000]
 
 test('while Redis or Kafka stands still, each route that needs it says so in time, and at once when that is known; the others answer; nothing is lost or doubled', {
   timeout: 400_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     GAVEL_DOOR_PORT: '0',
     GAVEL_DOOR_OPEN_ON_LOOPBACK: 'true',

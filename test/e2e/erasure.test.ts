@@ -1,24 +1,21 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { afterAll, describe, expect } from 'vitest'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
 import { startEchoingModel } from '../support/echoing-model.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
   eventually,
   protocolsOn,
-  type Service,
   send,
   settingsOf,
-  startService,
   tell,
   transcriptsOf,
   verdictsOf,
@@ -28,24 +25,14 @@ import { everythingIn, filesWith } from '../support/stored.ts'
 const SECRET = 'ZEBRA-SECRET-WORDS'
 const OTHER = 'GIRAFFE-OTHER-WORDS'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-erasure-'))
-let stack: Stack
-const services: Service[] = []
-const start = async (environment: Record<string, string>): Promise<Service> => {
-  const service = await startService(environment)
-  services.push(service)
-  return service
-}
+const folder = ownFolder('erasure')
 let redis: Redis
-beforeAll(async () => {
-  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 0 } })
+const it = onServers({ latencyMs: 0 }, 'memory')
+it.beforeAll(async ({ stack }) => {
   redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
 })
 afterAll(async () => {
-  await Promise.all(services.map((service) => service.kill('SIGKILL')))
   redis?.disconnect()
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** Keys of Redis that hold the text, however they hold it. */
@@ -55,7 +42,10 @@ async function keysWith(text: string): Promise<string[]> {
     .map((content) => content.split(' ', 1)[0] ?? '')
 }
 
-it('deleting a post erases its words from Redis and from the shelves on disk', { timeout: 120_000 }, async () => {
+it('deleting a post erases its words from Redis and from the shelves on disk', { timeout: 120_000 }, async ({
+  stack,
+  start,
+}) => {
   const library = join(folder, 'library')
   const environment = environmentOn(stack, {
     ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
@@ -152,7 +142,7 @@ describe('at random moments of their cases', () => {
 
   it('a deleted post, comment or reply is erased everywhere, and stays erased', {
     timeout: 240_000,
-  }, async () => {
+  }, async ({ stack, start }) => {
     const echo = await startEchoingModel(stack.settings.OPENAI_BASE_URL ?? '', /ZEBRA-[A-Z]+-\d+-WORDS/g)
     const library = join(folder, 'random')
     const environment = environmentOn(stack, {

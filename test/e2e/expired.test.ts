@@ -1,47 +1,36 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { command, type JudgeAgainOptions } from '../../src/app/commands/judge-again.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
   eventually,
   protocolsOn,
   recordsOf,
-  type Service,
   send,
   settingsOf,
   silent,
-  startServers,
-  startService,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
 
 const COMMENTS = 300
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-expired-'))
-let stack: Stack
+const folder = ownFolder('expired')
 let environment: Record<string, string>
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
+const it = onServers({ latencyMs: 5 })
+it.beforeAll(async ({ stack }) => {
   environment = environmentOn(stack, {
     ...protocolsOn('rumor', 'hate'),
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_THREADS_KEEP_AFTER_FINAL: '2s',
   })
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const post = (text: string) => ({ type: 'post', id: 'p', text, author: 'x', createdAt: '2025-03-01T10:00:00Z' })
@@ -66,11 +55,11 @@ const threadKey = (postId: string) =>
 
 it('an edit after a thread has expired is judged by who reads the post alone, and takes no verdict from its comments', {
   timeout: 120_000,
-}, async () => {
+}, async ({ startForFile }) => {
   const redis = new Redis(environment.REDIS_URL ?? '')
   const isForgotten = async () => (await redis.exists(threadKey('p'))) === 0
   try {
-    service = await startService(environment)
+    const service = await startForFile(environment)
     await say('said', [post('The mast has fallen.'), ...Array.from({ length: COMMENTS }, (_, at) => comment(at))])
     await eventually(async () => (await lastOf('rumor'))?.final === true && (await isForgotten()), 60_000)
     const verdict = await lastOf('rumor')

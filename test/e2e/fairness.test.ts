@@ -1,16 +1,14 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { expect } from 'vitest'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   environmentOn,
   eventually,
   protocolsOn,
-  type Service,
   send,
-  startService,
   tell,
   transcriptsOf,
   verdictsOf,
@@ -19,23 +17,11 @@ import {
 const LATENCY_MS = 30
 const OPEN = 16
 const AT_WORK = 4
+const LOUD = 400
 const CREATED = Date.parse('2024-05-01T12:00:00Z')
 
-let stack: Stack
-let folder: string
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: LATENCY_MS } })
-  folder = await mkdtemp(join(tmpdir(), 'fairness-'))
-})
-afterEach(async () => {
-  await service?.kill('SIGTERM')
-  service = undefined
-})
-afterAll(async () => {
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('fairness')
+const it = onServers({ latencyMs: LATENCY_MS }, 'memory')
 
 const few = { GAVEL_CASES_MAX_OPEN: String(OPEN), GAVEL_STAGES_DEFAULT_CONCURRENCY: String(AT_WORK) }
 
@@ -45,9 +31,9 @@ async function sendAll(environment: Record<string, string>, messages: readonly o
   await send(environment, file, 'gavel', { kind: 'flat-out' })
 }
 
-it('judges ten posts of a quiet tenant among those of a loud one that sent four hundred before', {
+it(`judges ten posts of a quiet tenant among those of a loud one that sent ${LOUD} before`, {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, { ...few, ...protocolsOn('counterspeech') })
   const repliesOf = (tenant: string, count: number) =>
     Array.from({ length: count }, (_, index) => ({
@@ -58,11 +44,11 @@ it('judges ten posts of a quiet tenant among those of a loud one that sent four 
       text: `They belong here as much as you do, number ${index} of ${tenant}.`,
       createdAt: new Date(CREATED + index).toISOString(),
     }))
-  service = await startService(environment)
-  await sendAll(environment, repliesOf('loud', 400))
+  await start(environment)
+  await sendAll(environment, repliesOf('loud', LOUD))
   await eventually(async () => (await verdictsOf(environment)).length >= 20, 60_000)
   await sendAll(environment, repliesOf('quiet', 10))
-  await eventually(async () => (await verdictsOf(environment)).length === 410, 90_000)
+  await eventually(async () => (await verdictsOf(environment)).length === LOUD + 10, 90_000)
 
   const verdicts = await verdictsOf(environment)
   const order = verdicts.toSorted((a, b) => a.timing.decidedAt.localeCompare(b.timing.decidedAt))
@@ -85,7 +71,7 @@ it('judges ten posts of a quiet tenant among those of a loud one that sent four 
 
 it('asks about twenty small threads before it has asked all about one of four hundred comments', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     ...few,
     GAVEL_CASES_MAX_OPEN: '64',
@@ -117,7 +103,7 @@ it('asks about twenty small threads before it has asked all about one of four hu
     ...threadOf('giant', 0, 400),
     ...Array.from({ length: 20 }, (_, index) => threadOf(`small-${index}`, 1_000 + index, 4)).flat(),
   ])
-  service = await startService(environment)
+  await start(environment)
   await allFinal(environment, 21, 90_000)
 
   const stances = (await transcriptsOf(environment))

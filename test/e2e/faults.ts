@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { faultBench } from '../../src/kit/bench/faults.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
-import { startServers, tell } from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { tell } from '../support/pipeline.ts'
 
 /** So many subjects of each of the four protocols, before a model that fails in every way that the understudy knows. */
 export function endsWithATrueBill(subjects: number): void {
-  let stack: Stack
-  beforeAll(async () => {
-    stack = await startServers({})
-  })
-  afterAll(() => stack?.close())
+  const it = onServers({})
 
-  it(`ends ${4 * subjects} subjects of four protocols with a verdict and a true bill, though 30 % of the calls fail in every way`, async () => {
+  it(`ends ${4 * subjects} subjects of four protocols with a verdict and a true bill, though 30 % of the calls fail in every way`, async ({
+    stack,
+  }) => {
     const plan = { failRate: 0.3, subjects, commentsPerPost: 40, latencyMs: 20 }
     const environment = { PATH: process.env.PATH, ...stack.settings }
     const report = await faultBench(environment, plan, { say: tell, signal: new AbortController().signal })

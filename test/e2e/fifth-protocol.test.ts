@@ -1,22 +1,12 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import { sumOf } from '../../src/operations/metrics/samples.ts'
 import { connect } from '../../src/store/redis/connect.ts'
-import {
-  environmentOn,
-  eventually,
-  protocolsOn,
-  type Service,
-  send,
-  startService,
-  tell,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../support/pipeline.ts'
 
 /** All that a platform writes for a protocol of its own: one folder… */
 const FOLDER = `
@@ -58,21 +48,12 @@ export const volume: ProtocolKind = {
 /** …and one line. */
 const LINE = "export { volume } from './volume/index.ts'\n"
 
-const project = mkdtempSync(join(tmpdir(), 'gavel-fifth-'))
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 0 } })
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  await rm(project, { recursive: true, force: true })
-})
+const project = ownFolder('fifth')
+const it = onServers({ latencyMs: 0 }, 'memory')
 
 it('a fifth protocol is one folder and one line; queues, metrics and settings follow from it', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   for (const part of ['src', 'config', 'consumers', 'producers', 'package.json'])
     cpSync(join(PROJECT, part), join(project, part), { recursive: true })
   symlinkSync(join(PROJECT, 'node_modules'), join(project, 'node_modules'))
@@ -82,7 +63,7 @@ it('a fifth protocol is one folder and one line; queues, metrics and settings fo
   writeFileSync(all, `${readFileSync(all, 'utf8')}${LINE}`)
 
   const environment = environmentOn(stack, protocolsOn())
-  service = await startService(environment, 'intake,judge,publish', project)
+  const service = await start(environment, 'intake,judge,publish', project)
   const file = join(project, 'posts.jsonl')
   const posts = Array.from({ length: 5 }, (_, n) => ({
     type: 'post',

@@ -1,14 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { inputsOf, topicsOf } from '../../config/topics.ts'
 import { type RecoverResult, recover } from '../../src/app/commands/recover.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { repeats } from '../support/ledger.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
   clientOf,
@@ -19,42 +19,18 @@ import {
   send,
   settingsOf,
   silent,
-  startServers,
-  startService,
+  type startService,
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
+import type { Servers } from '../support/servers.ts'
 
 const POSTS = 6
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-forgotten-'))
-const services: Service[] = []
-let stack: Stack
-let client: Redis
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
-  client = new Redis(stack.settings.REDIS_URL ?? '')
-}, 300_000)
-afterEach(async () => {
-  for (const service of services.splice(0)) await service.kill('SIGKILL')
-})
-afterAll(async () => {
-  client?.disconnect()
-  await stack?.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('forgotten')
+const it = onServers({ latencyMs: 5 })
 
 type Environment = Record<string, string>
-
-async function started(environment: Environment): Promise<Service> {
-  const service = await startService(environment)
-  services.push(service)
-  return service
-}
-
-async function stopAll(): Promise<void> {
-  for (const service of services.splice(0)) await service.kill('SIGTERM')
-}
 
 async function sendThreads(environment: Environment, prefix: string, count: number): Promise<void> {
   const lines = Array.from({ length: count }, (_, at) => `${prefix}-${at}`).flatMap((id) => [
@@ -67,13 +43,15 @@ async function sendThreads(environment: Environment, prefix: string, count: numb
 }
 
 /** Threads that are judged, by a service that is stopped then; and a Redis that was emptied. */
-async function judgedAndEmptied(): Promise<Environment> {
-  const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s' })
-  await started(environment)
+async function judgedAndEmptied({ settings }: Servers, start: typeof startService): Promise<Environment> {
+  const environment = environmentOn({ settings }, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s' })
+  const service = await start(environment)
   await sendThreads(environment, 'p', POSTS)
   await allFinal(environment, POSTS, 40_000)
-  await stopAll()
+  await service.kill('SIGTERM')
+  const client = new Redis(settings.REDIS_URL ?? '')
   await client.flushall()
+  client.disconnect()
   return environment
 }
 
@@ -135,10 +113,10 @@ async function expectOneContentEach(environment: Environment): Promise<void> {
 describe('an empty Redis and a group without offsets', () => {
   it('stop a service until somebody names what was accepted; nothing is judged again then', {
     timeout: 180_000,
-  }, async () => {
-    const environment = await judgedAndEmptied()
+  }, async ({ stack, start }) => {
+    const environment = await judgedAndEmptied(stack, start)
     await forgetGroup(environment)
-    const service = await started(environment)
+    const service = await start(environment)
     await expectStopped(service, environment)
 
     await expect(recovered(environment)).rejects.toThrow('--up-to end')
@@ -162,10 +140,10 @@ describe('an empty Redis and a group without offsets', () => {
 
   it('are a new beginning only by name, above the last numbers: so a new kafka.group begins', {
     timeout: 180_000,
-  }, async () => {
-    const earlier = await judgedAndEmptied()
+  }, async ({ stack, start }) => {
+    const earlier = await judgedAndEmptied(stack, start)
     const environment = { ...earlier, GAVEL_KAFKA_GROUP: `${earlier.GAVEL_KAFKA_GROUP}-new` }
-    const service = await started(environment)
+    const service = await start(environment)
     await expectStopped(service, environment)
     const last = new Map((await verdictsOf(environment)).map((one) => [one.subjectId, one.revision]))
     expect(await recovered(environment, { upTo: 'nothing' })).toMatchObject({
@@ -182,8 +160,8 @@ describe('an empty Redis and a group without offsets', () => {
 
   it('are noticed where the input topics were made anew, and a time divides what was accepted from the rest', {
     timeout: 180_000,
-  }, async () => {
-    const environment = await judgedAndEmptied()
+  }, async ({ stack, start }) => {
+    const environment = await judgedAndEmptied(stack, start)
     const settings = settingsOf(environment)
     const kafka = clientOf(environment)
     const admin = kafka.admin()
@@ -200,7 +178,7 @@ describe('an empty Redis and a group without offsets', () => {
     await sleep(50)
     const divide = Date.now()
     await sendThreads(environment, 'later', 2)
-    const service = await started(environment)
+    const service = await start(environment)
     await expectStopped(service, environment)
     const planned = await recovered(environment, { upTo: divide, dryRun: true })
     expect(planned.forecast).toMatchObject({ first: { verdicts: 2 }, again: { verdicts: 0 } })

@@ -1,20 +1,10 @@
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { ledgerOf } from '../../src/kit/bench/ledger.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
-import {
-  allFinal,
-  environmentOn,
-  recordsOf,
-  type Service,
-  send,
-  startServers,
-  startService,
-  tell,
-  transcriptsOf,
-} from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { allFinal, environmentOn, recordsOf, send, tell, transcriptsOf } from '../support/pipeline.ts'
 
 const POSTS = 18
 const LATENCY_MS = 300
@@ -23,21 +13,13 @@ const JOURNALING_MS = 400
 
 /** A service that is killed so often in mid-debate, while the demo's event goes on. */
 export function survivesKills(kills: number): void {
-  let stack: Stack
-  let service: Service | undefined
-  beforeAll(async () => {
-    stack = await startServers({ latencyMs: LATENCY_MS })
-  })
-  afterAll(async () => {
-    await service?.kill('SIGKILL')
-    await stack?.close()
-  })
+  const it = onServers({ latencyMs: LATENCY_MS })
 
   it(`brings every verdict, once, though it is killed ${kills} times in mid-debate`, {
     timeout: 30_000 * kills,
-  }, async () => {
+  }, async ({ stack, start }) => {
     const environment = environmentOn(stack)
-    service = await startService(environment)
+    let service = await start(environment)
     const sent = send(environment, join(PROJECT, 'config', 'demo', 'event.jsonl'), 'gavel', {
       kind: 'recorded',
       speed: 300,
@@ -53,7 +35,7 @@ export function survivesKills(kills: number): void {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 900))
       killedAt.push(Date.now())
       await service.kill('SIGKILL')
-      service = await startService(environment)
+      service = await start(environment)
     }
     await sent
     await allFinal(environment, POSTS, 120_000)

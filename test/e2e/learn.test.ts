@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
@@ -13,10 +13,10 @@ import { command as tellTouched } from '../../src/app/commands/library/touched.t
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Proposal } from '../../src/contracts/ports/library.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { perform } from '../support/commands.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
   allFinal,
@@ -25,12 +25,9 @@ import {
   eventually,
   protocolsOn,
   recordsOf,
-  type Service,
   send,
   settingsOf,
   silent,
-  startServers,
-  startService,
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
@@ -40,15 +37,7 @@ const SHARE = 20
 const TEXT = 'I will stab the cucumber for the salad with my big knife'
 const SIMILAR = 'I will stab the cucumber for the soup with my big knife'
 
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
-})
-afterAll(async () => {
-  await service?.kill('SIGTERM')
-  await stack?.close()
-})
+const it = onServers({ latencyMs: 0 })
 
 const now = () => new Date(Date.now() - 60_000).toISOString()
 const io = { terminal: silent, signal: new AbortController().signal }
@@ -67,7 +56,7 @@ function learnElsewhere(environment: Record<string, string>) {
 
 it('takes each piece of feedback to one end, over a kill, and what is approved to the next case', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     ...protocolsOn('safety'),
     GAVEL_LIBRARY_EMBEDDER: 'some-model',
@@ -76,7 +65,7 @@ it('takes each piece of feedback to one end, over a kill, and what is approved t
   const settings = settingsOf(environment)
   const topics = topicsOf(settings)
   const library = libraryOf(settings, Date.now)
-  service = await startService(environment)
+  await start(environment)
   const post = async (id: string, text: string) => {
     const path = join(folder, `${id}.jsonl`)
     writeFileSync(path, `${JSON.stringify({ type: 'post', id, text, createdAt: now() })}\n`)

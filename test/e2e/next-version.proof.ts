@@ -4,19 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import {
   allFinal,
   environmentOn,
   eventually,
   type Service,
   send,
-  startServers,
   startService,
   tell,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 const LATENCY_MS = 200
 const SCRIPT = 'src/protocols/rumor/index.ts'
@@ -26,7 +25,7 @@ const SAID = 'Judge every comment by itself, as if the others were not there.'
 const SAYS = 'Judge every comment by itself, as if it stood alone.'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-next-'))
-let stack: Stack
+let stack: Servers
 const services: Service[] = []
 beforeAll(async () => {
   stack = await startServers({ latencyMs: LATENCY_MS })

@@ -52,12 +52,7 @@ afterAll(async () => {
 
 const environmentOf = (changes: Record<string, string> = {}) =>
   environmentOn(
-    {
-      settings: { ...redis.settings, ...kafka.settings, ...understudy.settings },
-      kafka,
-      understudy,
-      close: async () => {},
-    },
+    { settings: { ...redis.settings, ...kafka.settings, ...understudy.settings } },
     { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: `${DRAIN_MS}ms`, ...changes },
   )
 

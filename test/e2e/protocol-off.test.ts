@@ -1,34 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import type { Stack } from '../../src/kit/stack/stack.ts'
+import { expect } from 'vitest'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  environmentOn,
-  eventually,
-  protocolsOn,
-  type Service,
-  send,
-  startServers,
-  startService,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../support/pipeline.ts'
 
-let stack: Stack
-const services: Service[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 20 })
-})
-afterEach(async () => {
-  for (const service of services.splice(0)) await service.kill('SIGKILL')
-})
-afterAll(() => stack?.close())
-
-async function start(environment: Record<string, string>): Promise<Service> {
-  const service = await startService(environment)
-  services.push(service)
-  return service
-}
+const it = onServers({ latencyMs: 20 })
 
 const folder = ownFolder('protocol-off')
 async function sendPost(environment: Record<string, string>, id: string): Promise<void> {
@@ -40,7 +17,7 @@ async function sendPost(environment: Record<string, string>, id: string): Promis
 
 it('a case of a protocol that was switched off takes nobody’s place, and ends with its deadline', {
   timeout: 90_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_CASES_MAX_OPEN: '1',

@@ -15,12 +15,12 @@ import {
   recordsOf,
   type Service,
   send,
-  startServers,
   startService,
   tell,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { startServers } from '../support/servers.ts'
 import { fillShelves } from '../support/shelves.ts'
 
 const COMMENTS_EACH = 2

@@ -10,7 +10,6 @@ import { command as list } from '../../src/app/commands/review/list.ts'
 import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import type { Command } from '../../src/cli/command.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { command as stats } from '../../src/lab/commands/review/stats.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { aTranscript } from '../contracts/record.ts'
@@ -23,10 +22,10 @@ import {
   type Service,
   settingsOf,
   silent,
-  startServers,
   startService,
 } from '../support/pipeline.ts'
 import { aPostgres } from '../support/postgres-server.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 /** Verdicts that are sent before, while and after the role is killed. */
@@ -37,7 +36,7 @@ const SECRET = 'Xylozebraquark'
 const postgres = await aPostgres({ password: 'canary4record' })
 
 describe('the record on real topics', () => {
-  let stack: Stack
+  let stack: Servers
   let environment: Record<string, string>
   let service: Service | null = null
   const path = join(ownFolder('record'), 'record.sqlite')

@@ -1,17 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import kafkajs, { type Admin, type Kafka, type Transaction } from 'kafkajs'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { command as replayDeadLetters } from '../../src/app/commands/dead-letters/replay.ts'
 import { recover } from '../../src/app/commands/recover.ts'
 import { command as verdicts } from '../../src/app/commands/verdicts.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -20,8 +20,6 @@ import {
   send,
   settingsOf,
   silent,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
@@ -32,18 +30,15 @@ const ONLY_APACHE = 'only Apache Kafka has transactions, and topics that can be 
 const PARTITIONS = 2
 const FINAL_WITHIN_MS = 20_000
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-ends-'))
-let stack: Stack
+const folder = ownFolder('ends')
 let environment: Record<string, string>
 let topics: ReturnType<typeof topicsOf>
 let kafka: Kafka
 let admin: Admin
 let service: Service
 const closers: (() => Promise<unknown>)[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 20 })
-})
-beforeEach(async () => {
+const it = onServers({ latencyMs: 20 })
+it.beforeEach(async ({ stack }) => {
   environment = environmentOn(stack, {
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_DRAIN: '3s',
@@ -56,12 +51,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
-  await service?.kill('SIGKILL')
   await admin?.disconnect()
-})
-afterAll(async () => {
-  await stack?.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 async function begun(): Promise<Transaction> {
@@ -157,9 +147,9 @@ async function metric(name: string): Promise<number[]> {
 
 it('threads are judged, and no lag is left, behind what was aborted and before what is open', {
   timeout: 90_000,
-}, async ({ skip }) => {
+}, async ({ stack, start, skip }) => {
   if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await startService(environment)
+  service = await start(environment)
   const inputs = [topics.posts, topics.comments, topics.counterspeech]
   await abortedIn(inputs)
   await sendLines(...threadOf('behind'))
@@ -176,15 +166,15 @@ it('threads are judged, and no lag is left, behind what was aborted and before w
 
   // What is committed behind marks counts as read in Redis too: nothing is lost when the service starts again.
   await service.kill('SIGTERM')
-  service = await startService(environment)
+  service = await start(environment)
   expect(service.log.filter((line) => line.includes('store:lost'))).toEqual([])
   await sendLines(...threadOf('again'))
   await untilFinal('again')
 })
 
-it('commands that read topics to their ends come to them', { timeout: 90_000 }, async ({ skip }) => {
+it('commands that read topics to their ends come to them', { timeout: 90_000 }, async ({ stack, start, skip }) => {
   if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await startService(environment)
+  service = await start(environment)
   await sendLines(...threadOf('judged'))
   await untilFinal('judged')
   await putPost('no JSON')
@@ -207,7 +197,7 @@ it('commands that read topics to their ends come to them', { timeout: 90_000 }, 
   expect(io.signal.aborted).toBe(false)
 })
 
-it('marks of topics with another name hold nothing', { timeout: 60_000 }, async () => {
+it('marks of topics with another name hold nothing', { timeout: 60_000 }, async ({ start }) => {
   const redis = new Redis(environment.REDIS_URL ?? '')
   const old = JSON.stringify({ newest: 1, second: 1, endSince: null, seenAt: 0 })
   await redis.hset(keysUnder(environment.GAVEL_REDIS_PREFIX ?? '').marks, {
@@ -215,16 +205,16 @@ it('marks of topics with another name hold nothing', { timeout: 60_000 }, async 
     'older.posts/1': old,
   })
   redis.disconnect()
-  service = await startService(environment)
+  service = await start(environment)
   await sendLines(...threadOf('renamed'))
   await untilFinal('renamed')
 })
 
 it('topics that were made anew under the service are read from their beginning, also with fewer partitions', {
   timeout: 120_000,
-}, async ({ skip }) => {
+}, async ({ stack, start, skip }) => {
   if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await startService(environment)
+  service = await start(environment)
   await sendLines(...threadOf('first'), ...threadOf('second'), ...threadOf('third'))
   await untilFinal('third')
   await remade({ [topics.posts]: PARTITIONS, [topics.comments]: 1 })
@@ -237,14 +227,14 @@ it('topics that were made anew under the service are read from their beginning, 
 
 it('a dead letter does not refer to the message at its place since its topic was recreated', {
   timeout: 90_000,
-}, async ({ skip }) => {
+}, async ({ stack, start, skip }) => {
   if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await startService(environment)
+  service = await start(environment)
   await putPost('no JSON')
   await untilDead(1)
   await service.kill('SIGTERM')
   await remade({ [topics.posts]: PARTITIONS })
-  service = await startService(environment)
+  service = await start(environment)
   const { id, text, createdAt } = post('in its place')
   await putPost(JSON.stringify({ id, text, createdAt }))
   await untilFinal(id)

@@ -8,7 +8,6 @@ import { topicsOf } from '../../config/topics.ts'
 import { type RecoverResult, recover } from '../../src/app/commands/recover.ts'
 import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
@@ -29,12 +28,13 @@ import {
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { startedKafka } from '../support/servers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-recover-'))
 const data = join(folder, 'redis')
 let redis: RestartableServer
 let client: Redis
-let kafka: LocalKafka
+let kafka: Awaited<ReturnType<typeof startedKafka>>
 let understudy: Understudy
 const services: Service[] = []
 beforeAll(async () => {
@@ -42,7 +42,7 @@ beforeAll(async () => {
   redis = await startRedis({ say: tell, directory: data, fsync: 'always' })
   client = new Redis(redis.settings.REDIS_URL ?? '', { retryStrategy: () => 100, maxRetriesPerRequest: null })
   client.on('error', () => {})
-  kafka = await startKafka({ prefer: 'apache', say: tell })
+  kafka = await startedKafka()
   understudy = await startUnderstudy({ latencyMs: 50 })
 })
 afterEach(async () => {
@@ -60,12 +60,7 @@ afterAll(async () => {
 
 const environmentOf = (changes: Record<string, string> = {}) =>
   environmentOn(
-    {
-      settings: { ...redis.settings, ...kafka.settings, ...understudy.settings },
-      kafka,
-      understudy,
-      close: async () => {},
-    },
+    { settings: { ...redis.settings, ...kafka.settings, ...understudy.settings } },
     { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s', GAVEL_CHECKPOINTS_COUNTS: '2', ...changes },
   )
 

@@ -25,12 +25,7 @@ beforeAll(async () => {
   admin = new Redis(redis.settings.REDIS_URL ?? '')
   kafka = await startKafka({ prefer: 'memory', say: () => {} })
   understudy = await startUnderstudy({ latencyMs: 5 })
-  environment = environmentOn({
-    settings: { ...redis.settings, ...kafka.settings, ...understudy.settings },
-    kafka: undefined,
-    understudy,
-    close: async () => {},
-  })
+  environment = environmentOn({ settings: { ...redis.settings, ...kafka.settings, ...understudy.settings } })
   service = await startService(environment)
 }, 60_000)
 afterAll(async () => {

@@ -1,40 +1,23 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  allFinal,
-  environmentOn,
-  eventually,
-  recordsOf,
-  type Service,
-  send,
-  startServers,
-  startService,
-  transcriptsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { allFinal, environmentOn, eventually, recordsOf, send, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
 
-let stack: Stack
 let admin: Admin
-const services: Service[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 20 })
+const it = onServers({ latencyMs: 20 })
+it.beforeAll(async ({ stack }) => {
   admin = new kafkajs.Kafka({
     brokers: [stack.settings.KAFKA_BROKERS ?? ''],
     logLevel: kafkajs.logLevel.NOTHING,
   }).admin()
   await admin.connect()
 })
-afterEach(async () => {
-  for (const service of services.splice(0)) await service.kill('SIGTERM')
-})
 afterAll(async () => {
   await admin?.disconnect()
-  await stack?.close()
 })
 
 const folder = ownFolder('refused')
@@ -53,13 +36,7 @@ async function makeTopic(topic: string, maxBytes?: number) {
   await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: false })
   await eventually(async () => (await admin.listTopics()).includes(topic), 20_000)
 }
-async function start(environment: Record<string, string>): Promise<Service> {
-  const service = await startService(environment)
-  services.push(service)
-  return service
-}
-
-it('publishes everything except refused records, which become dead letters', async () => {
+it('publishes everything except refused records, which become dead letters', async ({ stack, start }) => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION: 'none' })
   await makeTopic(topicOf(environment, 'verdicts'), 1_900)
   await makeTopic(topicOf(environment, 'transcripts'), 12_000)
@@ -83,7 +60,7 @@ it('publishes everything except refused records, which become dead letters', asy
   expect([cut.get('rumor~a~r1'), cut.get('rumor~wordy~r1')]).toEqual([0, 1])
 })
 
-it('waits for a topic that is not there, and loses nothing of it', { timeout: 120_000 }, async () => {
+it('waits for a topic that is not there, and loses nothing of it', { timeout: 120_000 }, async ({ stack, start }) => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
   const service = await start(environment)
   await sendPosts(environment, [post('before')])

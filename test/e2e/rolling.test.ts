@@ -1,22 +1,11 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { ledgerOf } from '../../src/kit/bench/ledger.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
-import {
-  environmentOn,
-  eventually,
-  type Service,
-  send,
-  startServers,
-  startService,
-  tell,
-  transcriptsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { environmentOn, eventually, type Service, send, tell, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
 
 const PROCESSES = 3
 const POSTS = 60
@@ -28,17 +17,8 @@ const DRAIN_MS = 5_000
 /** For a process to end on a busy machine, on top of what is promised. */
 const SLACK_MS = 2_000
 
-let stack: Stack
-const services: Service[] = []
-const folder = mkdtempSync(join(tmpdir(), 'gavel-rolling-'))
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: LATENCY_MS })
-})
-afterAll(async () => {
-  await Promise.all(services.map((service) => service.kill('SIGKILL')))
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('rolling')
+const it = onServers({ latencyMs: LATENCY_MS })
 
 const posts = Array.from({ length: POSTS }, (_, n) => `bridge-${n}`)
 const commentsOf = (id: string) => Array.from({ length: COMMENTS }, (_, n) => `${id}-c${n}`)
@@ -65,9 +45,10 @@ function load(): string {
 
 it('three processes under load are started anew one after the other: nothing is lost, nothing is said or paid twice', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, { GAVEL_DRAIN: `${DRAIN_MS}ms`, GAVEL_CLOCK_IDLE_AFTER: '1s' })
-  for (let n = 0; n < PROCESSES; n++) services.push(await startService(environment))
+  const services: Service[] = []
+  for (let n = 0; n < PROCESSES; n++) services.push(await start(environment))
   const sent = send(environment, load(), 'gavel', { kind: 'rate', perSecond: MESSAGES_A_SECOND })
   await eventually(async () => (stack.understudy?.calls().length ?? 0) > 0, 20_000)
 
@@ -79,7 +60,7 @@ it('three processes under load are started anew one after the other: nothing is 
     tell(`process ${n + 1} was gone after ${ms} ms, with exit code ${old?.process.exitCode}`)
     expect(old?.process.exitCode).toBe(0)
     expect(ms).toBeLessThan(DRAIN_MS + SLACK_MS)
-    services[n] = await startService(environment)
+    services[n] = await start(environment)
   }
   await sent
 
@@ -126,13 +107,12 @@ it('three processes under load are started anew one after the other: nothing is 
 
 it('a hangup in the midst of debates: what is open ends by the settings it began with, what opens has the new ones, and nothing restarts', {
   timeout: 120_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const file = join(folder, 'reload.yaml')
   const own = (rounds: number) => writeFileSync(file, `protocols: { rumor: { rounds: ${rounds} } }\n`)
   own(1)
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
-  const service = await startService(environment, undefined, undefined, ['--config', file])
-  services.push(service)
+  const service = await start(environment, undefined, undefined, ['--config', file])
   const before = stack.understudy?.calls().length ?? 0
   const metric = async (name: string) => {
     const page = await (await fetch(`http://127.0.0.1:${service.httpPort}/metrics`)).text()

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { startServers } from '../support/pipeline.ts'
+import { startServers } from '../support/servers.ts'
 import { countThreads, replayThreads, rumourEvalFile } from './rumoureval.ts'
 
 it('judges all 155 threads to the same final snapshots at two speeds, and all 2,327 comments', async (context) => {

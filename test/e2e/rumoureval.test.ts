@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { startServers } from '../support/pipeline.ts'
+import { startServers } from '../support/servers.ts'
 import { countThreads, replayThreads, rumourEvalFile } from './rumoureval.ts'
 
 it('judges real threads to the same final snapshots at any replay speed, and every comment of them', {

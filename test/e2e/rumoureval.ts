@@ -6,7 +6,6 @@ import { PROJECT } from '../../config/load.ts'
 import type { Pace } from '../../producers/replay.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { noComments, type Turn } from '../../src/contracts/facts/verdict.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { repeats } from '../support/ledger.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -19,6 +18,7 @@ import {
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import type { Servers } from '../support/servers.ts'
 
 const FILE = join(PROJECT, '..', 'shared', 'data', 'rumoureval2017', 'threads.jsonl')
 
@@ -41,7 +41,7 @@ type Data = NonNullable<ReturnType<typeof rumourEvalFile>>
  * Replays the threads through a service of their own and checks every promise of the main job; resolves to the final
  * snapshots by thread, as the transcripts hold them.
  */
-export async function replayThreads(stack: Stack, data: Data, pace: Pace) {
+export async function replayThreads(stack: Servers, data: Data, pace: Pace) {
   const { finals, argued } = await replayed(stack, data, pace)
   return new Map(finals.map(({ id, subjectId }) => [subjectId, argued.get(id)?.subject]))
 }
@@ -50,7 +50,7 @@ export async function replayThreads(stack: Stack, data: Data, pace: Pace) {
  * Replays the threads, each final when it is older than any of its comments, and holds every verdict's counts against its
  * transcripts: each comment is judged, and each that is judged has its stance in this revision's transcript or an earlier one's.
  */
-export async function countThreads(stack: Stack, data: Data, pace: Pace): Promise<void> {
+export async function countThreads(stack: Servers, data: Data, pace: Pace): Promise<void> {
   const { verdicts, finals, argued } = await replayed(stack, data, pace, {
     GAVEL_CHECKPOINTS_FINAL_AGE: '365d',
     GAVEL_PROTOCOLS_RUMOR_FOLD_NEAR_IDENTICAL: 'false',
@@ -81,7 +81,7 @@ export function scoredIn(turns: readonly Turn[]): Set<string> {
   )
 }
 
-async function replayed(stack: Stack, data: Data, pace: Pace, changes: Record<string, string> = {}) {
+async function replayed(stack: Servers, data: Data, pace: Pace, changes: Record<string, string> = {}) {
   const environment = environmentOn(stack, changes)
   const service = await startService(environment)
   const started = Date.now()

@@ -4,7 +4,6 @@ import type { Finding } from '../../src/contracts/facts/finding.ts'
 import { type ApacheKafka, startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import { type LocalServer, type RestartableServer, UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { checkRedis, connect, serversOf } from '../../src/store/redis/connect.ts'
 import { checkBrokers } from '../../src/stream/client.ts'
@@ -68,10 +67,7 @@ afterAll(async () => {
 
 /** A service of its own on Kafka's open listener, and on the Redis that these settings lead to. */
 const openOn = (servers: Record<string, string>) =>
-  environmentOn(
-    { settings: { KAFKA_BROKERS: kafka?.openAddress ?? '', ...understudy.settings } } as unknown as Stack,
-    servers,
-  )
+  environmentOn({ settings: { KAFKA_BROKERS: kafka?.openAddress ?? '', ...understudy.settings } }, servers)
 
 /** The same on TLS and passwords everywhere. */
 const securedOn = (environment: Record<string, string>, { ca }: Certificates): Record<string, string> => ({

@@ -1,18 +1,17 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import type { SubjectInspection } from '../../src/recovery/inspection/subject-status.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { commandIn } from '../support/command-in.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   clientOf,
   environmentOn,
@@ -22,12 +21,10 @@ import {
   type Service,
   send,
   settingsOf,
-  startServers,
-  startService,
   verdictsOf,
 } from '../support/pipeline.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-show-'))
+const folder = ownFolder('show')
 /** What a collector was sent, by path. */
 const collected = new Map<string, string[]>()
 const collector = createServer(async (request, response) => {
@@ -37,11 +34,10 @@ const collector = createServer(async (request, response) => {
   collected.set(path, [...(collected.get(path) ?? []), gunzipSync(Buffer.concat(chunks)).toString()])
   response.end('{}')
 })
-let stack: Stack
 let service: Service | undefined
 let environment: Record<string, string>
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
+const it = onServers({ latencyMs: 5 })
+it.beforeAll(async ({ stack, startForFile }) => {
   await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
   environment = environmentOn(stack, {
     ...protocolsOn('rumor', 'hate'),
@@ -53,13 +49,10 @@ beforeAll(async () => {
     GAVEL_BREAKER_WINDOW: '1000',
     GAVEL_BREAKER_MIN_CALLS: '1000',
   })
-  service = await startService(environment)
+  service = await startForFile(environment)
 })
 afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
   collector.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 const post = (id: string, more: object = {}) => ({
@@ -164,7 +157,7 @@ describe('gavel show', () => {
 
   it('of a post in mid-debate: the asks that are answered, those that are not, and until when each waits for what', {
     timeout: 120_000,
-  }, async () => {
+  }, async ({ stack }) => {
     stack.understudy?.behave({ faults: { rate: 1, kinds: ['429'], retryAfterSeconds: 30 } })
     try {
       await say('waits', [post('waits'), ...[0, 1, 2].map((at) => comment('waits', at))])

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
-import { eventually, startServers, tell } from '../support/pipeline.ts'
+import { eventually, tell } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 import { filesWith } from '../support/stored.ts'
 import { caseText, splitRoles, WORDS, wordsOf } from './shown.ts'
 
@@ -19,7 +19,7 @@ const DELETIONS = 12
 const STARTING_MS = 3_000
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-erased-'))
-let stack: Stack
+let stack: Servers
 let redis: Redis
 beforeAll(async () => {
   stack = await startServers({ latencyMs: 50 })

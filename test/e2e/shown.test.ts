@@ -1,54 +1,35 @@
-import { mkdtempSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { recover } from '../../src/app/commands/recover.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
-import {
-  eventually,
-  type Service,
-  settingsOf,
-  silent,
-  startServers,
-  tell,
-  transcriptsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { eventually, type Service, settingsOf, silent, tell, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
 import { filesWith } from '../support/stored.ts'
 import { caseText, type Role, splitRoles, WORDS, wordsOf } from './shown.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-shown-'))
-let stack: Stack
-let redis: Redis
-let gavel: Awaited<ReturnType<typeof splitRoles>> | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
-  redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
-})
-afterEach(async () => {
-  await gavel?.close()
-})
-afterAll(async () => {
-  redis?.disconnect()
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
-
-/** Of split roles, on the servers of this file. */
-async function split(name: string, precedents: number, asked?: (body: string) => Promise<unknown>) {
-  gavel = await splitRoles({ stack, redis, folder }, name, precedents, asked)
-  return gavel
-}
+const folder = ownFolder('shown')
+const it = onServers({ latencyMs: 0 })
+  .extend('redis', { scope: 'file' }, ({ stack }, { onCleanup }) => {
+    const redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'fail-fast')
+    onCleanup(() => redis.disconnect())
+    return redis
+  })
+  .extend('split', ({ stack, redis }, { onCleanup }) => {
+    const opened: Awaited<ReturnType<typeof splitRoles>>[] = []
+    onCleanup(async () => void (await Promise.all(opened.map((gavel) => gavel.close()))))
+    return async (name: string, precedents: number, asked?: (body: string) => Promise<unknown>) => {
+      const gavel = await splitRoles({ stack, redis, folder }, name, precedents, asked)
+      opened.push(gavel)
+      return gavel
+    }
+  })
 
 it('items learnt from a deleted post are sent to nobody any more, and are erased, even if intake has no library', {
   timeout: 180_000,
-}, async () => {
+}, async ({ split }) => {
   const CASES = 12
   let goOn = () => {}
   const waiting = new Promise<void>((resolve) => {
@@ -96,7 +77,7 @@ it('items learnt from a deleted post are sent to nobody any more, and are erased
   for (const gone of [0, 1]) expect(JSON.stringify([verdicts, transcripts])).not.toContain(wordsOf(gone))
 })
 
-it('is erased from the shelf of those who judge, where intake has none', { timeout: 90_000 }, async () => {
+it('is erased from the shelf of those who judge, where intake has none', { timeout: 90_000 }, async ({ split }) => {
   const gavel = await split('apart', 3)
   const { library, sendAll } = gavel
   await Promise.all((['publish', 'judge', 'intake'] as const).map(gavel.start))
@@ -113,7 +94,7 @@ it('is erased from the shelf of those who judge, where intake has none', { timeo
 
 it('nor at random moments, with every role killed in between: nothing comes back, and the shelves follow', {
   timeout: 280_000,
-}, async () => {
+}, async ({ split }) => {
   const [PRECEDENTS, CASES] = [12, 60]
   const gavel = await split('random', PRECEDENTS)
   const { echo, library, environment, sendAll } = gavel
@@ -219,7 +200,10 @@ it('nor at random moments, with every role killed in between: nothing comes back
   expect(gavel.logs().filter((line) => line.match(WORDS) !== null)).toEqual([])
 })
 
-it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async () => {
+it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async ({
+  redis,
+  split,
+}) => {
   const gavel = await split('emptied', 3)
   const { library, environment, sendAll } = gavel
   const prefix = environment.GAVEL_REDIS_PREFIX

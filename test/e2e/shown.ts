@@ -1,10 +1,10 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { startEchoingModel } from '../support/echoing-model.ts'
 import { environmentOn, protocolsOn, type Service, send, settingsOf, startService } from '../support/pipeline.ts'
+import type { Servers } from '../support/servers.ts'
 import { everythingIn } from '../support/stored.ts'
 
 export const wordsOf = (nth: number) => `ZEBRA-${nth}-WORDS`
@@ -15,7 +15,7 @@ export type Role = 'intake' | 'judge' | 'publish'
 
 /** A Gavel of split roles: only those who judge have the library, with a precedent learnt from each of p0, p1, … */
 export async function splitRoles(
-  servers: { stack: Stack; redis: Redis; folder: string },
+  servers: { stack: Servers; redis: Redis; folder: string },
   name: string,
   precedents: number,
   asked: (body: string) => Promise<unknown> = async () => {},

@@ -54,12 +54,7 @@ export async function splitRedis(options: { minReplicas: number; cutBeforeMs: nu
     closing.push(() => kafka.close())
     const understudy = await startUnderstudy({ latencyMs: 700 })
     closing.push(() => understudy.close())
-    const servers = {
-      settings: { ...kafka.settings, ...understudy.settings },
-      kafka,
-      understudy,
-      close: async () => {},
-    }
+    const servers = { settings: { ...kafka.settings, ...understudy.settings } }
     const environment = environmentOn(servers, {
       ...sentinels.settings,
       GAVEL_CLOCK_IDLE_AFTER: '1s',

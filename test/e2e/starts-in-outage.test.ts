@@ -1,10 +1,12 @@
 import { createServer } from 'node:net'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import { freePort, type RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import { startStack } from '../../src/kit/stack/stack.ts'
+import { onServers } from '../support/on-servers.ts'
 import { environmentOn, eventually, type Service, startService } from '../support/pipeline.ts'
+import type { Servers } from '../support/servers.ts'
 
+const it = onServers({}, 'memory')
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close()
@@ -24,9 +26,7 @@ async function isListening(port: number): Promise<boolean> {
 }
 
 /** Everything but Redis, which would have to be on `redisPort`. */
-async function withoutRedis() {
-  const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy: {} })
-  closing.push(() => stack.close())
+async function withoutRedis(stack: Servers) {
   const [port, redisPort] = [await freePort(), await freePort()]
   const environment = environmentOn(stack, {
     REDIS_URL: `redis://127.0.0.1:${redisPort}`,
@@ -37,8 +37,8 @@ async function withoutRedis() {
 
 it('with --wait-for-dependencies a process waits, live and not ready, then works; a later outage restarts nobody', {
   timeout: 90_000,
-}, async () => {
-  const { environment, port, redisPort } = await withoutRedis()
+}, async ({ stack }) => {
+  const { environment, port, redisPort } = await withoutRedis(stack)
   const starting = startService(environment, 'intake,judge,publish', undefined, ['--wait-for-dependencies'])
   await eventually(() => isListening(port), 20_000)
   expect((await health(port, 'live')).status).toBe(200)
@@ -69,8 +69,8 @@ it('with --wait-for-dependencies a process waits, live and not ready, then works
 
 it('a process that waits for its dependencies says so, too, while what it reached is silent', {
   timeout: 60_000,
-}, async () => {
-  const { environment, port, redisPort } = await withoutRedis()
+}, async ({ stack }) => {
+  const { environment, port, redisPort } = await withoutRedis(stack)
   const silent = createServer((socket) => socket.on('error', () => {}).resume())
   await new Promise<void>((resolve) => silent.listen(redisPort, '127.0.0.1', resolve))
   closing.push(async () => silent.close())
@@ -83,8 +83,8 @@ it('a process that waits for its dependencies says so, too, while what it reache
   expect((await health(port, 'ready')).checks.redis).toContain('answers nothing')
 })
 
-it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_000 }, async () => {
-  const { environment, port } = await withoutRedis()
+it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_000 }, async ({ stack }) => {
+  const { environment, port } = await withoutRedis(stack)
   let ended: unknown
   const service = startService(environment, 'judge', undefined, ['--wait-for-dependencies'], (child) => {
     closing.push(async () => child.kill('SIGKILL'))
@@ -98,7 +98,7 @@ it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_00
   expect(await isListening(port)).toBe(false)
 })
 
-it('without that option a process names at once what is missing', { timeout: 60_000 }, async () => {
-  const { environment, redisPort } = await withoutRedis()
+it('without that option a process names at once what is missing', { timeout: 60_000 }, async ({ stack }) => {
+  const { environment, redisPort } = await withoutRedis(stack)
   await expect(startService(environment)).rejects.toThrow(`Redis does not answer at redis://127.0.0.1:${redisPort}`)
 })

@@ -6,23 +6,20 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import kafkajs from 'kafkajs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { SCHEMAS } from '../../src/kit/contracts/all.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { onServers } from '../support/on-servers.ts'
 import {
   clientOf,
   environmentOn,
   eventually,
   protocolsOn,
   recordsOf,
-  type Service,
   send,
   settingsOf,
-  startServers,
-  startService,
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
@@ -42,16 +39,10 @@ function example(document: string, name: string): string {
   writeFileSync(file, code)
   return file
 }
-let stack: Stack
-let service: Service | undefined
 let consumer: ChildProcess | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 0 })
-})
+const it = onServers({ latencyMs: 0 })
 afterAll(async () => {
-  await service?.kill('SIGKILL')
   consumer?.kill('SIGKILL')
-  await stack?.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -84,9 +75,9 @@ function startExample(environment: Record<string, string>, group: string): Chang
 
 it('takes revisions, repeats, retractions and what was not decided as docs/verdicts.md says', {
   timeout: 240_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, protocolsOn('rumor', 'counterspeech'))
-  service = await startService(environment)
+  const service = await start(environment)
   const sendAll = (...lines: object[]) => {
     const file = join(folder, 'lines.jsonl')
     const createdAt = '2026-01-01T00:00:00Z'

@@ -1,37 +1,18 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expect } from 'vitest'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
-import {
-  allFinal,
-  environmentOn,
-  type Service,
-  send,
-  startServers,
-  startService,
-  transcriptsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { allFinal, environmentOn, send, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
 
 const CAP = 250
 const HONEST = 200
 const FLOOD = 10_000
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-takeover-'))
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('takeover')
+const it = onServers({ latencyMs: 5 })
 
 const at = (second: number) => new Date(Date.UTC(2025, 2, 1, 10, 0, second)).toISOString()
 const comment = (id: string, author: string, change: object = {}) => ({
@@ -53,7 +34,7 @@ const ground = Array.from({ length: 20_000 }, (_, number) => {
 
 it('one account, on a thread of the whole service, has its share of the evidence and no more: floods, ground ids, deletions', {
   timeout: 180_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const environment = environmentOn(stack, {
     GAVEL_CLOCK_IDLE_AFTER: '3s',
     GAVEL_THREADS_MAX_COMMENTS: String(CAP),
@@ -70,7 +51,7 @@ it('one account, on a thread of the whole service, has its share of the evidence
   const file = join(folder, 'attack.jsonl')
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   await send(environment, file, 'gavel', { kind: 'flat-out' })
-  service = await startService(environment)
+  await start(environment)
   await allFinal(environment, 1, 120_000)
 
   const last = (await verdictsOf(environment)).filter(({ final }) => final).at(-1)

@@ -1,21 +1,18 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Stack } from '../../src/kit/stack/stack.ts'
+import { expect } from 'vitest'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
 import {
   environmentOn,
   eventually,
   protocolsOn,
-  type Service,
   send,
   settingsOf,
-  startServers,
-  startService,
+  type startService,
   transcriptsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
@@ -26,17 +23,8 @@ const HOSTILE = ['mallory', 'constructor', '__proto__', 'toString'] as const
 const POSTS = 12
 const FLOOD = 30
 
-const folder = mkdtempSync(join(tmpdir(), 'gavel-tenants-'))
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 5 })
-})
-afterAll(async () => {
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = ownFolder('tenants')
+const it = onServers({ latencyMs: 5 })
 
 const at = (second: number) => new Date(Date.UTC(2025, 2, 1, 10, 0, second)).toISOString()
 const ids = Array.from({ length: POSTS }, (_, nth) => nth)
@@ -106,11 +94,11 @@ const hostile = HOSTILE.flatMap((tenant) => [
   ...ground.map(({ id }) => ({ type: 'comment', id, postId: 'flood-0', tenant, text: 'Fake!', createdAt: at(3) })),
 ])
 
-async function verdictsIn(environment: Record<string, string>, lines: readonly object[]) {
+async function verdictsIn(start: typeof startService, environment: Record<string, string>, lines: readonly object[]) {
   const file = join(folder, 'lines.jsonl')
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   await send(environment, file, 'gavel', { kind: 'flat-out' })
-  service = await startService(environment)
+  const service = await start(environment)
   const last = new Map<string, object>()
   await eventually(
     async () => {
@@ -130,7 +118,7 @@ async function verdictsIn(environment: Record<string, string>, lines: readonly o
 
 it('a tenant’s verdicts are byte for byte the same beside others that flood, grind, delete, inject and bear odd names', {
   timeout: 400_000,
-}, async () => {
+}, async ({ stack, start }) => {
   const library = join(folder, 'library')
   const environment = () =>
     environmentOn(stack, {
@@ -157,9 +145,13 @@ it('a tenant’s verdicts are byte for byte the same beside others that flood, g
     await shelves.close()
   }
   await teach(QUIET, 'safe', 'a case of its own')
-  const alone = await verdictsIn(environment(), quiet)
+  const alone = await verdictsIn(start, environment(), quiet)
   for (const tenant of HOSTILE) await teach(tenant, 'unsafe', `${INJECTION} of ${tenant}`)
-  const beside = await verdictsIn(environment(), [...hostile, ...quiet, ...hostile.filter((line) => 'deleted' in line)])
+  const beside = await verdictsIn(start, environment(), [
+    ...hostile,
+    ...quiet,
+    ...hostile.filter((line) => 'deleted' in line),
+  ])
 
   // They were there, and were judged.
   expect(new Set(beside.others.map(({ tenant }) => tenant))).toEqual(new Set(HOSTILE))

@@ -40,7 +40,7 @@ beforeAll(async () => {
   understudy = await startUnderstudy({ faults: { rate: 1, kinds: ['429'], models: [], retryAfterSeconds: 600 } })
   const settings = { ...redis.settings, ...kafka.settings, ...understudy.settings }
   environment = environmentOn(
-    { settings, kafka, understudy, close: async () => {} },
+    { settings },
     {
       ...protocolsOn('hate'),
       ...PERSPECTIVES_WITH_SHELVES,

@@ -1,34 +1,17 @@
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest'
+import { expect, vi } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { freePort } from '../../src/kit/stack/servers/local-server.ts'
-import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  environmentOn,
-  eventually,
-  protocolsOn,
-  type Service,
-  send,
-  startService,
-  tell,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../support/pipeline.ts'
 
 /** A case of `hate` takes several of these, one after another: longer than a change takes to be noticed. */
 const LATENCY_MS = 5_000
 vi.setConfig({ testTimeout: 400_000 })
 
-let stack: Stack
-let service: Service | undefined
-beforeAll(async () => {
-  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: LATENCY_MS } })
-})
-afterEach(async () => {
-  await service?.kill('SIGKILL')
-})
-afterAll(() => stack?.close())
+const it = onServers({ latencyMs: LATENCY_MS }, 'memory')
 
 interface Line {
   readonly event: string
@@ -38,7 +21,10 @@ interface Line {
 const saidBy = (lines: readonly string[], event: string) =>
   lines.map((line) => JSON.parse(line) as Line).filter((line) => line.event === event)
 
-it('run --watch takes changed prompts, refuses bad ones and says why, and ends open cases by those they began with', async () => {
+it('run --watch takes changed prompts, refuses bad ones and says why, and ends open cases by those they began with', async ({
+  stack,
+  start,
+}) => {
   const folder = ownFolder('watched')
   const [file, prompts, messages] = ['gavel.yaml', 'prompts', 'posts.jsonl'].map((name) => join(folder, name)) as [
     string,
@@ -49,8 +35,7 @@ it('run --watch takes changed prompts, refuses bad ones and says why, and ends o
   writeFileSync(file, '')
   const settings = (path: string) => `protocols: { hate: { promptsPath: ${path} } }\n`
   const environment = environmentOn(stack, protocolsOn('hate'))
-  const running = await startService(environment, undefined, PROJECT, ['--watch', '--config', file])
-  service = running
+  const running = await start(environment, undefined, PROJECT, ['--watch', '--config', file])
   const log = () => running.log.join('\n')
   /** A reload after which this was changed, so many times by now. */
   const taken = (changed: string, times = 1) => {
@@ -95,13 +80,16 @@ it('run --watch takes changed prompts, refuses bad ones and says why, and ends o
   expect(await metrics()).toMatch(/^gavel_reload_refused\{.*\} 0$/m)
 })
 
-it('run --watch --wait-for-dependencies takes what changes while it waits, such as the address that was wrong', async () => {
+it('run --watch --wait-for-dependencies takes what changes while it waits, such as the address that was wrong', async ({
+  stack,
+  start,
+}) => {
   const file = join(ownFolder('watched'), 'gavel.yaml')
   const { KAFKA_BROKERS: brokers = '', ...environment } = environmentOn(stack)
   const settings = (at: string) => `kafka: { brokers: ["${at}"] }\n`
   writeFileSync(file, settings(`127.0.0.1:${await freePort()}`))
   const lines: string[] = []
-  const started = startService(
+  const started = start(
     environment,
     undefined,
     PROJECT,
@@ -112,6 +100,6 @@ it('run --watch --wait-for-dependencies takes what changes while it waits, such 
   writeFileSync(file, 'kafka: { brokers: 7 }\n')
   await eventually(async () => lines.some((line) => line.includes('"settings:refused"')), 60_000)
   writeFileSync(file, settings(brokers))
-  service = await started
+  await started
   expect(saidBy(lines, 'settings:reloaded')[0]?.changed).toEqual(['kafka.brokers'])
 })

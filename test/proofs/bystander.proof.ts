@@ -8,7 +8,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import type { Pace } from '../../producers/replay.ts'
 import { type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { nodeFlags } from '../../src/platform/node-flags.js'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { ORDINARY } from '../bystander/registry.ts'
@@ -23,10 +22,10 @@ import {
   type Service,
   send,
   settingsOf,
-  startServers,
   startService,
   tell,
 } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 // The second form of the suite `bystander`: what its first form counts (test/bystander/) is measured here, as ratios in one
 // run, and on the whole service.
@@ -126,7 +125,7 @@ const HEAP = nodeFlags().find((flag) => flag.startsWith('--max-old-space-size'))
 const LATENCY_MS = 200
 
 describe('on the whole service, two processes with Apache Kafka and Redis', () => {
-  let stack: Stack
+  let stack: Servers
   let services: Service[] = []
   let meter: Awaited<ReturnType<typeof slownessMeter>>
   beforeAll(async () => {

@@ -10,15 +10,8 @@ import { makeTopics } from '../../src/operations/make-topics.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { aBrowser, SIZES, watchedPage } from '../console/browser.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  clientOf,
-  environmentOn,
-  eventually,
-  settingsOf,
-  startServers,
-  startService,
-  tell,
-} from '../support/pipeline.ts'
+import { clientOf, environmentOn, eventually, settingsOf, startService, tell } from '../support/pipeline.ts'
+import { startServers } from '../support/servers.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 const SECRET = 'x'.repeat(32)

@@ -9,7 +9,6 @@ import { topicsOf } from '../../config/topics.ts'
 import { decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
 import { decided } from '../chaos/decisions-found.ts'
 import { readAll, type TopicRecord } from '../chaos/reader.ts'
@@ -23,11 +22,11 @@ import {
   type Service,
   send,
   settingsOf,
-  startServers,
   startService,
   tell,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 const ROLES = ['intake', 'judge', 'publish', 'record'] as const
 type Role = (typeof ROLES)[number]
@@ -39,7 +38,7 @@ const WITHIN_MS = 180_000
 describe('what people decide, through kill -9 of every role', () => {
   const folder = mkdtempSync(join(tmpdir(), 'gavel-decide-kills-'))
   const fleet = new Map<Role, Service>()
-  let stack: Stack
+  let stack: Servers
   let environment: Record<string, string>
   let client: Redis
   let kills = 0

@@ -8,10 +8,10 @@ import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import { type FileMessage, message } from '../../src/data-files/file-message.ts'
 import { serve, sum } from '../../src/kit/bench/service.ts'
 import type { Tick } from '../../src/kit/bench/worker.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
-import { protocolsOn, settingsOf, startServers, tell } from '../support/pipeline.ts'
+import { protocolsOn, settingsOf, tell } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 const [DELETIONS, POSTS, LEARNT] = [100_000, 1_000, 20]
 const PER_POST = DELETIONS / POSTS
@@ -24,7 +24,7 @@ const BUSY = cpus().length
 const WARM_UP = 200
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-deletions-'))
-let stack: Stack
+let stack: Servers
 beforeAll(async () => {
   const [load = 0] = loadavg()
   if (load > BUSY) tell(`The machine is busy (load ${load.toFixed(1)}): nothing else may run beside this proof.`)

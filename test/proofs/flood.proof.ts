@@ -5,9 +5,9 @@ import type { FileMessage } from '../../src/data-files/file-message.ts'
 import { past, sentence, threads } from '../../src/kit/bench/load.ts'
 import { serve, sum } from '../../src/kit/bench/service.ts'
 import type { Tick } from '../../src/kit/bench/worker.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
-import { protocolsOn, startServers, tell } from '../support/pipeline.ts'
+import { protocolsOn, tell } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 /** Comments on the one post; GAVEL_PROOF_COMMENTS=1000000 is the whole of it. */
 const comments = Number(process.env.GAVEL_PROOF_COMMENTS ?? 100_000)
@@ -21,7 +21,7 @@ const FLAT_MIB = 30
 /** …of a run that is long enough to tell growth from a heap that finds its size. */
 const LONG_RUN_SECONDS = 20
 
-let stack: Stack
+let stack: Servers
 beforeAll(async () => {
   stack = await startServers({})
 })

@@ -54,7 +54,7 @@ const threadOf = (id: string) => [
 it('200 verdicts without a label get one more revision each, though the command is killed in its middle, twice', async () => {
   const given = { ...redis.settings, ...kafka.settings, ...understudy.settings }
   const environment = environmentOn(
-    { settings: given, kafka, understudy, close: async () => {} },
+    { settings: given },
     { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_DRAIN: '3s', GAVEL_CHECKPOINTS_AGES: '12h' },
   )
   const strict = { ...environment, GAVEL_CASES_DEADLINE: '1s' }

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApacheKafka, startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { checkRedis, connect } from '../../src/store/redis/connect.ts'
 import { makeCertificates } from '../support/certificates.ts'
@@ -40,7 +39,7 @@ afterAll(async () => {
 })
 
 const openOn = (changes: Record<string, string>) =>
-  environmentOn({ settings: { KAFKA_BROKERS: kafka.openAddress, ...understudy.settings } } as unknown as Stack, changes)
+  environmentOn({ settings: { KAFKA_BROKERS: kafka.openAddress, ...understudy.settings } }, changes)
 
 async function judges(environment: Record<string, string>, reader = environment): Promise<void> {
   let service: Service | undefined

@@ -8,7 +8,6 @@ import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -18,10 +17,10 @@ import {
   protocolsOn,
   type Service,
   settingsOf,
-  startServers,
   startService,
   tell,
 } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 // 1,000 cases, each role killed again and again, and a collector that is away for five minutes: every case has one trace, whose spans
 // add up to its verdict's timing. What the collector was sent is decoded by OpenTelemetry's own messages, in Python.
@@ -32,7 +31,7 @@ const ROLES = ['intake', 'judge', 'publish'] as const
 const folder = ownFolder('traces')
 const requests = { traces: join(folder, 'traces.jsonl'), logs: join(folder, 'logs.jsonl') }
 
-let stack: Stack
+let stack: Servers
 const services = new Map<string, Service>()
 let collector: Server
 let port = 0

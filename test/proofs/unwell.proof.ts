@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { rumourEvalFile } from '../e2e/rumoureval.ts'
-import { allFinal, environmentOn, send, startServers, startService, tell } from '../support/pipeline.ts'
+import { allFinal, environmentOn, send, startService, tell } from '../support/pipeline.ts'
+import { startServers } from '../support/servers.ts'
 
 /** A quarter of all calls: 429, errors and odd answers at once, calls that hang, and calls that are ten times as slow. */
 const FAULTS = { rate: 0.25, kinds: [], retryAfterSeconds: 1 }

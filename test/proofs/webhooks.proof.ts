@@ -6,25 +6,16 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
-import type { Stack } from '../../src/kit/stack/stack.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  allFinal,
-  environmentOn,
-  recordsOf,
-  type Service,
-  send,
-  startServers,
-  startService,
-  tell,
-} from '../support/pipeline.ts'
+import { allFinal, environmentOn, recordsOf, type Service, send, startService, tell } from '../support/pipeline.ts'
+import { type Servers, startServers } from '../support/servers.ts'
 
 // A receiver that fails, hangs and is cut off, and a service that is killed again and again: it is sent every verdict on the topic,
 // in order of revision.
 
 const [KILLS, POSTS] = [8, 18]
 const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
-let stack: Stack
+let stack: Servers
 let service: Service | undefined
 /** Verdicts that the receiver has taken, in the order in which it answered. */
 const taken: Verdict[] = []

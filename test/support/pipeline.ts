@@ -14,8 +14,7 @@ import type { Terminal } from '../../src/cli/terminal.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { Range } from '../../src/contracts/ports/topic.ts'
 import type { Format } from '../../src/data-files/formats.ts'
-import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
-import type { UnderstudyOptions } from '../../src/kit/understudy/server.ts'
+import type { Stack } from '../../src/kit/stack/stack.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Ranges, rangesOf, readRanges } from '../../src/stream/bounded-reader.ts'
 import { registerCodecs } from '../../src/stream/codecs.ts'
@@ -28,11 +27,6 @@ export function tell(line: string): void {
 
 export const silent: Terminal = { out() {}, say() {}, progress() {} }
 
-/** Real Redis, Apache Kafka (or what stands in for it, said) and an understudy. */
-export function startServers(understudy: UnderstudyOptions): Promise<Stack> {
-  return startStack({}, { kafka: 'apache', say: tell, understudy })
-}
-
 /** Switches every protocol off but these. */
 export function protocolsOn(...names: string[]): Record<string, string> {
   return Object.fromEntries(
@@ -44,10 +38,13 @@ export function protocolsOn(...names: string[]): Record<string, string> {
  * Environment of a service of its own on these servers: topics, group, keys and library that nobody else uses; it judges by
  * rumor alone unless `changes` say otherwise.
  */
-export function environmentOn(stack: Stack, changes: Record<string, string> = {}): Record<string, string> {
+export function environmentOn(
+  { settings }: Pick<Stack, 'settings'>,
+  changes: Record<string, string> = {},
+): Record<string, string> {
   const name = `test-${randomBytes(4).toString('hex')}`
   return {
-    ...stack.settings,
+    ...settings,
     ...protocolsOn('rumor'),
     GAVEL_LIBRARY_PATH: join(tmpdir(), name),
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,

@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { afterAll, expect, vi } from 'vitest'
 import { recoveryParts } from '../../../src/app/commands/recovery-parts.ts'
 import { casesParts, inspectionParts } from '../../../src/app/commands/show/parts.ts'
 import { statusPart } from '../../../src/app/composition/status.ts'
-import { type Stack, startStack } from '../../../src/kit/stack/stack.ts'
 import { makeTopics } from '../../../src/operations/make-topics.ts'
+import { onServers } from '../../support/on-servers.ts'
 import { clientOf, environmentOn, settingsOf } from '../../support/pipeline.ts'
 
 const OFF_MS = 9 * 60_000
-let stack: Stack
-beforeAll(async () => {
-  stack = await startStack({}, { kafka: 'memory', say: () => {} })
-})
-afterAll(async () => {
-  vi.restoreAllMocks()
-  await stack.close()
-})
+const it = onServers({}, 'memory')
+afterAll(() => void vi.restoreAllMocks())
 
-it('a command goes by the time of Redis, as the service does, where its own machine’s clock is wrong', async () => {
+it('a command goes by the time of Redis, as the service does, where its own machine’s clock is wrong', async ({
+  stack,
+}) => {
   const environment = environmentOn(stack)
   const settings = settingsOf(environment)
   const connectKafka = async () => clientOf(environment)

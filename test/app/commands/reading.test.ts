@@ -1,41 +1,25 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AssignerProtocol, type MemberDescription } from 'kafkajs'
+import { afterAll, describe, expect } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import type { Stack } from '../../../src/kit/stack/stack.ts'
 import { readTopic } from '../../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
-import {
-  clientOf,
-  environmentOn,
-  eventually,
-  type Service,
-  send,
-  settingsOf,
-  startServers,
-  startService,
-} from '../../support/pipeline.ts'
+import { onServers } from '../../support/on-servers.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+import { clientOf, environmentOn, eventually, send, settingsOf } from '../../support/pipeline.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const STACK = /\n {4}at /
 
-let stack: Stack
-let folder: string
-let service: Service | undefined
+const folder = ownFolder('reading')
 const commands: ChildProcess[] = []
-beforeAll(async () => {
-  stack = await startServers({ latencyMs: 10 })
-  folder = mkdtempSync(join(tmpdir(), 'gavel-reading-'))
-})
+const it = onServers({ latencyMs: 10 })
 afterAll(async () => {
   for (const command of commands) command.kill('SIGKILL')
-  await service?.kill('SIGKILL')
-  await stack?.close()
-  rmSync(folder, { recursive: true, force: true })
 })
 
 interface Running {
@@ -65,12 +49,15 @@ function gavel(environment: Record<string, string>, args: readonly string[], fla
 }
 
 describe('a command that reads a topic', () => {
-  it('follows one that is made after it: it waits, says so, and prints what comes', { timeout: 60_000 }, async () => {
+  it('follows one that is made after it: it waits, says so, and prints what comes', { timeout: 60_000 }, async ({
+    stack,
+    start,
+  }) => {
     const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
     const { verdicts } = topicsOf(settingsOf(environment))
     const follower = gavel(environment, ['verdicts', '--follow'])
     await eventually(async () => follower.said().includes(`Waiting for the topic ${verdicts}`), 15_000, follower.said)
-    service = await startService(environment)
+    await start(environment)
     const file = join(folder, 'post.jsonl')
     const post = { type: 'post', id: 'p1', text: 'The bridge has fallen.', createdAt: '2025-06-01T12:00:00Z' }
     writeFileSync(file, `${JSON.stringify(post)}\n`)
@@ -84,7 +71,7 @@ describe('a command that reads a topic', () => {
 
   it('prints the newest verdicts in the order in which they were decided, or those since a time, and follows from there', {
     timeout: 120_000,
-  }, async () => {
+  }, async ({ stack }) => {
     const environment = environmentOn(stack)
     const kafka = clientOf(environment)
     const topic = topicsOf(settingsOf(environment)).verdicts
@@ -126,7 +113,11 @@ describe('a command that reads a topic', () => {
       // Whoever joins its group, and leaves, makes it begin anew where it was.
       await admin.connect()
       const { groups } = await admin.listGroups()
-      const groupId = groups.find((group) => group.groupId.startsWith('gavel-read-'))?.groupId ?? ''
+      const named = groups.map(({ groupId }) => groupId).filter((name) => name.startsWith('gavel-read-'))
+      const reads = ({ memberMetadata }: MemberDescription) =>
+        AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics.includes(topic) === true
+      const described = (await admin.describeGroups(named)).groups
+      const groupId = described.find(({ members }) => members.some(reads))?.groupId ?? ''
       await admin.disconnect()
       const other = kafka.consumer({ groupId })
       await other.connect()
@@ -147,7 +138,7 @@ describe('a command that reads a topic', () => {
     }
   })
 
-  it('reads one that is just being made', { timeout: 60_000 }, async () => {
+  it('reads one that is just being made', { timeout: 60_000 }, async ({ stack }) => {
     const environment = environmentOn(stack)
     const kafka = clientOf(environment)
     const admin = kafka.admin()
@@ -169,7 +160,7 @@ describe('a command that reads a topic', () => {
     expect(failed).toEqual([])
   })
 
-  it('says what to do where there is none after some seconds', { timeout: 90_000 }, async () => {
+  it('says what to do where there is none after some seconds', { timeout: 90_000 }, async ({ stack }) => {
     const environment = environmentOn(stack)
     const topics = topicsOf(settingsOf(environment))
     const file = join(folder, 'feedback.jsonl')

@@ -1,12 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { LocalServer } from '../../../src/kit/stack/servers/local-server.ts'
-import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
+import type { Redis } from 'ioredis'
+import { describe, expect, it } from 'vitest'
 import { script } from '../../../src/store/redis/script.ts'
 import { includedFile, readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { functionsOf, nameFaults } from '../../support/lua-names.ts'
+import { onRedis } from '../../support/on-redis.ts'
 
 const files = globSync('**/*.lua', { cwd: SCRIPTS }).map((file) => file.replace(/\.lua$/, '').replaceAll('\\', '/'))
 const included = files.filter((name) => name.includes('/include/'))
@@ -19,15 +18,9 @@ function includesOf(name: string): string[] {
   return own.flatMap((file) => [file, ...includesOf(file)])
 }
 
-let server: LocalServer
 let client: Redis
-beforeAll(async () => {
-  server = await startRedis({ say: () => {} })
-  client = new Redis(server.settings.REDIS_URL ?? '')
-})
-afterAll(async () => {
-  client?.disconnect()
-  await server?.close()
+onRedis.beforeAll(({ client: one }) => {
+  client = one
 })
 
 describe('each script', () => {
