@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import type { ListedCase } from '../../src/recovery/inspection/open-cases.ts'
 import { commandIn } from '../support/command-in.ts'
+import { performWords } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -11,6 +12,7 @@ import {
   PERSPECTIVES_WITH_SHELVES,
   protocolsOn,
   send,
+  settingsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
 
@@ -43,9 +45,8 @@ it.beforeAll(async ({ stack, startForFile }) => {
 const gavel = (...args: string[]) => commandIn(folder, ['cases', ...args], environment)
 
 async function list(...more: string[]): Promise<ListedCase[]> {
-  const { code, out, said } = await gavel('list', '--json', ...more)
-  if (code !== 0) throw new Error(said)
-  return out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line) as ListedCase]))
+  const { out } = await performWords(['cases', 'list', '--json', ...more], settingsOf(environment))
+  return out.map((line) => JSON.parse(line) as ListedCase)
 }
 
 describe('gavel cases', () => {

@@ -10,6 +10,7 @@ import type { SubjectInspection } from '../../src/recovery/inspection/subject-st
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { commandIn } from '../support/command-in.ts'
+import { performWords } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -80,9 +81,8 @@ async function say(name: string, lines: readonly object[], to = environment): Pr
 }
 
 async function show(id: string, ...more: string[]): Promise<SubjectInspection> {
-  const { code, out, said } = await commandIn(folder, ['show', id, '--json', ...more], environment)
-  if (code !== 0) throw new Error(said)
-  return JSON.parse(out) as SubjectInspection
+  const { out } = await performWords(['show', id, '--json', ...more], settingsOf(environment))
+  return JSON.parse(out.join('')) as SubjectInspection
 }
 
 async function printed(id: string, ...more: string[]): Promise<string> {

@@ -1,5 +1,7 @@
+import { Command as Commander, Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import type { Command, Invocation } from '../../src/cli/command.ts'
+import { COMMANDS } from '../../src/commands.ts'
 import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 
 type Io = Pick<Invocation, 'terminal' | 'signal'>
@@ -38,4 +40,23 @@ export async function perform<Options, Result>(
   const result = await command.run(given)
   command.print(result, given)
   return result
+}
+
+/** `gavel` with these words in this process, which saves a start: the lines that it prints, and that it says. Throws where it fails. */
+export async function performWords(words: readonly string[], settings: Settings) {
+  const isNamed = ({ path }: { path: string }) => path.split(' ').every((name, at) => words[at] === name)
+  const named = COMMANDS.findLast((one) => one.load !== undefined && isNamed(one))
+  const command = (await named?.load?.())?.command as Command | undefined
+  if (command === undefined) throw new Error(`there is no command ${words.join(' ')}`)
+  const line = new Commander().exitOverride().argument('[args...]').addOption(new Option('--json'))
+  for (const option of command.options) line.addOption(option)
+  line.parse(words.slice(named?.path.split(' ').length), { from: 'user' })
+  const [out, said]: [string[], string[]] = [[], []]
+  const terminal = {
+    out: (text: unknown) => void out.push(String(text)),
+    say: (text: unknown) => void said.push(String(text)),
+    progress() {},
+  }
+  await perform(command, settings, line.args, line.opts(), { terminal, signal: new AbortController().signal })
+  return { out, said }
 }

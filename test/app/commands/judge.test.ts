@@ -11,6 +11,7 @@ import { type Post, snapshot } from '../../../src/contracts/facts/thread.ts'
 import { noComments, transcript, verdict } from '../../../src/contracts/facts/verdict.ts'
 import { scoredIn } from '../../e2e/rumoureval.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
+import { performWords } from '../../support/commands.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { tell } from '../../support/pipeline.ts'
 
@@ -37,6 +38,10 @@ function gavel(...args: string[]): Promise<Ended> {
   })
 }
 
+/** The same in this process, for what does not depend on how it is started, and goes well. */
+const judged = (...args: string[]) =>
+  performWords(['judge', ...args], loadSettings({ GAVEL_LIBRARY_PATH: join(folder, 'no-library') }))
+
 let files = 0
 function fileOf(...lines: (string | object)[]): string {
   const file = join(folder, `${++files}.jsonl`)
@@ -59,7 +64,7 @@ const comment = (id: string, postId: string, change: object = {}) => ({
   createdAt: '2025-01-01T12:05:00Z',
   ...change,
 })
-const verdictsIn = ({ out }: Ended) => out.map((line) => verdict.parse(JSON.parse(line)))
+const verdictsIn = ({ out }: Pick<Ended, 'out'>) => out.map((line) => verdict.parse(JSON.parse(line)))
 
 test('judges a file to its end, however long that takes', async () => {
   const now = Date.now
@@ -227,8 +232,7 @@ test.for([
     return context.skip('../shared/data is not there')
   }
   const lines = readFileSync(data, 'utf8').trim().split('\n').slice(0, 8)
-  const ended = await gavel('judge', fileOf(...lines), '--protocol', protocol, '--format', format, '--json')
-  expect(ended.code).toBe(0)
+  const ended = await judged(fileOf(...lines), '--protocol', protocol, '--format', format, '--json')
   const verdicts = verdictsIn(ended)
   expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(lines.length)
   // Without shelves each that looks for examples says what it lacks; none is left without a label.
@@ -250,8 +254,7 @@ test.for([
 ] as const)('judges by %s every subject of the published form of %s: %s', async (given) => {
   const [protocol, format, name, subjects, comments] = given
   const file = join(PROJECT, 'test', 'lab', 'evaluation', 'data-sets', name)
-  const ended = await gavel('judge', file, '--protocol', protocol, '--format', format, '--json')
-  expect(ended.code).toBe(0)
+  const ended = await judged(file, '--protocol', protocol, '--format', format, '--json')
   const verdicts = verdictsIn(ended)
   expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(subjects)
   expect(verdicts.every(({ label }) => label !== null)).toBe(true)
@@ -265,15 +268,7 @@ test.for(['rumor', 'hate', 'safety'])(
   'judges by %s a text of 100,000 characters, cut where it is fenced',
   async (protocol) => {
     const long = 'They bring nothing but trouble. '.repeat(3_125)
-    const ended = await gavel(
-      'judge',
-      fileOf(post('long', { text: long })),
-      '--protocol',
-      protocol,
-      '--json',
-      '--transcript',
-    )
-    expect(ended.code).toBe(0)
+    const ended = await judged(fileOf(post('long', { text: long })), '--protocol', protocol, '--json', '--transcript')
     const { verdict: decided, transcript: argued } = JSON.parse(ended.out[0] ?? '') as Record<string, unknown>
     const { label, degraded } = verdict.parse(decided)
     // The debaters of a rumor weigh what they read; of the rest nobody says that it is harmless.
@@ -308,17 +303,7 @@ describe('an image’s description by its author', () => {
   const SEEN = 'zebras on a crossing'
   /** The prompts of one verdict, and what was left out of it. */
   const argued = async (protocol: string, format: string, ...lines: object[]) => {
-    const ended = await gavel(
-      'judge',
-      fileOf(...lines),
-      '--protocol',
-      protocol,
-      '--format',
-      format,
-      '--json',
-      '--transcript',
-    )
-    expect(ended.code).toBe(0)
+    const ended = await judged(fileOf(...lines), '--protocol', protocol, '--format', format, '--json', '--transcript')
     const both = JSON.parse(ended.out[0] ?? '') as { verdict: unknown; transcript: { subject: { post: Post } } }
     const { turns } = transcript.parse(both.transcript)
     return {
@@ -433,7 +418,7 @@ describe('a bad line', () => {
     }
     const refused = { 'a tenant in words': { tenant: 'my own' }, 'a deletion in words': { deleted: 'no' } }
     const file = fileOf(...Object.entries({ ...odd, ...plain, ...refused }).map(([id, change]) => post(id, change)))
-    const ended = await gavel('judge', file, '--protocol', 'hate', '--json')
+    const ended = await judged(file, '--protocol', 'hate', '--json')
     const verdicts = new Map(verdictsIn(ended).map((one) => [one.subjectId, one]))
     expect([...verdicts.keys()].sort()).toEqual(Object.keys({ ...odd, ...plain }).sort())
     const named = (id: string, fields: object) =>
@@ -451,8 +436,7 @@ describe('a bad line', () => {
       `{"type":"comment","id":${id},"postId":${id},"text":"I saw it, it is true","createdAt":"2025-01-01T12:05:00Z"}`,
       `{"type":"comment","id":"c${id}","postId":"${id}","parentId":${id},"text":"no, it is false","createdAt":"2025-01-01T12:06:00Z"}`,
     ])
-    const ended = await gavel('judge', fileOf(...lines), '--protocol', 'rumor', '--json')
-    expect(ended.code).toBe(0)
+    const ended = await judged(fileOf(...lines), '--protocol', 'rumor', '--json')
     const verdicts = verdictsIn(ended)
     expect(verdicts.map(({ subjectId }) => subjectId).sort()).toEqual([...ids].sort())
     for (const { counts } of verdicts) expect(counts.accepted).toBe(2)
@@ -461,7 +445,7 @@ describe('a bad line', () => {
   test('of a public format is left out, whatever its time is', async () => {
     const thread = { id: 't', created_at: 1_700_000_000, claim: 'the bridge has fallen', comments: [] }
     const file = fileOf(thread, { ...thread, id: 'u', created_at: 1e20 }, { ...thread, id: 'v', comments: 'none' })
-    const ended = await gavel('judge', file, '--protocol', 'rumor', '--format', 'rumoureval2017', '--json')
+    const ended = await judged(file, '--protocol', 'rumor', '--format', 'rumoureval2017', '--json')
     expect(ended.said.join('\n')).not.toContain('unexpected')
     expect(verdictsIn(ended).map(({ subjectId }) => subjectId)).toEqual(['t'])
     for (const line of [2, 3]) expect(ended.said.join('\n')).toContain(`${file}:${line} is no thread of rumoureval2017`)
@@ -469,7 +453,7 @@ describe('a bad line', () => {
 
   test('is not the first one because a byte order mark precedes it', async () => {
     const file = fileOf(`\ufeff${JSON.stringify(post('marked'))}`)
-    const ended = await gavel('judge', file, '--protocol', 'rumor', '--json')
+    const ended = await judged(file, '--protocol', 'rumor', '--json')
     expect(verdictsIn(ended).map(({ subjectId }) => subjectId)).toEqual(['marked'])
   })
 

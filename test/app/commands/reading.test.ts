@@ -8,6 +8,7 @@ import { PROJECT } from '../../../config/load.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { readTopic } from '../../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
+import { performWords } from '../../support/commands.ts'
 import { onServers } from '../../support/on-servers.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { clientOf, environmentOn, eventually, send, settingsOf } from '../../support/pipeline.ts'
@@ -93,10 +94,8 @@ describe('a command that reads a topic', () => {
     await sent('d', 1, '2026-01-01T12:03:00Z')
     await sent('c', 0, '2026-01-01T12:04:00Z', '2026-01-01T12:02:00Z')
     const printed = async (...args: string[]) => {
-      const run = gavel(environment, ['verdicts', '--json', ...args])
-      expect(await run.ended, run.said()).toBe(0)
-      const lines = run.out().trimEnd().split('\n')
-      return lines.map((line) => (JSON.parse(line) as { subjectId: string }).subjectId)
+      const { out } = await performWords(['verdicts', '--json', ...args], settingsOf(environment))
+      return out.map((line) => (JSON.parse(line) as { subjectId: string }).subjectId)
     }
     try {
       expect((await printed()).sort()).toEqual(['a', 'b', 'c', 'd'])
