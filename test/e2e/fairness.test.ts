@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -17,7 +18,7 @@ import {
 const LATENCY_MS = 30
 const OPEN = 16
 const AT_WORK = 4
-const LOUD = 400
+const LOUD = IN_PROOF ? 400 : 160
 const CREATED = Date.parse('2024-05-01T12:00:00Z')
 
 const folder = ownFolder('fairness')

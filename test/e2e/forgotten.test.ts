@@ -6,6 +6,7 @@ import { describe, expect } from 'vitest'
 import { inputsOf, topicsOf } from '../../config/topics.ts'
 import { type RecoverResult, recover } from '../../src/app/commands/recover.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { repeats } from '../support/ledger.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -111,32 +112,36 @@ async function expectOneContentEach(environment: Environment): Promise<void> {
 }
 
 describe('an empty Redis and a group without offsets', () => {
-  it('stop a service until somebody names what was accepted; nothing is judged again then', {
-    timeout: 180_000,
-  }, async ({ stack, start }) => {
-    const environment = await judgedAndEmptied(stack, start)
-    await forgetGroup(environment)
-    const service = await start(environment)
-    await expectStopped(service, environment)
+  it.runIf(IN_PROOF)(
+    'stop a service until somebody names what was accepted; nothing is judged again then',
+    {
+      timeout: 180_000,
+    },
+    async ({ stack, start }) => {
+      const environment = await judgedAndEmptied(stack, start)
+      await forgetGroup(environment)
+      const service = await start(environment)
+      await expectStopped(service, environment)
 
-    await expect(recovered(environment)).rejects.toThrow('--up-to end')
-    const before = (await verdictsOf(environment)).length
-    const planned = await recovered(environment, { dryRun: true })
-    expect(planned).toMatchObject({ unknownOffsets: true, subjects: POSTS })
-    expect(planned.forecast).toMatchObject({ first: { verdicts: 0 }, again: { verdicts: POSTS } })
-    const calls = stack.understudy?.calls().length
-    const done = await recovered(environment, { upTo: 'end' })
-    tell(`recovered: ${JSON.stringify(done)}`)
-    expect(done).toMatchObject({ messages: 2 * POSTS, forecast: { again: { verdicts: 0 } } })
-    await untilReady(service)
-    await sleep(3_000)
-    expect((await verdictsOf(environment)).length).toBe(before)
-    expect(stack.understudy?.calls().length).toBe(calls)
+      await expect(recovered(environment)).rejects.toThrow('--up-to end')
+      const before = (await verdictsOf(environment)).length
+      const planned = await recovered(environment, { dryRun: true })
+      expect(planned).toMatchObject({ unknownOffsets: true, subjects: POSTS })
+      expect(planned.forecast).toMatchObject({ first: { verdicts: 0 }, again: { verdicts: POSTS } })
+      const calls = stack.understudy?.calls().length
+      const done = await recovered(environment, { upTo: 'end' })
+      tell(`recovered: ${JSON.stringify(done)}`)
+      expect(done).toMatchObject({ messages: 2 * POSTS, forecast: { again: { verdicts: 0 } } })
+      await untilReady(service)
+      await sleep(3_000)
+      expect((await verdictsOf(environment)).length).toBe(before)
+      expect(stack.understudy?.calls().length).toBe(calls)
 
-    await sendThreads(environment, 'later', 1)
-    await allFinal(environment, POSTS + 1, 30_000)
-    await expectOneContentEach(environment)
-  })
+      await sendThreads(environment, 'later', 1)
+      await allFinal(environment, POSTS + 1, 30_000)
+      await expectOneContentEach(environment)
+    },
+  )
 
   it('are a new beginning only by name, above the last numbers: so a new kafka.group begins', {
     timeout: 180_000,
@@ -158,34 +163,38 @@ describe('an empty Redis and a group without offsets', () => {
     await expectOneContentEach(environment)
   })
 
-  it('are noticed where the input topics were made anew, and a time divides what was accepted from the rest', {
-    timeout: 180_000,
-  }, async ({ stack, start }) => {
-    const environment = await judgedAndEmptied(stack, start)
-    const settings = settingsOf(environment)
-    const kafka = clientOf(environment)
-    const admin = kafka.admin()
-    await admin.connect()
-    await admin.deleteTopics({ topics: inputsOf(topicsOf(settings)) })
-    await eventually(
-      async () => !(await admin.listTopics()).some((name) => inputsOf(topicsOf(settings)).includes(name)),
-      20_000,
-    )
-    await admin.disconnect()
-    await makeTopics(kafka, settings)
-    await forgetGroup(environment).catch(() => undefined)
-    await sendThreads(environment, 'p', POSTS)
-    await sleep(50)
-    const divide = Date.now()
-    await sendThreads(environment, 'later', 2)
-    const service = await start(environment)
-    await expectStopped(service, environment)
-    const planned = await recovered(environment, { upTo: divide, dryRun: true })
-    expect(planned.forecast).toMatchObject({ first: { verdicts: 2 }, again: { verdicts: 0 } })
-    const done = await recovered(environment, { upTo: divide })
-    expect(done.messages).toBe(2 * POSTS)
-    await untilReady(service)
-    await allFinal(environment, POSTS + 2, 30_000)
-    await expectOneContentEach(environment)
-  })
+  it.runIf(IN_PROOF)(
+    'are noticed where the input topics were made anew, and a time divides what was accepted from the rest',
+    {
+      timeout: 180_000,
+    },
+    async ({ stack, start }) => {
+      const environment = await judgedAndEmptied(stack, start)
+      const settings = settingsOf(environment)
+      const kafka = clientOf(environment)
+      const admin = kafka.admin()
+      await admin.connect()
+      await admin.deleteTopics({ topics: inputsOf(topicsOf(settings)) })
+      await eventually(
+        async () => !(await admin.listTopics()).some((name) => inputsOf(topicsOf(settings)).includes(name)),
+        20_000,
+      )
+      await admin.disconnect()
+      await makeTopics(kafka, settings)
+      await forgetGroup(environment).catch(() => undefined)
+      await sendThreads(environment, 'p', POSTS)
+      await sleep(50)
+      const divide = Date.now()
+      await sendThreads(environment, 'later', 2)
+      const service = await start(environment)
+      await expectStopped(service, environment)
+      const planned = await recovered(environment, { upTo: divide, dryRun: true })
+      expect(planned.forecast).toMatchObject({ first: { verdicts: 2 }, again: { verdicts: 0 } })
+      const done = await recovered(environment, { upTo: divide })
+      expect(done.messages).toBe(2 * POSTS)
+      await untilReady(service)
+      await allFinal(environment, POSTS + 2, 30_000)
+      await expectOneContentEach(environment)
+    },
+  )
 })

@@ -1,3 +1,3 @@
 import { survivesKills } from './kill.ts'
 
-survivesKills(3)
+survivesKills(1)

@@ -16,7 +16,7 @@ export function survivesKills(kills: number): void {
   const it = onServers({ latencyMs: LATENCY_MS })
 
   it(`brings every verdict, once, though it is killed ${kills} times in mid-debate`, {
-    timeout: 30_000 * kills,
+    timeout: 60_000 + 30_000 * kills,
   }, async ({ stack, start }) => {
     const environment = environmentOn(stack)
     let service = await start(environment)

@@ -12,6 +12,7 @@ import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { blackHoleBefore } from '../support/black-hole.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { repeats } from '../support/ledger.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -158,7 +159,7 @@ describe('a service that is started without', () => {
     expect(Date.now() - began).toBeLessThan(12_000)
   })
 
-  it('an answer of what takes its connections to Redis says so too', async () => {
+  it.runIf(IN_PROOF)('an answer of what takes its connections to Redis says so too', async () => {
     const silent = createServer((socket) => socket.on('error', () => {}).resume())
     const port = await freePort()
     await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve))
@@ -190,7 +191,7 @@ describe('a service that is started without', () => {
     expect((await health(service, 'live')).status).toBe(200)
   })
 
-  it('an answering model ends its cases at their deadline', async () => {
+  it.runIf(IN_PROOF)('an answering model ends its cases at their deadline', async () => {
     understudy.behave({ faults: { rate: 1, kinds: ['timeout'] } })
     const environment = environmentOf({ GAVEL_CASES_DEADLINE: '2s' })
     await start(environment)
@@ -259,34 +260,38 @@ it('goes on where it was after Redis, Kafka and the model were away', { timeout:
   expect(service.process.exitCode).toBe(0)
 })
 
-it('works on over new connections when those to Redis have died in silence, and what was sent on them arrives late', {
-  timeout: 120_000,
-}, async () => {
-  const names = ids(200, 212)
-  const way = await blackHoleBefore(Number(new URL(redis.settings.REDIS_URL ?? '').port))
-  try {
-    const environment = environmentOf({ REDIS_URL: `redis://127.0.0.1:${way.port}` })
-    const service = await start(environment)
-    await untilReady(service, 200, 15_000)
-    understudy.behave({ latencyMs: 600 })
-    await sendPosts(environment, names.slice(0, 6))
-    await callsGoOn()
-    way.swallow()
-    await sendPosts(environment, names.slice(6))
-    await untilReady(service, 503, 10_000)
-    way.pass()
-    const began = Date.now()
-    await untilReady(service, 200, 30_000)
-    tell(`after Redis's connections had died in silence, ready again after ${Date.now() - began} ms`)
-    way.deliverLate()
-    await allFinal(environment, names.length, 60_000)
-    await expectEachOnce(environment, names)
-    expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
-  } finally {
-    for (const service of services.splice(0)) await service.kill('SIGKILL')
-    await way.close()
-  }
-})
+it.runIf(IN_PROOF)(
+  'works on over new connections when those to Redis have died in silence, and what was sent on them arrives late',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const names = ids(200, 212)
+    const way = await blackHoleBefore(Number(new URL(redis.settings.REDIS_URL ?? '').port))
+    try {
+      const environment = environmentOf({ REDIS_URL: `redis://127.0.0.1:${way.port}` })
+      const service = await start(environment)
+      await untilReady(service, 200, 15_000)
+      understudy.behave({ latencyMs: 600 })
+      await sendPosts(environment, names.slice(0, 6))
+      await callsGoOn()
+      way.swallow()
+      await sendPosts(environment, names.slice(6))
+      await untilReady(service, 503, 10_000)
+      way.pass()
+      const began = Date.now()
+      await untilReady(service, 200, 30_000)
+      tell(`after Redis's connections had died in silence, ready again after ${Date.now() - began} ms`)
+      way.deliverLate()
+      await allFinal(environment, names.length, 60_000)
+      await expectEachOnce(environment, names)
+      expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
+    } finally {
+      for (const service of services.splice(0)) await service.kill('SIGKILL')
+      await way.close()
+    }
+  },
+)
 
 it('ends within its drain time on SIGTERM in mid-debate, and nothing is lost', {
   timeout: 90_000,
@@ -323,7 +328,7 @@ it('ends within its drain time on SIGTERM in mid-debate, and nothing is lost', {
   expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
 })
 
-it('is gone within its drain time also while Redis is away', { timeout: 60_000 }, async () => {
+it.runIf(IN_PROOF)('is gone within its drain time also while Redis is away', { timeout: 60_000 }, async () => {
   const environment = environmentOf()
   const service = await start(environment)
   await untilReady(service, 200, 15_000)

@@ -10,6 +10,7 @@ import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -172,30 +173,34 @@ it('threads are judged, and no lag is left, behind what was aborted and before w
   await untilFinal('again')
 })
 
-it('commands that read topics to their ends come to them', { timeout: 90_000 }, async ({ stack, start, skip }) => {
-  if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await start(environment)
-  await sendLines(...threadOf('judged'))
-  await untilFinal('judged')
-  await putPost('no JSON')
-  await untilDead(1)
-  await abortedIn(Object.values(topics))
+it.runIf(IN_PROOF)(
+  'commands that read topics to their ends come to them',
+  { timeout: 90_000 },
+  async ({ stack, start, skip }) => {
+    if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
+    service = await start(environment)
+    await sendLines(...threadOf('judged'))
+    await untilFinal('judged')
+    await putPost('no JSON')
+    await untilDead(1)
+    await abortedIn(Object.values(topics))
 
-  const settings = settingsOf(environment)
-  const said: string[] = []
-  const io = {
-    terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
-    signal: AbortSignal.timeout(20_000),
-  }
-  await perform(verdicts, settings, [], {}, io)
-  expect(said.some((line) => line.includes('judged'))).toBe(true)
-  said.length = 0
-  await perform(replayDeadLetters, settings, [], { dryRun: true, json: false }, io)
-  expect(said).toEqual([expect.stringContaining('would be sent')])
-  const done = await recover(settings, { since: null, dryRun: false }, io)
-  expect(done).toMatchObject({ subjects: 1, messages: 4, outcomes: { duplicate: 3 } })
-  expect(io.signal.aborted).toBe(false)
-})
+    const settings = settingsOf(environment)
+    const said: string[] = []
+    const io = {
+      terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
+      signal: AbortSignal.timeout(20_000),
+    }
+    await perform(verdicts, settings, [], {}, io)
+    expect(said.some((line) => line.includes('judged'))).toBe(true)
+    said.length = 0
+    await perform(replayDeadLetters, settings, [], { dryRun: true, json: false }, io)
+    expect(said).toEqual([expect.stringContaining('would be sent')])
+    const done = await recover(settings, { since: null, dryRun: false }, io)
+    expect(done).toMatchObject({ subjects: 1, messages: 4, outcomes: { duplicate: 3 } })
+    expect(io.signal.aborted).toBe(false)
+  },
+)
 
 it('marks of topics with another name hold nothing', { timeout: 60_000 }, async ({ start }) => {
   const redis = new Redis(environment.REDIS_URL ?? '')
@@ -210,41 +215,49 @@ it('marks of topics with another name hold nothing', { timeout: 60_000 }, async 
   await untilFinal('renamed')
 })
 
-it('topics that were made anew under the service are read from their beginning, also with fewer partitions', {
-  timeout: 120_000,
-}, async ({ stack, start, skip }) => {
-  if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await start(environment)
-  await sendLines(...threadOf('first'), ...threadOf('second'), ...threadOf('third'))
-  await untilFinal('third')
-  await remade({ [topics.posts]: PARTITIONS, [topics.comments]: 1 })
-  // Lower offsets than those up to which their threads have taken messages.
-  await sendLines(...['first', 'second', 'third'].map((id) => post(id, `The dam above ${id} stands, they say now.`)))
-  for (const id of ['first', 'second', 'third']) await untilFinal(id, 2)
-  await sendLines(...threadOf('new'))
-  await untilFinal('new')
-})
+it.runIf(IN_PROOF)(
+  'topics that were made anew under the service are read from their beginning, also with fewer partitions',
+  {
+    timeout: 120_000,
+  },
+  async ({ stack, start, skip }) => {
+    if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
+    service = await start(environment)
+    await sendLines(...threadOf('first'), ...threadOf('second'), ...threadOf('third'))
+    await untilFinal('third')
+    await remade({ [topics.posts]: PARTITIONS, [topics.comments]: 1 })
+    // Lower offsets than those up to which their threads have taken messages.
+    await sendLines(...['first', 'second', 'third'].map((id) => post(id, `The dam above ${id} stands, they say now.`)))
+    for (const id of ['first', 'second', 'third']) await untilFinal(id, 2)
+    await sendLines(...threadOf('new'))
+    await untilFinal('new')
+  },
+)
 
-it('a dead letter does not refer to the message at its place since its topic was recreated', {
-  timeout: 90_000,
-}, async ({ stack, start, skip }) => {
-  if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
-  service = await start(environment)
-  await putPost('no JSON')
-  await untilDead(1)
-  await service.kill('SIGTERM')
-  await remade({ [topics.posts]: PARTITIONS })
-  service = await start(environment)
-  const { id, text, createdAt } = post('in its place')
-  await putPost(JSON.stringify({ id, text, createdAt }))
-  await untilFinal(id)
-  const said: string[] = []
-  const io = {
-    terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
-    signal: AbortSignal.timeout(20_000),
-  }
-  await perform(replayDeadLetters, settingsOf(environment), [], { dryRun: true, json: true }, io)
-  expect(said[0]).toContain('"state":"expired"')
-  const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
-  expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })
-})
+it.runIf(IN_PROOF)(
+  'a dead letter does not refer to the message at its place since its topic was recreated',
+  {
+    timeout: 90_000,
+  },
+  async ({ stack, start, skip }) => {
+    if (stack.kafka?.kind !== 'apache') return skip(ONLY_APACHE)
+    service = await start(environment)
+    await putPost('no JSON')
+    await untilDead(1)
+    await service.kill('SIGTERM')
+    await remade({ [topics.posts]: PARTITIONS })
+    service = await start(environment)
+    const { id, text, createdAt } = post('in its place')
+    await putPost(JSON.stringify({ id, text, createdAt }))
+    await untilFinal(id)
+    const said: string[] = []
+    const io = {
+      terminal: { ...silent, out: (line: unknown) => void said.push(String(line)) },
+      signal: AbortSignal.timeout(20_000),
+    }
+    await perform(replayDeadLetters, settingsOf(environment), [], { dryRun: true, json: true }, io)
+    expect(said[0]).toContain('"state":"expired"')
+    const done = await recover(settingsOf(environment), { since: null, dryRun: false }, io)
+    expect(done).toMatchObject({ messages: 1, outcomes: { duplicate: 1 } })
+  },
+)

@@ -14,6 +14,7 @@ import { startUnderstudy, type Understudy } from '../../src/kit/understudy/serve
 import { sumOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { repeats } from '../support/ledger.ts'
 import {
   clientOf,
@@ -225,28 +226,32 @@ async function rollBackTo(copy: string): Promise<void> {
   await redis.restart()
 }
 
-it('judges a comment on a forgotten thread with all that was said there, and no other thread again', {
-  timeout: 120_000,
-}, async () => {
-  const names = named('forgotten', 3)
-  const environment = environmentOf({ GAVEL_THREADS_KEEP_AFTER_FINAL: '1s' })
-  const service = await start(environment)
-  await sendThreads(environment, names)
-  await allFinal(environment, names, service)
-  await sleep(3_000)
-  const [first = ''] = names
-  await sendLines(environment, [commentOn(first, 5)])
-  await eventually(async () => (await outcomes(service, 'late')) > 0, 10_000)
-  const ids = async () => (await verdictsOf(environment)).map(({ id }) => id).sort()
-  const settled = await ids()
-  await recovered(environment)
-  await untilReady(service, 200)
-  await eventually(async () => (await ids()).length > settled.length, 20_000)
-  await sleep(3_000)
-  const more = (await verdictsOf(environment)).filter(({ id }) => !settled.includes(id))
-  expect(new Set(more.map(({ subjectId }) => subjectId))).toEqual(new Set([first]))
-  expect(more.map(({ counts }) => counts.accepted)).toEqual(more.map(() => 4))
-})
+it.runIf(IN_PROOF)(
+  'judges a comment on a forgotten thread with all that was said there, and no other thread again',
+  {
+    timeout: 120_000,
+  },
+  async () => {
+    const names = named('forgotten', 3)
+    const environment = environmentOf({ GAVEL_THREADS_KEEP_AFTER_FINAL: '1s' })
+    const service = await start(environment)
+    await sendThreads(environment, names)
+    await allFinal(environment, names, service)
+    await sleep(3_000)
+    const [first = ''] = names
+    await sendLines(environment, [commentOn(first, 5)])
+    await eventually(async () => (await outcomes(service, 'late')) > 0, 10_000)
+    const ids = async () => (await verdictsOf(environment)).map(({ id }) => id).sort()
+    const settled = await ids()
+    await recovered(environment)
+    await untilReady(service, 200)
+    await eventually(async () => (await ids()).length > settled.length, 20_000)
+    await sleep(3_000)
+    const more = (await verdictsOf(environment)).filter(({ id }) => !settled.includes(id))
+    expect(new Set(more.map(({ subjectId }) => subjectId))).toEqual(new Set([first]))
+    expect(more.map(({ counts }) => counts.accepted)).toEqual(more.map(() => 4))
+  },
+)
 
 it('comes to no other verdict under an id that was published before Redis was rolled back', {
   timeout: 120_000,
@@ -327,7 +332,7 @@ it('pauses with one clear alarm while Redis is out of memory, and goes on by its
   await expectWholeChains(environment, names)
 })
 
-it('goes on when Redis is started anew under a recovery', { timeout: 120_000 }, async () => {
+it.runIf(IN_PROOF)('goes on when Redis is started anew under a recovery', { timeout: 120_000 }, async () => {
   const names = named('restarted', 6)
   const environment = environmentOf()
   const service = await start(environment)
@@ -356,35 +361,42 @@ it('goes on when Redis is started anew under a recovery', { timeout: 120_000 }, 
   await expectWholeChains(environment, names)
 })
 
-it('finds two contents under one id, and has the next revision supersede both', { timeout: 120_000 }, async () => {
-  const names = named('contested', 2)
-  const environment = environmentOf()
-  const service = await start(environment)
-  await sendThreads(environment, names)
-  await allFinal(environment, names, service)
-  const quiet = { terminal: silent, signal: new AbortController().signal }
-  const check = (): Promise<unknown> => perform(verdicts, settingsOf(environment), [], { check: true as const }, quiet)
-  await check()
-  const last = (await verdictsOf(environment)).filter(({ subjectId, final }) => subjectId === names[0] && final).at(-1)
-  if (last === undefined) throw new Error('no final verdict')
-  const producer = clientOf(environment).producer()
-  await producer.connect()
-  const other = { ...last, label: 'non-rumor', rationale: 'said by another master' }
-  const messages = [{ key: last.subjectId, value: JSON.stringify(other) }]
-  await producer.send({ topic: topicsOf(settingsOf(environment)).verdicts, messages })
-  await producer.disconnect()
+it.runIf(IN_PROOF)(
+  'finds two contents under one id, and has the next revision supersede both',
+  { timeout: 120_000 },
+  async () => {
+    const names = named('contested', 2)
+    const environment = environmentOf()
+    const service = await start(environment)
+    await sendThreads(environment, names)
+    await allFinal(environment, names, service)
+    const quiet = { terminal: silent, signal: new AbortController().signal }
+    const check = (): Promise<unknown> =>
+      perform(verdicts, settingsOf(environment), [], { check: true as const }, quiet)
+    await check()
+    const last = (await verdictsOf(environment))
+      .filter(({ subjectId, final }) => subjectId === names[0] && final)
+      .at(-1)
+    if (last === undefined) throw new Error('no final verdict')
+    const producer = clientOf(environment).producer()
+    await producer.connect()
+    const other = { ...last, label: 'non-rumor', rationale: 'said by another master' }
+    const messages = [{ key: last.subjectId, value: JSON.stringify(other) }]
+    await producer.send({ topic: topicsOf(settingsOf(environment)).verdicts, messages })
+    await producer.disconnect()
 
-  await expect(check()).rejects.toThrow('gavel recover')
-  expect((await recovered(environment)).contested).toEqual([last.id])
-  await eventually(
-    async () => (await verdictsOf(environment)).some(({ supersedes }) => supersedes === last.id),
-    30_000,
-    () => service.log.slice(-20).join('\n'),
-  )
-  await check()
-  expect((await recovered(environment)).contested).toEqual([])
-  await sleep(2_000)
-  const chains = Map.groupBy(await verdictsOf(environment), ({ subjectId }) => subjectId)
-  expect(chains.get(names[0] ?? '')?.at(-1)).toMatchObject({ revision: last.revision + 1, final: true })
-  expect(chains.get(names[1] ?? '')?.at(-1)?.revision).toBe(last.revision)
-})
+    await expect(check()).rejects.toThrow('gavel recover')
+    expect((await recovered(environment)).contested).toEqual([last.id])
+    await eventually(
+      async () => (await verdictsOf(environment)).some(({ supersedes }) => supersedes === last.id),
+      30_000,
+      () => service.log.slice(-20).join('\n'),
+    )
+    await check()
+    expect((await recovered(environment)).contested).toEqual([])
+    await sleep(2_000)
+    const chains = Map.groupBy(await verdictsOf(environment), ({ subjectId }) => subjectId)
+    expect(chains.get(names[0] ?? '')?.at(-1)).toMatchObject({ revision: last.revision + 1, final: true })
+    expect(chains.get(names[1] ?? '')?.at(-1)?.revision).toBe(last.revision)
+  },
+)

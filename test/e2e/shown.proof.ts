@@ -10,6 +10,7 @@ import { dice } from '../chaos/dice.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 import { type Servers, startServers } from '../support/servers.ts'
 import { filesWith } from '../support/stored.ts'
+import './shown.test.ts'
 import { caseText, splitRoles, WORDS, wordsOf } from './shown.ts'
 
 /** From the deletion's own step in Redis on, while at least one judge has been running. The machine must not be busy with other work. */

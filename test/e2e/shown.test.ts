@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import { recover } from '../../src/app/commands/recover.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import { dice } from '../chaos/dice.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { eventually, type Service, settingsOf, silent, tell, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
@@ -92,113 +93,117 @@ it('is erased from the shelf of those who judge, where intake has none', { timeo
   expect(filesWith(wordsOf(1), library)).not.toEqual([])
 })
 
-it('nor at random moments, with every role killed in between: nothing comes back, and the shelves follow', {
-  timeout: 280_000,
-}, async ({ split }) => {
-  const [PRECEDENTS, CASES] = [12, 60]
-  const gavel = await split('random', PRECEDENTS)
-  const { echo, library, environment, sendAll } = gavel
-  const { between } = dice(20260601, 'shown')
-  const roles: Record<Role, Service> = {
-    publish: await gavel.start('publish'),
-    judge: await gavel.start('judge'),
-    intake: await gavel.start('intake'),
-  }
-  const pauses = monitorEventLoopDelay()
-  pauses.enable()
-  const known = new Map<number, number>()
-  const back = new Set<string>()
-  /** When each was gone, ms since 1970. */
-  const clear = new Map<string, number>()
-  let watching = true
-  const watch = (async () => {
-    while (watching) {
-      const stored = await gavel.stored()
-      const prefix = ':thread:default:p'
-      for (let nth = 0; nth < PRECEDENTS; nth++)
-        if (!known.has(nth) && stored.some((one) => one.includes(`${prefix}${nth} `))) known.set(nth, Date.now())
-      const found = new Set(stored.join('\n').match(WORDS) ?? [])
-      for (const nth of known.keys()) {
-        const words = wordsOf(nth)
-        const isThere = found.has(words) || filesWith(words, library).length > 0
-        if (!isThere && !clear.has(words)) clear.set(words, Date.now())
-        if (isThere && clear.has(words)) back.add(words)
+it.runIf(IN_PROOF)(
+  'nor at random moments, with every role killed in between: nothing comes back, and the shelves follow',
+  {
+    timeout: 280_000,
+  },
+  async ({ split }) => {
+    const [PRECEDENTS, CASES] = [12, 60]
+    const gavel = await split('random', PRECEDENTS)
+    const { echo, library, environment, sendAll } = gavel
+    const { between } = dice(20260601, 'shown')
+    const roles: Record<Role, Service> = {
+      publish: await gavel.start('publish'),
+      judge: await gavel.start('judge'),
+      intake: await gavel.start('intake'),
+    }
+    const pauses = monitorEventLoopDelay()
+    pauses.enable()
+    const known = new Map<number, number>()
+    const back = new Set<string>()
+    /** When each was gone, ms since 1970. */
+    const clear = new Map<string, number>()
+    let watching = true
+    const watch = (async () => {
+      while (watching) {
+        const stored = await gavel.stored()
+        const prefix = ':thread:default:p'
+        for (let nth = 0; nth < PRECEDENTS; nth++)
+          if (!known.has(nth) && stored.some((one) => one.includes(`${prefix}${nth} `))) known.set(nth, Date.now())
+        const found = new Set(stored.join('\n').match(WORDS) ?? [])
+        for (const nth of known.keys()) {
+          const words = wordsOf(nth)
+          const isThere = found.has(words) || filesWith(words, library).length > 0
+          if (!isThere && !clear.has(words)) clear.set(words, Date.now())
+          if (isThere && clear.has(words)) back.add(words)
+        }
+        await sleep(50)
       }
-      await sleep(50)
-    }
-  })()
-  const sending = (async () => {
-    for (let nth = 0; nth < CASES; nth += 4) {
-      await sendAll(...[0, 1, 2, 3].map((at) => ({ type: 'post', id: `case${nth + at}`, text: caseText(nth + at) })))
-      await sleep(between(0, 800))
-    }
-  })()
-  const deleted = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth)
-  const deleting = (async () => {
-    for (const nth of deleted) {
-      await sleep(between(200, 2_500))
-      // Some say it twice; and others say it of other subjects whose ids are the same.
-      await sendAll(
-        { type: 'post', id: `p${nth}`, deleted: true },
-        { type: 'post', id: `p${nth + 1}`, tenant: 'acme', deleted: true },
-        { type: 'counterspeech', id: `p${nth + 1}`, deleted: true },
-        ...(between(0, 1) === 0 ? [] : [{ type: 'post', id: `p${nth}`, deleted: true }]),
-      )
-    }
-  })()
-  const killing = (async () => {
-    for (const role of ['judge', 'intake', 'publish', 'judge'] as const) {
-      await sleep(between(1_500, 3_000))
-      await roles[role].kill('SIGKILL')
-      await sleep(between(0, 1_000))
-      roles[role] = await gavel.start(role)
-    }
-  })()
-  await Promise.all([sending, deleting, killing])
-  const subjects = async () => new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId)).size
-  await eventually(async () => (await subjects()) >= CASES, 120_000)
-  let left: string[] = []
-  let waiting: string[] = []
-  await eventually(
-    async () => {
-      const stored = await gavel.stored()
-      waiting = stored.filter((one) => one.includes('}:erasures/'))
-      left = deleted.flatMap((nth) => [
-        ...stored.flatMap((one) => (one.includes(wordsOf(nth)) ? [`${wordsOf(nth)} in ${one.slice(0, 120)}`] : [])),
-        ...filesWith(wordsOf(nth), library),
-      ])
-      return left.length === 0
-    },
-    30_000,
-    () =>
-      [
-        ...left,
-        ...waiting,
-        ...roles.judge.log.filter((line) => line.includes('erasure') || line.includes('"level":50')),
-      ].join('\n'),
-  )
-  await sleep(2_000)
-  watching = false
-  await watch
+    })()
+    const sending = (async () => {
+      for (let nth = 0; nth < CASES; nth += 4) {
+        await sendAll(...[0, 1, 2, 3].map((at) => ({ type: 'post', id: `case${nth + at}`, text: caseText(nth + at) })))
+        await sleep(between(0, 800))
+      }
+    })()
+    const deleted = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth)
+    const deleting = (async () => {
+      for (const nth of deleted) {
+        await sleep(between(200, 2_500))
+        // Some say it twice; and others say it of other subjects whose ids are the same.
+        await sendAll(
+          { type: 'post', id: `p${nth}`, deleted: true },
+          { type: 'post', id: `p${nth + 1}`, tenant: 'acme', deleted: true },
+          { type: 'counterspeech', id: `p${nth + 1}`, deleted: true },
+          ...(between(0, 1) === 0 ? [] : [{ type: 'post', id: `p${nth}`, deleted: true }]),
+        )
+      }
+    })()
+    const killing = (async () => {
+      for (const role of ['judge', 'intake', 'publish', 'judge'] as const) {
+        await sleep(between(1_500, 3_000))
+        await roles[role].kill('SIGKILL')
+        await sleep(between(0, 1_000))
+        roles[role] = await gavel.start(role)
+      }
+    })()
+    await Promise.all([sending, deleting, killing])
+    const subjects = async () => new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId)).size
+    await eventually(async () => (await subjects()) >= CASES, 120_000)
+    let left: string[] = []
+    let waiting: string[] = []
+    await eventually(
+      async () => {
+        const stored = await gavel.stored()
+        waiting = stored.filter((one) => one.includes('}:erasures/'))
+        left = deleted.flatMap((nth) => [
+          ...stored.flatMap((one) => (one.includes(wordsOf(nth)) ? [`${wordsOf(nth)} in ${one.slice(0, 120)}`] : [])),
+          ...filesWith(wordsOf(nth), library),
+        ])
+        return left.length === 0
+      },
+      30_000,
+      () =>
+        [
+          ...left,
+          ...waiting,
+          ...roles.judge.log.filter((line) => line.includes('erasure') || line.includes('"level":50')),
+        ].join('\n'),
+    )
+    await sleep(2_000)
+    watching = false
+    await watch
 
-  expect([...back]).toEqual([])
-  expect([...known.keys()].sort((a, b) => a - b)).toEqual(deleted)
-  expect(echo.repeated()).toBeGreaterThan(0)
-  // A question that was on its way when the deletion came is no question after it. While this process pauses it reads nothing.
-  const onTheWayMs = 500 + pauses.max / 1e6
-  const late = deleted.flatMap((nth) => {
-    const after = echo.asked.filter(({ body, at }) => body.includes(wordsOf(nth)) && at > (known.get(nth) ?? 0))
-    return after.map(({ at }) => at - (known.get(nth) ?? 0))
-  })
-  tell(`shown: ${late.length} questions came after a deletion, by ${late.join(', ')} ms at most ${onTheWayMs}`)
-  expect(late.filter((ms) => ms > onTheWayMs)).toEqual([])
-  const waits = [...known].map(([nth, at]) => (clear.get(wordsOf(nth)) ?? Number.NaN) - at)
-  tell(`shown: gone after ${waits.join(', ')} ms, with judges being killed`)
-  tell(`shown: ${echo.asked.length} questions, ${deleted.length} deletions, ${CASES} cases`)
-  const kept = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth + 1)
-  for (const nth of kept) expect(filesWith(wordsOf(nth), library)).not.toEqual([])
-  expect(gavel.logs().filter((line) => line.match(WORDS) !== null)).toEqual([])
-})
+    expect([...back]).toEqual([])
+    expect([...known.keys()].sort((a, b) => a - b)).toEqual(deleted)
+    expect(echo.repeated()).toBeGreaterThan(0)
+    // A question that was on its way when the deletion came is no question after it. While this process pauses it reads nothing.
+    const onTheWayMs = 500 + pauses.max / 1e6
+    const late = deleted.flatMap((nth) => {
+      const after = echo.asked.filter(({ body, at }) => body.includes(wordsOf(nth)) && at > (known.get(nth) ?? 0))
+      return after.map(({ at }) => at - (known.get(nth) ?? 0))
+    })
+    tell(`shown: ${late.length} questions came after a deletion, by ${late.join(', ')} ms at most ${onTheWayMs}`)
+    expect(late.filter((ms) => ms > onTheWayMs)).toEqual([])
+    const waits = [...known].map(([nth, at]) => (clear.get(wordsOf(nth)) ?? Number.NaN) - at)
+    tell(`shown: gone after ${waits.join(', ')} ms, with judges being killed`)
+    tell(`shown: ${echo.asked.length} questions, ${deleted.length} deletions, ${CASES} cases`)
+    const kept = Array.from({ length: PRECEDENTS / 2 }, (_, nth) => 2 * nth + 1)
+    for (const nth of kept) expect(filesWith(wordsOf(nth), library)).not.toEqual([])
+    expect(gavel.logs().filter((line) => line.match(WORDS) !== null)).toEqual([])
+  },
+)
 
 it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async ({
   redis,

@@ -71,6 +71,7 @@ it('run --watch takes changed prompts, refuses bad ones and says why, and ends o
   expect(saidBy(running.log, 'settings:refused')[0]?.why).toContain('nothing-of-this-name')
   expect(await metrics()).toMatch(/^gavel_reload_refused\{.*\} 1$/m)
   await post('newer')
+  stack.understudy?.behave({ latencyMs: 0 })
   await eventually(async () => (await verdictsOf(environment)).length === 3, 200_000, log)
   const hashes = new Map((await verdictsOf(environment)).map((one) => [one.subjectId, one.versions.prompts]))
   expect(hashes.get('old')).not.toBe(hashes.get('new'))

@@ -178,20 +178,15 @@ function failing(file: string, bail = false): Promise<{ passed: boolean; names: 
   const vitest = join(copy, 'node_modules', 'vitest', 'vitest.mjs')
   const args = [vitest, 'run', file, '--reporter=json', `--outputFile=${report}`, ...(bail ? ['--bail=1'] : [])]
   return new Promise((resolve, reject) => {
-    execFile(
-      process.execPath,
-      args,
-      { cwd: copy, env: { ...process.env, ALL_ATTACKS: '1' } },
-      (error, stdout, stderr) => {
-        if (!existsSync(report)) return reject(new Error(`no report of ${file}: ${stdout}${stderr}`))
-        const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
-        const names = testResults
-          .flatMap(({ assertionResults }) => assertionResults)
-          .filter(({ status }) => status === 'failed')
-          .map(({ ancestorTitles, title }) => [...ancestorTitles, title].join(' > '))
-        resolve({ passed: error === null, names })
-      },
-    )
+    execFile(process.execPath, args, { cwd: copy }, (error, stdout, stderr) => {
+      if (!existsSync(report)) return reject(new Error(`no report of ${file}: ${stdout}${stderr}`))
+      const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
+      const names = testResults
+        .flatMap(({ assertionResults }) => assertionResults)
+        .filter(({ status }) => status === 'failed')
+        .map(({ ancestorTitles, title }) => [...ancestorTitles, title].join(' > '))
+      resolve({ passed: error === null, names })
+    })
   })
 }
 

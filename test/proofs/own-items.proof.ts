@@ -8,6 +8,7 @@ import { found } from '../../src/contracts/facts/library.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { transcript } from '../../src/contracts/facts/verdict.ts'
 import { tell } from '../support/pipeline.ts'
+import '../lab/evaluation/held-out.test.ts'
 
 const DATA = join(PROJECT, '..', 'shared', 'data', 'airbench')
 

@@ -8,13 +8,13 @@ import { askingFor, calibrationOf } from '../../../src/lab/commands/calibrate/ca
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { commandIn } from '../../support/command-in.ts'
 import { kindOf, standIn, textIn } from '../../support/evaluating.ts'
+import { IN_PROOF } from '../../support/in-proof.ts'
 import { startModelServer } from '../../support/model-server.ts'
 import { tell } from '../../support/pipeline.ts'
 import { planted, plantedAnswer, TRAITS } from '../../support/planted.ts'
 
 const SEED = process.env.CALIBRATE_SEED ?? String(Date.now())
-/** `CALIBRATE_KILLS=10` is the long form. */
-const KILLS = Number(process.env.CALIBRATE_KILLS ?? 2)
+const KILLS = IN_PROOF ? 10 : 1
 const folder = mkdtempSync(join(tmpdir(), 'gavel-calibrate-'))
 let understudy: Understudy
 beforeAll(async () => {

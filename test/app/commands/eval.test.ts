@@ -6,13 +6,13 @@ import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/se
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { IN_PROOF } from '../../support/in-proof.ts'
 import { startMisbehaving } from '../../support/misbehaving.ts'
 import { startOneModel } from '../../support/one-model.ts'
 import { tell } from '../../support/pipeline.ts'
 
 const SEED = process.env.EVAL_SEED ?? String(Date.now())
-/** `EVAL_KILLS=10` is the long form. */
-const KILLS = Number(process.env.EVAL_KILLS ?? 2)
+const KILLS = IN_PROOF ? 10 : 1
 const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-'))
 /** Loaded before everything else: no socket can be opened. */
 const NO_NETWORK = join(folder, 'no-network.mjs')

@@ -11,12 +11,13 @@ import { openRecording } from '../../../src/data-files/recordings.ts'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
+import { IN_PROOF } from '../../support/in-proof.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { tell } from '../../support/pipeline.ts'
 
 const EVENT = join(PROJECT, 'config', 'demo', 'event.jsonl')
 const SEED = process.env.JUDGE_OUT_SEED ?? String(Date.now())
-const KILLS = 6
+const KILLS = IN_PROOF ? 6 : 1
 
 const folder = ownFolder('judge-out')
 let understudy: Understudy

@@ -1,0 +1,1 @@
+import './eval.test.ts'

@@ -1,0 +1,1 @@
+import './judge-out.test.ts'

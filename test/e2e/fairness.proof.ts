@@ -1,0 +1,1 @@
+import './fairness.test.ts'

@@ -1,0 +1,1 @@
+import './outages.test.ts'

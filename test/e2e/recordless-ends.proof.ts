@@ -1,0 +1,1 @@
+import './recordless-ends.test.ts'

@@ -1,0 +1,1 @@
+import './recover.test.ts'
