@@ -11,7 +11,7 @@ import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../sup
 const LATENCY_MS = 5_000
 vi.setConfig({ testTimeout: 400_000 })
 
-const it = onServers({ latencyMs: LATENCY_MS }, 'memory')
+const it = onServers({ latencyMs: LATENCY_MS }, 'memory').concurrent
 
 interface Line {
   readonly event: string

@@ -49,7 +49,7 @@ function gavel(environment: Record<string, string>, args: readonly string[], fla
   return { child, out: () => out, said: () => said, ended }
 }
 
-describe('a command that reads a topic', () => {
+describe.concurrent('a command that reads a topic', () => {
   it('follows one that is made after it: it waits, says so, and prints what comes', { timeout: 60_000 }, async ({
     stack,
     start,
@@ -85,7 +85,13 @@ describe('a command that reads a topic', () => {
     // What is as old as this would be deleted.
     const configEntries = [{ name: 'retention.ms', value: '-1' }]
     await admin.connect()
-    await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: true })
+    await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: false })
+    const isLed = () =>
+      admin.fetchTopicOffsets(topic).then(
+        () => true,
+        () => false,
+      )
+    await eventually(isLed, 20_000)
     await admin.disconnect()
     await producer.connect()
     await sent('a', 0, '2026-01-01T12:00:00Z')
