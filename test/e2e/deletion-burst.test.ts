@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -17,9 +18,8 @@ import {
 } from '../support/pipeline.ts'
 import { filesWith } from '../support/stored.ts'
 
-const DELETIONS = 4_000
+const [DELETIONS, REPLIES] = IN_PROOF ? [4_000, 2_000] : [1_000, 500]
 const POSTS = 40
-const REPLIES = 2_000
 
 const folder = ownFolder('burst')
 const it = onServers({ latencyMs: 5 })

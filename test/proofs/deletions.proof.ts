@@ -10,6 +10,7 @@ import { serve, sum } from '../../src/kit/bench/service.ts'
 import type { Tick } from '../../src/kit/bench/worker.ts'
 import { libraryOf } from '../../src/shelves/lancedb/library.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
+import '../e2e/deletion-burst.test.ts'
 import { protocolsOn, settingsOf, tell } from '../support/pipeline.ts'
 import { type Servers, startServers } from '../support/servers.ts'
 
