@@ -1,10 +1,11 @@
 import type { Ask } from '../contracts/facts/ask.ts'
 import { ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
+import { LargerThanLimit } from '../contracts/ports/call-limits.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, failCall, priceReply, readCall, requestOf } from './call.ts'
 import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
-import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, mustNotBeFiltered } from './fallback.ts'
+import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, throwIfFiltered } from './fallback.ts'
 import {
   claimQuestions,
   keep,
@@ -22,7 +23,7 @@ import { furtherPrompt, mergeAnswers } from './repair.ts'
 import { NO_USE, reserve, settle, throwIfNotGranted } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
-// described in the file that it is imported from, 2 in breaker.ts and 6 in read-answer.ts as well. A step is given what it needs and returns what it found: the context of the ask
+// described in the file that it is imported from, 2 in breaker.ts and 6 in read-answer.ts as well; a repair passes 2, 4, 5 and 6 again. A step is given what it needs and returns what it found: the context of the ask
 // is the same for all of them, and where the ask stands is in the variables of the functions here.
 
 /** Answers an ask through the models of its role. */
@@ -53,8 +54,8 @@ export async function ask(gateway: GatewayState, context: AskContext): Promise<A
 }
 
 /**
- * Goes through the list once for each model of the chain, until all that was not known before has been answered. `frame`: the
- * messages as sent that all questions of the ask have in common.
+ * Goes through the list once for each model of the chain, until each question is known or a call has been made for it. `frame`: the
+ * messages as sent that all questions of the ask have in common; unshared, the whole question.
  */
 export async function askInTurn(
   gateway: GatewayState,
@@ -144,7 +145,7 @@ async function askModel(
       const prompt = firstPrompt(part, messages, thinkingRooms.of(model))
       const first = await callModel(gateway, context, choice, { pass, slot }, prompt)
       const settled = await askFurther(gateway, context, choice, slot, prompt, first)
-      mustNotBeFiltered(gateway, choice, settled)
+      throwIfFiltered(gateway, choice, settled)
       return settled
     } finally {
       slot.free()
@@ -192,7 +193,10 @@ export async function callModel(
   return refused.again((trial) => callModel(gateway, context, choice, admission, { ...prompt, trial }), context.signal)
 }
 
-/** Asks the model further, as long as it is to be and can be. What was paid for is kept. */
+/**
+ * Asks the model further, as long as it is to be and can be. If there is no room for a further question, the answer so far stands; an
+ * error of the further call replaces it.
+ */
 async function askFurther(
   gateway: GatewayState,
   context: AskContext,
@@ -210,7 +214,7 @@ async function askFurther(
   return askFurther(gateway, context, choice, slot, further, { settled, reply: last.reply })
 }
 
-/** One more question to the model, under a pass of its own; null if it can't be asked now. */
+/** One more question to the model, under a pass of its own; null if breaker, limit or budget has no room for it. */
 async function askAgain(
   gateway: GatewayState,
   context: AskContext,
@@ -224,7 +228,9 @@ async function askAgain(
     releasePass = taken.release
     return await callModel(gateway, context, choice, { pass: taken.pass, slot }, prompt)
   } catch (error) {
-    if (error instanceof CallDeferred || (error instanceof PermanentError && error.code === 'budget')) return null
+    // It repeats the answer, and may be too large where the first question was not.
+    const isRefused = error instanceof CallDeferred || error instanceof LargerThanLimit
+    if (isRefused || (error instanceof PermanentError && error.code === 'budget')) return null
     throw error
   } finally {
     releasePass()

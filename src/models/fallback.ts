@@ -22,7 +22,10 @@ export function chainOf(roles: GatewaySettings['roles'], protocol: string, role:
   return entryOf(roles, `${protocol}.${role}`) ?? entryOf(roles, role) ?? roles.default ?? []
 }
 
-/** Every model of the chain may be asked; the breaker chooses the one with the first turn. */
+/**
+ * Every model of the chain may be asked; the breaker chooses the one with the first turn. Throws `PermanentError` (rejected) if no
+ * model is set for the role.
+ */
 export function firstChoice(
   { breakers }: GatewayState,
   { ask, attempt, accountKey }: AskContext,
@@ -32,7 +35,10 @@ export function firstChoice(
   return { chain, remaining: chain, model: breakers.preferred(chain, attempt, accountKey).model }
 }
 
-/** Gives the turn to the next model, after this one failed. Throws the error if it is the ask's own, or no model is left. */
+/**
+ * Gives the turn to the next model, after this one failed. Throws the error where another would not help (a limit, a budget, a wait of
+ * at most `LONG_WAIT_MS`), or none may be called now.
+ */
 export function fallBack(
   { settings, breakers }: GatewayState,
   { accountKey }: AskContext,
@@ -80,8 +86,8 @@ export function avoidedError(
   return new ModelAvoided('unavailable', why, { delayMs, costsAttempt: false })
 }
 
-/** Throws if an endpoint's filter refused the question, and another model is to be asked for that. What was paid for stands in the ask's calls. */
-export function mustNotBeFiltered({ settings }: GatewayState, choice: ModelChoice, { failed }: AskResult): void {
+/** Throws `PermanentError` (content-filter) if an endpoint's filter refused the question, and another model is to be asked for that. What was paid for stands in the ask's calls. */
+export function throwIfFiltered({ settings }: GatewayState, choice: ModelChoice, { failed }: AskResult): void {
   // A filter refuses with an error, or in an answer.
   if (failed?.code === FILTERED && settings.onFiltered === 'next' && hasOthers(choice))
     throw new PermanentError(FILTERED, failed.detail)

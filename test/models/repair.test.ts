@@ -46,6 +46,15 @@ describe('an unreadable answer', () => {
     expect(requests).toHaveLength(2)
   })
 
+  test('stands where the repair question, which repeats it, is larger than a limit', async () => {
+    const long = reply({ text: `I would say Fake. ${'Really. '.repeat(200)}` })
+    const { put, requests } = setUp([long, reply()], {
+      limits: { models: { default: { tokensPerMinute: 1_200 } }, tenants: {} },
+    })
+    expect(await put()).toMatchObject({ answer: null, failed: { code: 'unreadable' }, raw: long.text })
+    expect(requests).toHaveLength(1)
+  })
+
   test.each<[string, Partial<ModelReply>, string, RegExp]>([
     ['a refusal', { text: 'I cannot help with that.', finish: 'refusal' }, 'refused', /refused/],
     ['a refusal without a word', { text: null, finish: 'refusal' }, 'refused', /refused/],

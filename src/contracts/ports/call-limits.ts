@@ -79,7 +79,10 @@ export interface LimitSettings {
 
 export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000, recheckMs: 500, lateMs: 5_000 }
 
-/** Throws `PermanentError` (rejected) for a call that would wait forever. */
+/** A call that no window of a limit has room for. */
+export class LargerThanLimit extends PermanentError {}
+
+/** Throws `LargerThanLimit` (rejected) for a call that would wait forever. */
 export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
   if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`invalid token count ${tokens}`)
   if (new Set(scopes.map(({ name }) => name)).size < scopes.length) throw new RangeError('duplicate scope')
@@ -88,7 +91,7 @@ export function mustFit(scopes: readonly LimitScope[], tokens: number): void {
     for (const limit of ['callsPerMinute', 'tokensPerMinute', 'inFlight'] as const) {
       const allowed = limits[limit]
       if (allowed === undefined || allowed >= needs[limit]) continue
-      throw new PermanentError(
+      throw new LargerThanLimit(
         'rejected',
         limit === 'tokensPerMinute'
           ? `the call may take ${tokens} tokens and ${name} allows ${allowed} a minute: raise tokensPerMinute, or lower the prompt's size or the stage's maxTokens`
