@@ -157,7 +157,7 @@ export function priceReply(
   return { reply, charge, unmetered, use: { spent: spentOn(charge, atMost), counted: true } }
 }
 
-/** Reads what the model said, and ends the call. */
+/** Reads what the model said, and ends the call. Never throws: unreadable, refused and filtered answers are in `settled.failed`. */
 export function readCall(
   gateway: GatewayState,
   context: AskContext,
@@ -182,7 +182,10 @@ export function readCall(
   return { settled, reply }
 }
 
-/** Ends a call that threw. The error to throw for it is the cut-off, if it was cut off. `use`: what it used until then. */
+/**
+ * Ends a call that threw. The error to throw for it is the cut-off, if it was cut off. `use`: what it used until then; the returned one says whether
+ * budgets and limits count it. Never throws.
+ */
 export function failCall(
   gateway: GatewayState,
   context: AskContext,

@@ -61,7 +61,10 @@ export function keyedQuestions(
   return questionsOf(ask, keys)
 }
 
-/** Looks up the open questions. With `anew`, no call is joined that is under way here. */
+/**
+ * Looks up the open questions; others are asking those that are in neither list. With `anew`, no call is joined that is under way
+ * here. Rejects with the store's error, its leases released.
+ */
 export async function claimQuestions(
   { leases }: GatewayState,
   sharing: QuestionSharing | null,
@@ -115,7 +118,7 @@ async function lookUpReadable(lease: QuestionLease, wanted: readonly Question[])
   return looks.map((one, at) => byKey.get(wanted[at]?.key ?? '') ?? one)
 }
 
-/** Keeps what a model answered to these questions, for all who wait for it. Returns their answers. */
+/** Keeps what a model answered to these questions, for all who wait for it. Returns their answers; none where nothing is shared. */
 export function keep(
   { ask }: AskContext,
   sharing: QuestionSharing | null,
@@ -142,8 +145,8 @@ export async function release(sharing: QuestionSharing | null, keys: readonly st
 }
 
 /**
- * Waits for what others are asking. Throws `CallDeferred` if that takes longer than the ask is patient, of which it has waited so
- * long already, in ms.
+ * Waits for what others are asking. Throws `CallDeferred` if that takes longer than the ask is patient or its deadline allows; it has
+ * waited so long already, in ms. Rejects with the signal's reason, or the store's error.
  */
 export async function waitForOthers(
   { memo, settings, clock }: GatewayState,

@@ -7,7 +7,7 @@ import { wasCutInThought } from './thinking.ts'
 
 /**
  * The model's next prompt after this answer: the same in a larger room, if the first answer ended while the model thought; or
- * the one repair question, if the answer is unreadable. Null if it is asked nothing further.
+ * the one repair question, if the answer is unreadable or a refusal. Null if it is asked nothing further.
  */
 export function furtherPrompt(
   { thinkingRooms }: GatewayState,
@@ -26,7 +26,7 @@ export function furtherPrompt(
   return { ...before, ...room, step: 'repair', messages: [...messages, ...repair(ask, reply, failed.detail)] }
 }
 
-/** What was answered before, and to this further prompt: the last answer decides, and all are paid for. */
+/** What was answered before, and to this further prompt: the last answer decides, and all are paid for. Notes which room sufficed. */
 export function mergeAnswers(
   { thinkingRooms }: GatewayState,
   model: string,

@@ -32,7 +32,10 @@ export interface CallUse {
 /** The use of a call that was not made. */
 export const NO_USE: CallUse = { spent: NOTHING, counted: false }
 
-/** Reserves room under every budget and limit for what the model is to be asked. Throws if the case's deadline has passed. */
+/**
+ * Reserves room under every budget and limit for what the model is to be asked. Throws `PermanentError` (deadline) alone, once the case's deadline has passed; refusals are in `errors`. It must be settled: one of
+ * the two may have been granted.
+ */
 export async function reserve(
   gateway: GatewayState,
   context: AskContext,
