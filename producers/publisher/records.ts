@@ -1,12 +1,14 @@
-import {
-  proposal as proposalSchema,
-  type Review,
-  type VerdictProposal,
-} from '../../src/contracts/facts/decision-messages.ts'
+import { proposal as proposalSchema, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../src/contracts/facts/json-of.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import { isCrossKind, requestIn, type Verdict, verdict as verdictSchema } from '../../src/contracts/facts/verdict.ts'
+import {
+  isCrossKind,
+  requestIn,
+  transcript as transcriptSchema,
+  type Verdict,
+  verdict as verdictSchema,
+} from '../../src/contracts/facts/verdict.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
@@ -62,7 +64,7 @@ export function pendingOf(
   }
   const headers = verdict === null ? {} : { ...verdictHeaders(verdict), ...traceHeader(verdict.id, traceparentOf) }
   const records = [
-    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
+    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
   ]
   return { entry, records, sent: new Set(), ...known }
@@ -89,7 +91,7 @@ function proposalOf(
   if (typeof subjectId !== 'string') return null
   const headers = read.success ? { ...subjectHeaders(read.data), ...traceHeader(read.data.id, traceparentOf) } : {}
   const records = [
-    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers },
+    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.proposals, key: subjectId, value: entry.proposal, headers },
   ]
   return { entry, records, sent: new Set(), ...(read.success ? { proposal: read.data } : {}) }
@@ -105,7 +107,7 @@ function decisionOf(
   return { entry, records: [record], sent: new Set() }
 }
 
-function subjectHeaders({ schema, protocol, tenant }: Pick<Review, 'schema' | 'protocol' | 'tenant'>) {
+function subjectHeaders({ schema, protocol, tenant }: Pick<Verdict, 'schema' | 'protocol' | 'tenant'>) {
   return { 'gavel-schema': String(schema), 'gavel-protocol': protocol, 'gavel-tenant': tenant }
 }
 
@@ -136,6 +138,13 @@ function verdictHeaders({
     'gavel-tenant': tenant,
     'gavel-decided-by': decidedBy,
   }
+}
+
+/** A transcript has the headers of its verdict, and a schema of its own; none where the verdict is another version's. */
+function ofTranscript(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return 'gavel-schema' in headers
+    ? { ...headers, 'gavel-schema': String(transcriptSchema.shape.schema.value) }
+    : headers
 }
 
 /** The header by which a reader of the record continues its trace; none where no traces are sent. */

@@ -207,7 +207,7 @@ ${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { mo
 const MOST_CALLS = 100
 
 /** When it came, opened and was decided, by which models, under which versions. */
-function tookList({ timing, models, versions }: Verdict): SafeMarkup {
+function tookList({ timing, models, versions, debated, confidence, lang }: Verdict): SafeMarkup {
   const { took } = TEXTS.verdict
   const byRole = Object.entries(models).map(([role, model]) => `${role} ${model}`)
   const all: readonly (readonly [string, TemplatePart])[] = [
@@ -217,6 +217,10 @@ function tookList({ timing, models, versions }: Verdict): SafeMarkup {
     [took.inModels, TEXTS.verdict.seconds(seconds(timing.modelMs))],
     [took.beside, TEXTS.verdict.seconds(seconds(timing.overheadMs))],
     [took.models, words(byRole.join(', '), { most: 1_000 })],
+    ...(debated === undefined ? [] : [[took.debate, took.debated(debated)] as const]),
+    ...(confidence === undefined ? [] : [[took.confidence, took.sure(confidence)] as const]),
+    ...(lang === undefined ? [] : [[took.language, words(lang, { most: 40 })] as const]),
+    ...(versions.gavel === undefined ? [] : [[took.gavel, words(versions.gavel, { most: 40 })] as const]),
     [took.script, versions.script],
     [took.prompts, words(versions.prompts, { most: 64 })],
     [took.settings, words(versions.settings, { most: 64 })],

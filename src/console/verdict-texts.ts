@@ -99,6 +99,13 @@ export const VERDICT_TEXTS = {
       inModels: 'In models',
       beside: 'Outside models',
       models: 'Models',
+      debate: 'Debate',
+      debated: ({ held, why }: { held: boolean; why: string }) => `${held ? 'held' : 'none'} (${why})`,
+      confidence: 'Confidence',
+      sure: ({ value, how }: { value: number | null; how: string | null }) =>
+        value === null ? 'not known' : `${Math.round(value * 100) / 100}${how === null ? '' : ` (${how})`}`,
+      language: 'Language',
+      gavel: 'Gavel',
       script: 'Script',
       prompts: 'Hash of prompts',
       settings: 'Hash of settings',

@@ -10,7 +10,7 @@ import {
   postMessage,
 } from '../contracts/facts/messages.ts'
 import { type Post, type SubjectKind, shownIn, snapshot } from '../contracts/facts/thread.ts'
-import { isCrossKind, scopeOf, transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
+import { scopeOf, streamedKindIn, transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
 import {
   type Entry,
   type RecordedTopic,
@@ -79,9 +79,9 @@ function verdictEntries(
 ): Entry[] {
   const json = value.toString('utf8')
   const read = verdict.safeParse(jsonOf({ value: json }))
-  if (!read.success) return unread(key, timestamp, value)
+  const kind = read.success ? streamedKindIn(read.data.id, ofReplies) : null
+  if (!read.success || kind === null) return unread(key, timestamp, value)
   const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
-  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
   return [
     {
       what: 'ruling',
@@ -141,10 +141,10 @@ function transcriptEntries(
 ): Entry[] {
   const json = value.toString('utf8')
   const read = heard.safeParse(jsonOf({ value: json }))
-  if (!read.success || key === null) return unread(key, timestamp, value)
+  const kind = read.success ? streamedKindIn(read.data.verdictId, ofReplies) : null
+  if (!read.success || key === null || kind === null) return unread(key, timestamp, value)
   const { verdictId, subject, turns } = read.data
-  const { protocol, tenant } = scopeOf(verdictId)
-  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(verdictId) ? 'reply' : 'post'
+  const { tenant } = scopeOf(verdictId)
   const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
   const known = heardOf(subject, indexChars)
   return [
@@ -191,9 +191,9 @@ function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
 function proposalEntries({ key, timestamp }: IncomingMessage, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
   const json = value.toString('utf8')
   const read = proposal.safeParse(jsonOf({ value: json }))
-  if (!read.success) return unread(key, timestamp, value)
+  const kind = read.success ? streamedKindIn(read.data.id, ofReplies) : null
+  if (!read.success || kind === null) return unread(key, timestamp, value)
   const { id, tenant, subjectId, protocol, label } = read.data
-  const kind: SubjectKind = ofReplies.has(protocol) || isCrossKind(id) ? 'reply' : 'post'
   const subject = { tenant, postId: subjectId, kind }
   return [
     {

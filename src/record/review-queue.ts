@@ -34,6 +34,8 @@ export const DOUBT: { readonly [Reason in LookReason]: number } = {
   sampled: 0.05,
   'second-opinion': 0.05,
 }
+/** How sure a label is taken to be that says nothing of it: an unknown confidence is no high one. */
+const EVEN_CHANCE = 0.5
 const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
 
 export interface ReviewWeight {
@@ -63,7 +65,9 @@ export function lookAt(
     if (drawn) reasons.add('sampled')
   }
   if (reasons.size === 0) return null
-  const doubts = [...[...reasons].map((reason) => DOUBT[reason]), ...(confidence === null ? [] : [1 - confidence])]
+  const doubts = [...reasons].map((reason) => DOUBT[reason])
+  // A person's verdict has no confidence, and `undecided` already says of one without a label that nothing is known.
+  if (!isHuman && label !== null) doubts.push(1 - (confidence ?? EVEN_CHANCE))
   const doubt = 1 - doubts.reduce((sure, one) => sure * (1 - Math.min(1, Math.max(0, one))), 1)
   return {
     reasons: [...reasons],

@@ -38,8 +38,8 @@ export async function readVerdicts(run: OwnTopicsContext) {
     const { partition, timestamp } = record
     if (cut.has(partition)) cut.set(partition, Math.min(timestamp, cut.get(partition) ?? timestamp))
     const read = verdict.safeParse(json)
-    if (read.success) found.take(read.data, record.value?.toString('utf8') ?? '')
-    else unreadable++
+    const taken = read.success && found.take(read.data, record.value?.toString('utf8') ?? '')
+    if (!taken) unreadable++
   })
   const wholeSince =
     missing + unreadable > 0 ? Number.POSITIVE_INFINITY : Math.max(Number.NEGATIVE_INFINITY, ...cut.values())

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
-import { type Snapshot, type SubjectKind, snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
-import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
+import { type Snapshot, snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
+import { streamedKindIn, type Transcript, type Verdict } from '../contracts/facts/verdict.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
@@ -105,14 +105,9 @@ export function publishedRevisions(
     to.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usd })
   }
 
-  const refIn = ({
-    id,
-    tenant,
-    subjectId: postId,
-    protocol,
-  }: Pick<Verdict, 'id' | 'tenant' | 'subjectId' | 'protocol'>) => {
-    const kind: SubjectKind = ofReplies.has(protocol) || id.startsWith(`${protocol}/reply`) ? 'reply' : 'post'
-    return { tenant, postId, kind }
+  const refIn = ({ id, tenant, subjectId: postId }: Pick<Verdict, 'id' | 'tenant' | 'subjectId'>) => {
+    const kind = streamedKindIn(id, ofReplies)
+    return kind === null ? null : { tenant, postId, kind }
   }
 
   return {
@@ -128,11 +123,12 @@ export function publishedRevisions(
       const cost = costsDecided.get(protocol)
       return cost === undefined ? null : cost.usd / cost.verdicts
     },
-    /** `record`: the verdict as it stands on the topic. */
-    take(verdict: Verdict, record = JSON.stringify(verdict)): void {
+    /** `record`: the verdict as it stands on the topic. False if it is about a subject that only a later version knows. */
+    take(verdict: Verdict, record = JSON.stringify(verdict)): boolean {
       const { protocol, revision, usage } = verdict
       const { decidedBy, decision, restored } = verdict
-      const ref: ThreadRef = refIn(verdict)
+      const ref: ThreadRef | null = refIn(verdict)
+      if (ref === null) return false
       const people = decision ?? restored
       if (people === undefined) {
         add(costs, protocol, usage.costUsd)
@@ -155,7 +151,7 @@ export function publishedRevisions(
       const before = subject.last.get(protocol)
       const content = hashOf(record)
       if (before?.revision === revision && before.content !== content && !before.deleted) before.contested = true
-      if (before !== undefined && before.revision >= revision) return
+      if (before !== undefined && before.revision >= revision) return true
       const one: LastRevision = {
         id: verdict.id,
         protocol,
@@ -185,12 +181,14 @@ export function publishedRevisions(
       byId.set(one.sawBy, one)
       subject.last.set(protocol, one)
       subjects.set(key, subject)
+      return true
     },
     /** After all verdicts: what machines said beneath those of people. */
     propose(
       said: Pick<VerdictProposal, 'id' | 'tenant' | 'subjectId' | 'protocol' | 'proposal' | 'final' | 'timing'>,
     ): void {
-      const one = subjects.get(subjectKey(refIn(said)))?.last.get(said.protocol)
+      const ref = refIn(said)
+      const one = ref === null ? undefined : subjects.get(subjectKey(ref))?.last.get(said.protocol)
       if (one === undefined) return
       const isNewest = said.proposal > one.number
       if (!isNewest && one.sawBy !== said.id) return

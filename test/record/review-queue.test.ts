@@ -39,6 +39,10 @@ it('doubts add up without passing one, and reach with the comments', () => {
   expect(lookAt({ ...CLEAR, confidence: 0.5 }, [], 0)).toBeNull()
   const near = { ...CLEAR, contested: true, degraded: true, confidence: 0.8, accepted: 7 }
   const look = lookAt(near, [], 0)
+  // What says nothing of its confidence is less sure than what is sure, and no surer than an even chance.
+  const weightAt = (confidence: number | null) => lookAt({ ...near, confidence }, [], 0)?.weight ?? 0
+  expect(weightAt(null)).toBe(weightAt(0.5))
+  expect(weightAt(null)).toBeGreaterThan(weightAt(1))
   expect(look?.reasons).toEqual(['contested', 'degraded'])
   expect(look?.weight).toBeCloseTo((1 - 0.6 * 0.75 * 0.8) * 4, 12)
   expect(lookAt({ ...near, confidence: -3, accepted: -1 }, [], 0)?.weight).toBe(1)

@@ -11,18 +11,18 @@ const RELEASED = join(PROJECT, 'test', 'schemas', 'released')
 
 const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions', 'line', 'settings']
 const sideOf = (file: string) => (WRITTEN.includes(file.replace('.schema.json', '')) ? 'written' : 'read')
+// Those of verdicts before schema 2 are in a folder of their own: test/schemas/both-schemas.test.ts.
+const files = readdirSync(RELEASED).filter((file) => file.endsWith('.schema.json'))
 const released = (file: string): JsonSchema => JSON.parse(readFileSync(join(RELEASED, file), 'utf8'))
 
 describe('the contracts break nothing that was released', () => {
   const current = contractFiles()
-  test.each(readdirSync(RELEASED))('%s', (file) => {
+  test.each(files)('%s', (file) => {
     expect(breaks(released(file), JSON.parse(current.get(file) ?? '{}'), sideOf(file))).toEqual([])
   })
 
   it('and every one of them is compared', () => {
-    expect(readdirSync(RELEASED).sort()).toEqual(
-      [...current.keys()].filter((file) => file.endsWith('.schema.json')).sort(),
-    )
+    expect(files.sort()).toEqual([...current.keys()].filter((file) => file.endsWith('.schema.json')).sort())
   })
 })
 
@@ -90,8 +90,8 @@ describe('is a break', () => {
       'another schema number',
       'verdicts',
       '/properties/schema',
-      set({ const: 2 }),
-      'schema: the value 2 was never given before',
+      set({ enum: [1, 2, 3] }),
+      'schema: the value 3 was never given before',
     ],
     [
       'a new word in a closed list',

@@ -110,7 +110,7 @@ export const command: Command<VerdictsOptions, Found> = {
       if (!one.success) {
         if (check) audit.skip()
         if (++skipped > MOST_SKIPPED_NAMED && check) return
-        return terminal.say(`partition ${partition}, offset ${message.offset}: not a schema-1 verdict; skipped`)
+        return terminal.say(`partition ${partition}, offset ${message.offset}: not a verdict of schema 1 or 2; skipped`)
       }
       if (check) return audit.take(one.data, message.value?.toString('utf8') ?? '')
       if (!isWanted(one.data, wanted)) return
@@ -190,7 +190,7 @@ export function printAudit(found: VerdictAudit, json: boolean, terminal: Termina
       `${counted(ids, 'verdict')} in ${counted(records, 'record')}, ${repeats} of them byte-identical repeats`,
     )
     if (unreadable > 0)
-      terminal.out(`${counted(unreadable, 'record')} without a schema-1 verdict: what stood there is not known`)
+      terminal.out(`${counted(unreadable, 'record')} without a verdict of schema 1 or 2: what stood there is not known`)
     for (const { id, contents, superseded } of contested)
       terminal.out(`${printable(id, 200)}: ${contents} contents${superseded ? ', superseded by a later revision' : ''}`)
     if (contested.length === 0) terminal.out('No id has two contents there.')

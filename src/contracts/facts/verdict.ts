@@ -1,13 +1,14 @@
 import { z } from 'zod'
 import { filteredQuestions } from './filtered.ts'
 import { stepsUsed } from './steps.ts'
+import { schemaTwo, VERDICT_SCHEMAS, versionsOfSchemaTwo, word } from './verdict-fields.ts'
 
 /** How machines reach a ruling; a deletion rules as well. */
 export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
 export type RulingSource = (typeof RULED_BY)[number]
 
 /** All ways to a verdict. No script can claim to be a person. */
-export const DECIDED_BY = [...RULED_BY, 'human'] as const
+export const DECIDED_BY = [...RULED_BY, 'single', 'lane', 'veto', 'human'] as const
 export type VerdictSource = (typeof DECIDED_BY)[number]
 
 /**
@@ -89,6 +90,7 @@ export const ruling = z.object({
   rationale: z.string().describe('Why, in words of models: untrusted text.'),
   decidedBy: z.enum(RULED_BY),
   rounds: z.number().int().describe('How many rounds the debate had.'),
+  debated: schemaTwo.debated,
   evidence: z.object({
     support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
     oppose: z.array(z.string()).describe('Ids of those that oppose it.'),
@@ -119,15 +121,12 @@ const timing = z.object({
   overheadMs: z.number().describe('From receivedAt to decidedAt without modelMs and deferred time, in ms.'),
 })
 
-/** A value of a closed list, of this version or another one: a plain word. */
-const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
-
 /**
  * A verdict as it is published. Readers take a value of `decidedBy` or `faults` that they don't know as it is: it is theirs to
  * read before any version writes it.
  */
 export const verdict = z.object({
-  schema: z.literal(1).describe('Raised when a reader of this number could no longer read it.'),
+  schema: z.literal(VERDICT_SCHEMAS).describe('Raised when a reader of this number could no longer read it.'),
   id: z.string().describe('The part before the last ~r names protocol, tenant and subject; the rest is the revision.'),
   subjectId: z.string().describe("The id of the post or reply, and the record's key."),
   tenant: z.string(),
@@ -168,8 +167,9 @@ export const verdict = z.object({
   counts: commentCounts.describe('How many comments had which outcome; 0 if none.'),
   usage: usage.describe('The cost of this revision.'),
   models: z.record(z.string(), z.string()).describe('By role the models that it rests on.'),
-  versions,
+  versions: versions.extend(versionsOfSchemaTwo),
   timing,
+  ...schemaTwo,
 })
 export type Verdict = z.infer<typeof verdict>
 
@@ -297,7 +297,8 @@ export type Transcript = z.infer<typeof transcript>
 /**
  * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`; where a protocol
  * that judges posts judges a reply as well, `hate/reply~REPLYID~r1`; of what was asked apart from the stream
- * `hate/asked~REQUEST~r1` (neither a protocol's name nor a tenant's holds `@`, `/` or `~`, so no two subjects share an id).
+ * `hate/asked~REQUEST~r1` (neither a protocol's name nor a tenant's holds `@`, `/` or `~`, so no two subjects share an id); of a
+ * comment `hate/comment~POSTID~COMMENTID~r1`, in whose ids `~` and `%` are percent-encoded.
  */
 export function verdictId(of: {
   protocol: string
@@ -307,22 +308,46 @@ export function verdictId(of: {
   /** Cross-kind: a reply among the subjects of a protocol that judges posts. */
   crossKind?: boolean
   asked?: boolean
+  /** Of a comment: its post. */
+  postId?: string
 }): string {
-  const kind = of.asked === true ? '/asked' : of.crossKind === true ? '/reply' : ''
+  const { postId } = of
+  const kind = of.asked === true ? '/asked' : of.crossKind === true ? '/reply' : postId === undefined ? '' : '/comment'
   const subjects = `${of.protocol}${kind}`
   const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
-  return `${scope}~${of.subjectId}~r${of.revision}`
+  const subject = postId === undefined ? of.subjectId : [postId, of.subjectId].map(percentEncoded).join('~')
+  return `${scope}~${subject}~r${of.revision}`
+}
+
+/** An id beside another one in a verdict's id. */
+function percentEncoded(id: string): string {
+  return id.replaceAll('%', '%25').replaceAll('~', '%7E')
 }
 
 /** The protocol and the tenant that a verdict's or a case's id names. */
 export function scopeOf(id: string): { protocol: string; tenant: string } {
-  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/(?:reply|asked))?(?:@([^~]*))?~/.exec(id) ?? []
+  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/[a-z]+)?(?:@([^~]*))?~/.exec(id) ?? []
   return { protocol, tenant }
+}
+
+/** The kind of subject that a verdict's or a case's id names beside its protocol, by its word; null for the protocol's own. */
+function kindIn(id: string): string | null {
+  return /^[^~@/]*\/([a-z]+)[@~]/.exec(id)?.[1] ?? null
 }
 
 /** Whether a verdict's id names a reply among the subjects of a protocol that judges posts. */
 export function isCrossKind(id: string): boolean {
-  return /^[^~@/]*\/reply[@~]/.test(id)
+  return kindIn(id) === 'reply'
+}
+
+/**
+ * The kind of the thread that a verdict, a proposal or a transcript is about, by its id; null where that is a subject of a later
+ * version, such as a comment.
+ */
+export function streamedKindIn(id: string, ofReplies: ReadonlySet<string>): 'post' | 'reply' | null {
+  const kind = kindIn(id)
+  if (kind === null) return ofReplies.has(scopeOf(id).protocol) ? 'reply' : 'post'
+  return kind === 'reply' ? 'reply' : null
 }
 
 /** The request apart from the stream that a verdict's or a case's id names, and whose it is; null for any other id. */

@@ -1,7 +1,7 @@
 import { proposal, type Review, review, type VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
+import { streamedKindIn, type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
 import type { IncomingMessage } from '../../contracts/ports/topic.ts'
 import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 
@@ -82,13 +82,12 @@ function ownOf(record: IncomingMessage, subject: ThreadRef, ofReplies: ReadonlyS
 
 function isOn(
   { key }: IncomingMessage,
-  { id, protocol, subjectId, tenant }: Pick<Verdict, 'id' | 'protocol' | 'subjectId' | 'tenant'>,
+  { id, subjectId, tenant }: Pick<Verdict, 'id' | 'subjectId' | 'tenant'>,
   { tenant: own, postId, kind }: ThreadRef,
   ofReplies: ReadonlySet<string>,
 ): boolean {
   if (key !== postId || subjectId !== postId || tenant !== own) return false
-  const isReply = ofReplies.has(protocol) || id.startsWith(`${protocol}/reply`)
-  return isReply === (kind === 'reply')
+  return streamedKindIn(id, ofReplies) === (kind === 'reply' ? 'reply' : 'post')
 }
 
 /** The transcripts of these verdicts, oldest first. */

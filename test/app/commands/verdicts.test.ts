@@ -35,7 +35,7 @@ test('a check says what it found, and fails only where no later revision settles
 
 test('a check counts what it could not read, in words and as JSON', () => {
   const damaged = { ...CLEAN, records: 6, unreadable: 2 }
-  expect(printed(damaged).out[1]).toBe('2 records without a schema-1 verdict: what stood there is not known')
+  expect(printed(damaged).out[1]).toBe('2 records without a verdict of schema 1 or 2: what stood there is not known')
   expect(printed(damaged, true)).toEqual({ out: [JSON.stringify(damaged)], error: null })
 })
 

@@ -79,9 +79,20 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
     ...(verdict.rationale === '' ? [] : [printable(verdict.rationale, 1_000)]),
     ...(scores.length === 0 ? [] : [`scores: ${scores.join(', ')}`]),
     ...commentsJudged(verdict).map((words) => `judged: ${words}`),
+    ...sinceSchemaTwo(verdict),
     ...verdict.degraded.map((why) => `degraded: ${printable(why, 500)}`),
     ...(verdict.filtered ?? []).map((filtered) => printable(filteredLine(filtered), 500)),
     publication(one, offsets),
+  ]
+}
+
+/** Whether there was a debate, how sure the verdict is, and of which language: what verdicts say since schema 2, word for word. */
+function sinceSchemaTwo({ debated, confidence, lang }: Verdict): string[] {
+  const { value = null, how = null } = confidence ?? {}
+  return [
+    ...(debated === undefined ? [] : [`debate: ${debated.held ? 'held' : 'none'} (${debated.why})`]),
+    ...(value === null ? [] : [`confidence: ${Math.round(value * 1000) / 1000}${how === null ? '' : ` (${how})`}`]),
+    ...(lang === undefined ? [] : [`language: ${printable(lang, 40)}`]),
   ]
 }
 

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+
+// What schema 2 adds to a verdict. All of it is optional here: readers take verdicts of schema 1, too.
+
+/** The schemas of verdicts and proposals that are read. */
+export const VERDICT_SCHEMAS = [1, 2] as const
+
+/** A value of a closed list, of this version or another one: a plain word. */
+export const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
+
+/** Lists that a later version may add words to. */
+const openList = (description: string, examples: readonly string[]) =>
+  word.meta({ description: `${description} A later version may add words.`, examples: [...examples] })
+
+/**
+ * Why there was a debate, or none. Held: `always`, no setting spares one; `contested`, those asked before it differed; `control`,
+ * drawn by chance; `close`. Spared: `unanimous`, all of one mind; `one-sided`, `no-sides`, the comments leave nothing to dispute;
+ * `unchanged`, the debate of an earlier revision stands; `off`, by the settings or for want of one in the protocol; `overload`;
+ * `lane`, `veto`, decided before; `none`, nothing could be judged, or no machine did; `unknown`, restored from schema 1.
+ */
+const DEBATE_REASONS = [
+  'always',
+  'contested',
+  'control',
+  'close',
+  'unanimous',
+  'one-sided',
+  'no-sides',
+  'unchanged',
+  'off',
+  'overload',
+  'lane',
+  'veto',
+  'none',
+  'unknown',
+] as const
+const debate = z.object({
+  held: z.boolean().describe('Debaters answered one another: any turn of hate and rumor, a second round of safety.'),
+  why: openList('Why there was a debate, or why none.', DEBATE_REASONS),
+  chance: z.number().describe('Of a control: the chance with which it was drawn.').optional(),
+  step: z.int().describe('Of overload: how much was spared.').optional(),
+})
+/** What a confidence rests on. */
+const CONFIDENCE_BASES = ['perspectives', 'probability', 'logprobs', 'lane'] as const
+
+const confidence = z.object({
+  value: z.number().nullable().describe('From 0 to 1; null where nothing is known, which is not the same as sure.'),
+  how: openList('What it rests on; null where there is none.', CONFIDENCE_BASES).nullable(),
+})
+const SUBJECTS_OF_VERDICTS = ['post', 'comment', 'reply', 'asked'] as const
+
+/** The fields that a verdict of schema 2 has, and those that it may have. */
+export const schemaTwo = {
+  subjectKind: openList('What was judged. Since schema 2.', SUBJECTS_OF_VERDICTS).optional(),
+  postId: z.string().describe('Of a comment: its post, and the record’s key. Since schema 2.').optional(),
+  lang: z.string().describe('The language as it was judged, a BCP 47 tag, or und. Since schema 2.').optional(),
+  debated: debate.describe('Whether a debate was held, and why. Since schema 2.').optional(),
+  confidence: confidence.describe('How sure it is of its label. Since schema 2.').optional(),
+  unverified: z
+    .object({ reason: openList('Why.', ['early', 'no-evidence', 'torn']) })
+    .describe('Of the label unverified: why nothing firmer is said.')
+    .optional(),
+  policy: z
+    .object({ name: z.string(), version: z.string(), hash: z.string() })
+    .describe('The policy that it was judged by.')
+    .optional(),
+  clauses: z
+    .array(z.object({ id: z.string(), quote: z.string().optional() }))
+    .describe('The clauses of the policy that it rests on.')
+    .optional(),
+  story: z
+    .object({
+      id: z.string(),
+      members: z.int(),
+      reach: z.number(),
+      labels: z.record(z.string(), z.int()).describe('How many of its posts have which label.'),
+      current: z
+        .object({ label: z.string(), verdictId: z.string() })
+        .describe('What a person decided of it, while that is in force.')
+        .optional(),
+    })
+    .describe('The posts that say the same, this one among them.')
+    .optional(),
+  veto: z.object({ list: z.string(), entry: z.string() }).describe('The list, and its entry, that decided.').optional(),
+  variant: z.string().describe('The variant of a ramp that judged it.').optional(),
+}
+
+/** What versions a verdict of schema 2 names beside those that its case is judged under. */
+export const versionsOfSchemaTwo = {
+  gavel: z.string().describe('Gavel’s own version. Since schema 2.').optional(),
+  lane: z.string().describe('A hash of the first lane.').optional(),
+  mapping: z.string().describe('A hash of the mapping that its messages came through.').optional(),
+}
